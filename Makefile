@@ -1,0 +1,33 @@
+# make tiny   set up and run the tiny table (no network beyond the package registry, minutes)
+# make small  the same on real text; needs the network or BITEXTBENCH_MIRROR, about an hour
+# make test   set up and run every test
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
+
+.PHONY: tiny small test env lock clean
+
+tiny small: env
+	snakemake --profile profiles/$@ results/$@/table2.csv
+	@bitextbench show results/$@/table2.csv
+
+test: env
+	pytest
+
+env: .venv/installed
+
+# torch: the CPU wheel where the machine has no GPU and pip finds it, else PyPI's with the CUDA libraries
+.venv/installed: envs/lock/all.txt envs/lock/cpu.txt envs/lock/cuda.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)) and "Python 3.11 or 3.12 is needed: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	@echo "installing the locked environment into .venv (a few minutes, once)"
+	$(PIP) -r envs/lock/all.txt
+	(! command -v nvidia-smi >/dev/null && $(PIP) -r envs/lock/cpu.txt) || $(PIP) -r envs/lock/cuda.txt
+	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+lock:
+	python envs/lock.py
+
+clean:
+	rm -rf work/tiny results/tiny logs/tiny

@@ -1,0 +1,32 @@
+"""Every table of five papers on mining and filtering parallel text, beside the paper's numbers.
+
+    snakemake --profile profiles/tiny  results/tiny/table2.csv      embedded corpus, minutes
+    snakemake --profile profiles/small results/small/table2.csv     real text, one machine
+    snakemake --profile slurm          results/table2.csv           the paper's data, a Slurm cluster
+
+config.yaml says what to run at paper scale, config/<run>.yaml what differs in a smaller run; profiles say how to run it.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/fetch.smk"
+include: "rules/corpus.smk"
+include: "rules/text.smk"
+include: "rules/encoder.smk"
+include: "rules/score.smk"
+include: "rules/select.smk"
+include: "rules/nmt.smk"
+include: "rules/table.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        f"{RESULTS}/table2.csv",

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Run by Snakemake in the new environment, from the repository's root.
+set -euo pipefail
+install=(python -m pip install --quiet --no-deps --require-hashes)
+"${install[@]}" -r envs/lock/embed.txt
+# torch: PyPI's with the CUDA libraries; the CPU wheel where there is no GPU and pip finds it
+(! command -v nvidia-smi >/dev/null && "${install[@]}" -r envs/lock/cpu.txt) || "${install[@]}" -r envs/lock/cuda.txt

@@ -1,0 +1,46 @@
+"""Write envs/lock/*.txt and envs/*.post-deploy.sh from envs/*.in: `python envs/lock.py` (needs uv on PATH).
+
+Every family shares the pins of `all.txt`. Two things are locked apart:
+- fairseq, because it pins omegaconf and hydra to versions that do not run on Python 3.11: it is installed without its dependencies;
+- torch: `cpu.txt` is the CPU wheel, `cuda.txt` PyPI's wheel with the CUDA libraries it needs. (One list with both hashes would
+  not do: pip prefers a file whose index states an allowed hash, and so never takes a wheel from a local folder.)
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FAMILIES = ("data", "embed", "nmt", "report")
+CPU_TORCH = "sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"  # of torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl
+CUDA = re.compile(r"(cuda|nvidia|triton|torch)[-=]")
+
+
+def compile_lock(source: str, *options: str) -> str:
+    command = ["uv", "pip", "compile", "-", "--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
+    return subprocess.run([*command, *options], input=source, text=True, check=True, capture_output=True, cwd=HERE).stdout
+
+
+def entries(lock: str) -> list[str]:
+    """The requirements of a lock, each with its hash lines."""
+    return re.findall(r"^\S.*?(?=^\S|\Z)", lock, flags=re.S | re.M)
+
+
+def main() -> None:
+    everything = compile_lock("-r all.in")
+    pins = HERE / "lock" / "all.txt"
+    pins.write_text(everything)
+    fairseq = compile_lock("fairseq==0.12.2", "--no-deps")
+    cuda: list[str] = []
+    for family in (*FAMILIES, "all"):
+        lock = entries(everything if family == "all" else compile_lock(f"-r {family}.in", "-c", str(pins)))
+        if family == "all":
+            cuda = [entry for entry in lock if CUDA.match(entry)]
+        kept = [entry for entry in lock if not CUDA.match(entry)]
+        (HERE / "lock" / f"{family}.txt").write_text("".join(kept) + (fairseq if family in ("nmt", "all") else ""))
+    (HERE / "lock" / "cuda.txt").write_text("".join(cuda))
+    (HERE / "lock" / "cpu.txt").write_text(f"torch==2.13.0+cpu --hash={CPU_TORCH}\n")
+
+
+if __name__ == "__main__":
+    main()

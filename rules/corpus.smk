@@ -1,0 +1,40 @@
+# parts -> noise -> pre-filter -> deduplication -> Parquet shards, with a count of every dropped row
+
+
+def corpus_datasets(wildcards):
+    parts = config["corpora"][wildcards.corpus]["parts"]
+    return [f"{DATA}/{part['dataset']}/manifest.json" for part in parts if "dataset" in part]
+
+
+def corpus_files(wildcards):
+    parts = config["corpora"][wildcards.corpus]["parts"]
+    return [path for part in parts for path in part.get("files", {}).values()]
+
+
+def corpus_excluded(wildcards):
+    return [f"{WORK}/corpus/{name}" for name in config["corpora"][wildcards.corpus].get("exclude", [])]
+
+
+rule corpus:
+    input:
+        datasets=corpus_datasets,
+        files=corpus_files,
+        excluded=corpus_excluded,
+    output:
+        directory(f"{WORK}/corpus/{{corpus}}"),
+    log:
+        f"logs/{RUN}/corpus/{{corpus}}.log",
+    benchmark:
+        benchmarked("corpus", "{corpus}")
+    params:
+        spec=lambda w: spec(config["corpora"][w.corpus]),
+        excluded=lambda w, input: [f"--exclude {os.path.basename(folder)}={folder}" for folder in input.excluded],
+        seed=config["seed"],
+    resources:
+        mem_mb=megabytes(3, 1500),  # digests of every pair, for the deduplication
+        runtime="24h",
+    conda:
+        "../envs/data.yaml"
+    shell:
+        "python -m bitextbench corpus {wildcards.corpus} --spec {params.spec} {LANGUAGES} --data {DATA}"
+        " {params.excluded} --seed {params.seed} --out {output} 2> {log}"

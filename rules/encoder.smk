@@ -1,0 +1,71 @@
+# ids -> a trained sentence encoder -> vectors
+
+
+def encoder_corpora(encoder):
+    """The corpora that an encoder learns from, by role."""
+    spec = config["encoders"][encoder]
+    return {role: spec[role] for role in ("bitext", "mono", "valid") if spec.get(role)}
+
+
+rule train_encoder:
+    input:
+        lambda w: [of_shards(f"{WORK}/ids/{{corpus}}/{{shard}}.src.ids.npy", c) for c in encoder_corpora(w.encoder).values()],
+        bpe=f"{WORK}/bpe/joint.model",
+    output:
+        model=f"{WORK}/encoders/{{encoder}}/model.pt",
+        curve=f"{WORK}/encoders/{{encoder}}/curve.csv",
+        picture=f"{WORK}/encoders/{{encoder}}/curve.png",
+    log:
+        f"logs/{RUN}/train_encoder/{{encoder}}.log",
+    benchmark:
+        benchmarked("train_encoder", "{encoder}")
+    params:
+        spec=lambda w: spec(config["encoders"][w.encoder]),
+        # checkpoints outlive a failed job: they are no output
+        checkpoints=f"{WORK}/checkpoints/{{encoder}}",
+        corpora=lambda w: [
+            f"--{role} {WORK}/ids/{corpus}/{shard}"
+            for role, corpus in encoder_corpora(w.encoder).items()
+            for shard in shards(corpus)
+        ],
+        seed=config["seed"],
+    threads: 2
+    retries: 2  # a job killed by the scheduler goes on from its checkpoint
+    resources:
+        mem_mb=megabytes(4, 3000),
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="72h",
+    conda:
+        "../envs/embed.yaml"
+    shell:
+        "python -m bitextbench train {params.spec} {params.corpora} --bpe {input.bpe} --checkpoints {params.checkpoints}"
+        " --seed {params.seed} --threads {threads} --out {output.model} 2>> {log}"
+
+
+rule encode:
+    input:
+        model=f"{WORK}/encoders/{{encoder}}/model.pt",
+        src=f"{WORK}/ids/{{corpus}}/{{shard}}.src.ids.npy",
+        tgt=f"{WORK}/ids/{{corpus}}/{{shard}}.tgt.ids.npy",
+    output:
+        src=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy",
+        tgt=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.tgt.npy",
+    log:
+        f"logs/{RUN}/encode/{{encoder}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("encode", "{encoder}.{corpus}.{shard}")
+    params:
+        stem=f"{WORK}/ids/{{corpus}}/{{shard}}",
+        out=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}",
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
+    threads: 2
+    retries: 1
+    resources:
+        mem_mb=megabytes(4, 2500),
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="12h",
+    conda:
+        "../envs/embed.yaml"
+    shell:
+        "python -m bitextbench encode {params.stem} --model {input.model} --gpus {params.gpus} --threads {threads}"
+        " --out {params.out} 2> {log}"

@@ -1,0 +1,107 @@
+# a selection -> BPE and fairseq data -> one trained model a seed -> hypotheses -> BLEU
+
+TESTS = config["nmt"]["tests"]
+NMT_SPEC = {key: value for key, value in config["nmt"].items() if key not in ("seeds", "valid", "tests", "gpus")}
+
+
+rule nmt_prepare:
+    input:
+        selected=multiext(f"{WORK}/selected/{{method}}.{{budget}}/", f"train.{SRC}", f"train.{TGT}"),
+        valid=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
+    output:
+        directory(f"{WORK}/nmt/{{method}}.{{budget}}/data"),
+    log:
+        f"logs/{RUN}/nmt_prepare/{{method}}.{{budget}}.log",
+    benchmark:
+        benchmarked("nmt_prepare", "{method}.{budget}")
+    params:
+        selected=f"{WORK}/selected/{{method}}.{{budget}}",
+        valid=f"{WORK}/tokens/{config['nmt']['valid']}",
+        spec=spec(NMT_SPEC),
+        seed=config["seed"],
+    resources:
+        mem_mb=megabytes(10, 1500),
+        runtime="4h",
+    conda:
+        "../envs/nmt.yaml"
+    shell:
+        "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {LANGUAGES}"
+        " --seed {params.seed} --out {output} 2> {log}"
+
+
+rule nmt_train:
+    input:
+        f"{WORK}/nmt/{{method}}.{{budget}}/data",
+    output:
+        f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
+    log:
+        f"logs/{RUN}/nmt_train/{{method}}.{{budget}}.{{seed}}.log",
+    benchmark:
+        benchmarked("nmt_train", "{method}.{budget}.{seed}")
+    params:
+        spec=spec(NMT_SPEC),
+        gpus=config["nmt"]["gpus"],
+        # checkpoints outlive a failed job: they are no output
+        checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
+    retries: 2  # a job killed by the scheduler goes on from its checkpoint
+    resources:
+        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        gpu=config["nmt"]["gpus"],
+        runtime="72h",
+    conda:
+        "../envs/nmt.yaml"
+    shell:
+        "python -m bitextbench nmt-train {input} --spec {params.spec} --seed {wildcards.seed} --gpus {params.gpus}"
+        " --threads {threads} --checkpoints {params.checkpoints} --out {output} 2>> {log}"
+
+
+rule nmt_translate:
+    input:
+        model=f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
+        data=f"{WORK}/nmt/{{method}}.{{budget}}/data",
+        tests=[of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", test) for test in TESTS],
+    output:
+        expand(f"{WORK}/nmt/{{{{method}}}}.{{{{budget}}}}/{{{{seed}}}}/{{test}}.{TGT}", test=TESTS),
+    log:
+        f"logs/{RUN}/nmt_translate/{{method}}.{{budget}}.{{seed}}.log",
+    benchmark:
+        benchmarked("nmt_translate", "{method}.{budget}.{seed}")
+    params:
+        spec=spec(NMT_SPEC),
+        gpus=config["nmt"]["gpus"],
+        tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
+        folder=subpath(output[0], parent=True),
+    retries: 1
+    resources:
+        mem_mb=megabytes(10, 2000),
+        gpu=config["nmt"]["gpus"],
+        runtime="12h",
+    conda:
+        "../envs/nmt.yaml"
+    shell:
+        "python -m bitextbench nmt-translate {input.data} --model {input.model} --spec {params.spec} {params.tests}"
+        " {LANGUAGES} --gpus {params.gpus} --threads {threads} --out {params.folder} 2> {log}"
+
+
+rule bleu:
+    input:
+        hypotheses=expand(f"{WORK}/nmt/{{{{method}}}}.{{{{budget}}}}/{{{{seed}}}}/{{test}}.{TGT}", test=TESTS),
+        references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
+    output:
+        expand(f"{WORK}/metrics/bleu/{{{{method}}}}.{{{{budget}}}}.{{{{seed}}}}/{{test}}.json", test=TESTS),
+    log:
+        f"logs/{RUN}/bleu/{{method}}.{{budget}}.{{seed}}.log",
+    benchmark:
+        benchmarked("bleu", "{method}.{budget}.{seed}")
+    params:
+        hypotheses=lambda w, input: [f"--hypotheses {test}={path}" for test, path in zip(TESTS, input.hypotheses)],
+        references=lambda w, input: [f"--references {test}={path}" for test, path in zip(TESTS, input.references)],
+        folder=subpath(output[0], parent=True),
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    conda:
+        "../envs/nmt.yaml"
+    shell:
+        "python -m bitextbench bleu {wildcards.method} --budget {wildcards.budget} --seed {wildcards.seed} --language {TGT}"
+        " {params.hypotheses} {params.references} --out {params.folder} 2> {log}"

@@ -1,0 +1,78 @@
+# vectors -> one score a pair
+
+
+def method_encoder(wildcards):
+    return config["methods"][wildcards.method].get("encoder")
+
+
+def vectors_of(wildcards, corpus):
+    return of_shards(f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy", corpus, encoder=method_encoder(wildcards))
+
+
+def scores_of(method, corpus):
+    return of_shards(f"{WORK}/scores/{method}/{{corpus}}/{{shard}}.npy", corpus)
+
+
+rule fit_similarity:
+    input:
+        positives=lambda w: vectors_of(w, config["methods"][w.method]["positives"]),
+        pool=lambda w: vectors_of(w, POOL),
+        scores=lambda w: scores_of(config["methods"][w.method]["negatives"]["by"], POOL),
+    output:
+        f"{WORK}/similarities/{{method}}.npz",
+    log:
+        f"logs/{RUN}/fit_similarity/{{method}}.log",
+    benchmark:
+        benchmarked("fit_similarity", "{method}")
+    params:
+        name=lambda w: config["methods"][w.method]["similarity"],
+        spec=lambda w: spec(config["methods"][w.method]),
+        positives=lambda w, input: [f"--positives {path.removesuffix('.src.npy')}" for path in input.positives],
+        pool=lambda w, input: [f"--pool {path.removesuffix('.src.npy')}" for path in input.pool],
+        scores=lambda w, input: [f"--pool-scores {path}" for path in input.scores],
+        seed=config["seed"],
+    resources:
+        mem_mb=16000 if RUN == "paper" else 2000,  # the scores of the pool and the vectors of the chosen pairs
+        runtime="4h",
+    conda:
+        "../envs/embed.yaml"
+    shell:
+        "python -m bitextbench fit-similarity {params.name} --spec {params.spec} {params.positives} {params.pool}"
+        " {params.scores} --seed {params.seed} --out {output} 2> {log}"
+
+
+def score_vectors(wildcards):
+    encoder = method_encoder(wildcards)
+    stem = f"{WORK}/vectors/{encoder}/{wildcards.corpus}/{wildcards.shard}"
+    return [f"{stem}.{side}.npy" for side in SIDES] if encoder else []
+
+
+def score_model(wildcards):
+    learns = "positives" in config["methods"][wildcards.method]
+    return f"{WORK}/similarities/{wildcards.method}.npz" if learns else []
+
+
+rule score:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        vectors=score_vectors,
+        model=score_model,
+    output:
+        f"{WORK}/scores/{{method}}/{{corpus}}/{{shard}}.npy",
+    log:
+        f"logs/{RUN}/score/{{method}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("score", "{method}.{corpus}.{shard}")
+    params:
+        similarity=lambda w: config["methods"][w.method]["similarity"],
+        vectors=lambda w, input: [f"--{side}-vectors {path}" for side, path in zip(SIDES, input.vectors)],
+        model=lambda w, input: f"--model {input.model}" if input.model else "",
+        seed=config["seed"],
+    resources:
+        mem_mb=megabytes(2, 2000),
+        runtime="4h",
+    conda:
+        "../envs/embed.yaml"
+    shell:
+        "python -m bitextbench score {input.corpus}/{wildcards.shard}.parquet --similarity {params.similarity}"
+        " {params.vectors} {params.model} --seed {params.seed} --out {output} 2> {log}"

@@ -1,0 +1,29 @@
+# scores -> the best pairs up to a number of words
+
+
+rule select:
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", POOL),
+        scores=lambda w: scores_of(w.method, POOL),
+    output:
+        multiext(f"{WORK}/selected/{{method}}.{{budget}}/", f"train.{SRC}", f"train.{TGT}", "selection.json"),
+    log:
+        f"logs/{RUN}/select/{{method}}.{{budget}}.log",
+    benchmark:
+        benchmarked("select", "{method}.{budget}")
+    params:
+        words=lambda w: config["selection"]["budgets"][w.budget],
+        count=config["selection"]["count"],
+        tokens=f"{WORK}/tokens/{POOL}",
+        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        folder=subpath(output[0], parent=True),
+    resources:
+        mem_mb=48000 if RUN == "paper" else 2000,  # scores and word counts of the whole pool, and one of its shards
+        runtime="8h",
+    conda:
+        "../envs/embed.yaml"
+    shell:
+        "python -m bitextbench select {wildcards.method} --budget {wildcards.budget} --words {params.words}"
+        " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.count} {LANGUAGES}"
+        " --out {params.folder} 2> {log}"

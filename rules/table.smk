@@ -1,0 +1,44 @@
+# metrics -> the paper's table with ours beside it, and where each number comes from
+
+BUDGETS = list(config["selection"]["budgets"])
+ALL_DATASETS = sorted({part["dataset"] for c in config["corpora"].values() for part in c["parts"] if "dataset" in part})
+
+
+rule table2:
+    input:
+        reference="references/kim2019/table2.csv",
+        metrics=expand(
+            f"{WORK}/metrics/bleu/{{method}}.{{budget}}.{{seed}}/{{test}}.json",
+            method=list(config["methods"]),
+            budget=BUDGETS,
+            seed=config["nmt"]["seeds"],
+            test=TESTS,
+        ),
+        selections=expand(
+            f"{WORK}/selected/{{method}}.{{budget}}/selection.json", method=list(config["methods"]), budget=BUDGETS
+        ),
+        corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=list(config["corpora"])),
+        manifests=expand(f"{DATA}/{{dataset}}/manifest.json", dataset=ALL_DATASETS),
+    output:
+        csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
+        html=report(f"{RESULTS}/table2.html", category="kim2019"),
+        provenance=f"{RESULTS}/table2.provenance.json",
+    log:
+        f"logs/{RUN}/table2.log",
+    params:
+        config=spec(config),
+        scale=RUN if RUN in ("tiny", "small", "paper") else "small",
+        metrics=lambda w, input: [f"--metric {path}" for path in input.metrics],
+        selections=lambda w, input: [f"--selection {path}" for path in input.selections],
+        corpora=lambda w, input: [f"--input {path}/counts.json" for path in input.corpora],
+        manifests=lambda w, input: [f"--input {path}" for path in input.manifests],
+        benchmarks=f"{WORK}/benchmarks",
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    conda:
+        "../envs/report.yaml"
+    shell:
+        "python -m bitextbench table {input.reference} --scale {params.scale} --config {params.config} {params.metrics}"
+        " {params.selections} {params.corpora} {params.manifests} --benchmarks {params.benchmarks}"
+        " --html {output.html} --provenance {output.provenance} --out {output.csv} 2> {log}"

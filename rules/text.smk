@@ -1,0 +1,68 @@
+# sentences -> Moses tokens, once -> one joint BPE -> ids, once
+
+
+rule tokens:
+    input:
+        f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet",
+    log:
+        f"logs/{RUN}/tokens/{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("tokens", "{corpus}.{shard}")
+    resources:
+        mem_mb=4000,
+        runtime="12h",
+    conda:
+        "../envs/data.yaml"
+    shell:
+        "python -m bitextbench tokens {input}/{wildcards.shard}.parquet {LANGUAGES} --out {output} 2> {log}"
+
+
+rule bpe:
+    input:
+        [of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", name) for name in config["text"]["bpe"]["corpora"]],
+    output:
+        f"{WORK}/bpe/joint.model",
+    log:
+        f"logs/{RUN}/bpe.log",
+    benchmark:
+        benchmarked("bpe", "joint")
+    params:
+        folders=[f"{WORK}/tokens/{name}" for name in config["text"]["bpe"]["corpora"]],
+        vocab=config["text"]["bpe"]["vocab"],
+        sample=config["text"]["bpe"]["sample"],
+        case="--lowercase" if config["text"]["lowercase"] else "--cased",
+        seed=config["seed"],
+    resources:
+        mem_mb=megabytes(8, 1500),  # sentencepiece keeps its sample in memory
+        runtime="12h",
+    conda:
+        "../envs/data.yaml"
+    shell:
+        "python -m bitextbench bpe {params.folders} --vocab {params.vocab} --sample {params.sample} {params.case}"
+        " --seed {params.seed} --out {output} 2> {log}"
+
+
+rule ids:
+    input:
+        tokens=f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet",
+        model=f"{WORK}/bpe/joint.model",
+    output:
+        multiext(
+            f"{WORK}/ids/{{corpus}}/{{shard}}", ".src.ids.npy", ".src.offsets.npy", ".tgt.ids.npy", ".tgt.offsets.npy"
+        ),
+    log:
+        f"logs/{RUN}/ids/{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("ids", "{corpus}.{shard}")
+    params:
+        folder=subpath(output[0], parent=True),
+        case="--lowercase" if config["text"]["lowercase"] else "--cased",
+    resources:
+        mem_mb=megabytes(20, 1000),
+        runtime="4h",
+    conda:
+        "../envs/data.yaml"
+    shell:
+        "python -m bitextbench ids {input.tokens} --model {input.model} {params.case} --out {params.folder} 2> {log}"

@@ -1,0 +1,3 @@
+from bitextbench.cli import main
+
+main()

@@ -1,0 +1,97 @@
+"""Bitext on disk: a folder of Parquet shards, `00000.parquet` and on, and the counts of what went in and out.
+
+| column | type | meaning |
+|---|---|---|
+| id | int64 | number of the pair in the corpus, the same for any number of shards |
+| src, tgt | string | the two sides; null where the corpus has one language only |
+| doc | string | the document, "" where unknown |
+| label | string | what the pair is known to be ("parallel", or a kind of noise), "" where unknown |
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bitextbench.errors import InputError
+from bitextbench.files import existing
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("src", pa.string()), ("tgt", pa.string()), ("doc", pa.string()), ("label", pa.string())]
+)
+BLOCK = 50_000  # rows of a batch, of a row group, dealt to one shard
+
+
+def shard_name(index: int) -> str:
+    return f"{index:05d}"
+
+
+def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -> int:
+    """Number the rows (columns as SCHEMA, without id) and deal them out in blocks: block b goes to shard b modulo `shards`.
+
+    A row's id is its place in the input, whatever the number of shards. Memory: one batch. Returns the row count.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        writers = [
+            stack.enter_context(pq.ParquetWriter(folder / f"{shard_name(i)}.parquet", SCHEMA, compression="zstd"))
+            for i in range(shards)
+        ]
+        first = 0
+        for index, block in enumerate(_blocks(batches)):
+            ids = pa.array(range(first, first + len(block)), pa.int64())
+            writers[index % shards].write_table(block.add_column(0, "id", ids).cast(SCHEMA), row_group_size=BLOCK)
+            first += len(block)
+    return first
+
+
+def _blocks(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of BLOCK rows (the last may be shorter)."""
+    held: list[pa.Table] = []
+    size = 0
+    for batch in batches:
+        held.append(batch.select(SCHEMA.names[1:]).cast(pa.schema(list(SCHEMA)[1:])))
+        size += len(batch)
+        if size >= BLOCK:
+            table = pa.concat_tables(held).combine_chunks()
+            whole = size - size % BLOCK
+            yield from (table.slice(start, BLOCK) for start in range(0, whole, BLOCK))
+            held, size = [table.slice(whole)], size - whole
+    if size:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def shard_paths(folder: str | Path) -> list[Path]:
+    """The Parquet files of a corpus, in order. Raises InputError when there are none or one in the middle is missing."""
+    paths = sorted(existing(folder).glob("[0-9]*.parquet"))
+    for index, path in enumerate(paths):
+        if path.stem != shard_name(index):
+            raise InputError(f"shard {shard_name(index)}.parquet is missing", folder, remedy="make the corpus again")
+    if not paths:
+        raise InputError("no Parquet shards here", folder, remedy="run the corpus step first")
+    return paths
+
+
+def read_shard(path: str | Path, columns: list[str] | None = None) -> pa.Table:
+    """One shard as a table. Raises InputError for a damaged file or wrong columns."""
+    try:
+        table = pq.read_table(existing(path), columns=columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
+    wanted = columns or SCHEMA.names
+    if missing := set(wanted) - set(table.column_names):
+        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
+    return table
+
+
+def read_batches(folder: str | Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """All rows of a corpus, a block at a time, in the order of ids: the first block of every shard, the second, and so on."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(pq.ParquetFile(path)) for path in shard_paths(folder)]
+        for group in range(max(file.num_row_groups for file in files)):
+            for file in files:
+                if group < file.num_row_groups:
+                    yield file.read_row_group(group, columns=columns)

@@ -1,0 +1,236 @@
+"""Fetch a data set: verified, resumable, from a mirror folder or the network."""
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import requests
+import urllib3
+
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, read_json, write_json
+from bitextbench.progress import log, progress
+from bitextbench.registry import DataSet, File, entry
+
+CHUNK = 1 << 20
+ROUNDS = 4  # times that each address is tried
+WAIT = 2.0  # seconds before the second round; twice as long before each next one
+TIMEOUT = (15, 120)  # seconds to connect, and without a byte
+
+
+def mirror_folders(configured: Sequence[str | Path] = ()) -> list[Path]:
+    """The folders to look in before the network: those of the config, then those of BITEXTBENCH_MIRROR.
+
+    Raises InputError for one that is not there.
+    """
+    folders = [Path(folder) for folder in (*configured, *os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep)) if folder]
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError("no such mirror folder", folder, remedy="mend 'mirror' in the config or BITEXTBENCH_MIRROR")
+    return folders
+
+
+def fetch(name: str, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
+    """Bring the files of a registry data set into `folder` as they are served, and write `folder/manifest.json` last.
+
+    A file is looked for at `<mirror>/<url without scheme>` in each folder of `mirrors`, then on the network. What is
+    already in `folder` is verified and kept. Sizes and checksums are the registry's; where the publisher states none, the
+    first download's are recorded in `lock` (JSON) and hold from then on.
+
+    Raises InputError when a file is found nowhere, or is not what the registry or the lock says.
+    """
+    fetch_data_set(entry(name), folder, mirrors, lock)
+
+
+def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
+    """`fetch`, for an entry at hand."""
+    log(f"{data_set.name}: licence: {data_set.licence} ({data_set.tier})")
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = folder / "manifest.json"
+    before = {file["path"]: file["from"] for file in read_json(manifest)["files"]} if manifest.exists() else {}
+    files = [_bring(file, folder, mirrors, lock, before.get(file.path)) for file in data_set.files]
+    value = {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
+    if not manifest.exists() or read_json(manifest) != value:
+        write_json(manifest, value)
+    log(f"{data_set.name}: {len(files)} files, {sum(file['bytes'] for file in files):,} bytes, verified")
+
+
+def _bring(file: File, folder: Path, mirrors: Sequence[Path], lock: Path, before: str | None) -> dict[str, Any]:
+    """One file, verified, in `folder`. Returns what the manifest says of it."""
+    target = folder / file.path
+    published = _published(file)
+    wanted = published or _recorded(lock).get(file.url) or {}
+    if file.bytes is not None:
+        wanted = {"bytes": file.bytes, **wanted}
+    copy = next((place for mirror in mirrors if (place := mirror / file.url.split("://")[1]).is_file()), None)
+    source = before or ("network" if copy is None else "mirror")
+    if not target.exists() or _difference(found := _sums(target), wanted):
+        source = "network" if copy is None else "mirror"
+        found = _download(file, target, wanted) if copy is None else _copy(copy, target, wanted)
+    if not published:
+        _record(lock, file.url, found)
+    return {
+        "path": file.path,
+        "url": file.url,
+        "bytes": found["bytes"],
+        "sha256": found["sha256"],
+        "checksum": "published" if published else "recorded",
+        "from": source,
+    }
+
+
+# ---- what a file is, and what it has to be: {"bytes", "sha256", "sha1"}, as many as are known
+
+
+def _published(file: File) -> dict[str, Any]:
+    return {key: value for key in ("sha256", "sha1") if (value := getattr(file, key))}
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """What is wrong with a file, "" when nothing is."""
+    for key in ("bytes", "sha256", "sha1"):
+        if key in wanted and found[key] != wanted[key]:
+            return f"{key} {found[key]}, expected {wanted[key]}"
+    return ""
+
+
+class _Sums:
+    """Size and checksums of what passes through."""
+
+    def __init__(self) -> None:
+        self.bytes, self.sha256, self.sha1 = 0, hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
+
+    def add(self, chunk: bytes) -> bytes:
+        self.bytes += len(chunk)
+        self.sha256.update(chunk)
+        self.sha1.update(chunk)
+        return chunk
+
+    def result(self) -> dict[str, Any]:
+        return {"bytes": self.bytes, "sha256": self.sha256.hexdigest(), "sha1": self.sha1.hexdigest()}
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as stream:
+        while chunk := stream.read(CHUNK):
+            yield chunk
+
+
+def _sums(path: Path) -> dict[str, Any]:
+    sums = _Sums()
+    for chunk in _chunks(path):
+        sums.add(chunk)
+    return sums.result()
+
+
+# ---- the lock: {url: {"bytes", "sha256"}} of the files whose publishers give no checksum
+
+
+def _recorded(lock: Path) -> dict[str, dict[str, Any]]:
+    return read_json(lock) if lock.exists() else {}
+
+
+def _record(lock: Path, url: str, found: Mapping[str, Any]) -> None:
+    """Write down a first download. Several fetches may run at once, so the lock file is itself guarded."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock.with_name(f".{lock.name}.guard"), "w") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        recorded = _recorded(lock)
+        if url not in recorded:
+            recorded[url] = {"bytes": found["bytes"], "sha256": found["sha256"]}
+            write_json(lock, dict(sorted(recorded.items())))
+            log(f"{url}: no published checksum; recorded sha256 {found['sha256']} in {lock}")
+
+
+# ---- from a mirror folder
+
+
+def _copy(source: Path, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    sums = _Sums()
+    with atomic(target) as part:
+        with open(part, "wb") as out:
+            for chunk in _chunks(source):
+                out.write(sums.add(chunk))
+        if difference := _difference(sums.result(), wanted):
+            raise InputError(difference, source, remedy="mend this mirror's copy, or leave the mirror out")
+    return sums.result()
+
+
+# ---- from the network
+
+
+class _Refused(Exception):
+    """This address will not give the right file, now or later."""
+
+
+def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Try the addresses in turn, in rounds, until one gives the right file. `<target>.part` stays for the next try."""
+    part = target.with_name(f"{target.name}.part")
+    addresses = [file.url, *file.mirrors]
+    reasons: dict[str, str] = {}
+    for attempt in range(ROUNDS):
+        if attempt and addresses:
+            time.sleep(WAIT * 2 ** (attempt - 1))
+        for url in list(addresses):
+            try:
+                found = _read(url, part, wanted)
+            except (_Refused, requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                reasons[url] = " ".join(str(error).split())
+                log(f"{url}: {reasons[url]}")
+                if isinstance(error, _Refused):
+                    addresses.remove(url)
+                continue
+            os.replace(part, target)
+            return found
+    remedy = "try again later (a download goes on where it stopped), or put the file into a mirror folder"
+    if any("expected" in reason for reason in reasons.values()):
+        remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
+    raise InputError("; ".join(f"{url}: {reason}" for url, reason in reasons.items()), target, remedy=remedy)
+
+
+def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what is missing of `part`. Returns its sums when it is whole and right; a wrong one is removed."""
+    sums = _Sums()
+    if part.exists():
+        for chunk in _chunks(part):
+            sums.add(chunk)
+    resumed = sums.bytes
+    if not resumed or resumed != wanted.get("bytes"):
+        # identity: else a server may pack the file once more on its way, and the size and Range mean something else
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={resumed}-"} if resumed else {})
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as reply:
+            if reply.status_code == 416:  # nothing after what we have: it is whole, or wrong
+                if reply.headers.get("Content-Range") != f"bytes */{resumed}":
+                    part.unlink()
+                    raise requests.HTTPError("the part on disk does not fit; starting again")
+            elif 400 <= reply.status_code < 500 and reply.status_code not in (408, 425, 429):
+                raise _Refused(f"{reply.status_code} {reply.reason}")
+            else:
+                reply.raise_for_status()
+                begins = f"bytes {resumed}-"
+                if reply.status_code != 206 or not reply.headers.get("Content-Range", "").startswith(begins):
+                    sums, resumed = _Sums(), 0  # the server sends everything
+                _save(reply, part, sums, resumed, wanted.get("bytes"))
+    found = sums.result()
+    if difference := _difference(found, wanted):
+        if found["bytes"] < wanted.get("bytes", 0):
+            raise requests.ConnectionError(f"ended early: {difference}")
+        part.unlink()
+        # a part of an older file may be the reason: the same address gets one more try from the start
+        raise requests.HTTPError(f"{difference}; starting again") if resumed else _Refused(difference)
+    return found
+
+
+def _save(reply: requests.Response, part: Path, sums: _Sums, resumed: int, size: int | None) -> None:
+    """Append the reply to `part` (from the start when `resumed` is 0), no further than one chunk beyond `size` bytes."""
+    left = reply.headers.get("Content-Length")
+    total = None if left is None else -(-int(left) // CHUNK)
+    with open(part, "ab" if resumed else "wb") as out:
+        for chunk in progress(reply.raw.stream(CHUNK, decode_content=False), reply.url, total=total, unit="MiB"):
+            out.write(sums.add(chunk))
+            if size is not None and sums.bytes > size:
+                break

@@ -1,0 +1,38 @@
+"""Progress of long work: a bar on a terminal, plain lines in a log."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+
+
+def log(message: str) -> None:
+    """One line to standard error, at once."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def progress(items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0) -> Iterator[Item]:
+    """Pass `items` on and show how far and how fast: a bar on a terminal, else a line every `every` seconds and at the end."""
+    if sys.stderr.isatty():
+        yield from tqdm(items, desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True)
+        return
+    start = last = time.monotonic()
+    done = 0
+    for done, item in enumerate(items, 1):
+        yield item
+        now = time.monotonic()
+        if now - last >= every:
+            log(_line(what, done, total, unit, now - start))
+            last = now
+    log(_line(what, done, total, unit, time.monotonic() - start) + ", done")
+
+
+def _line(what: str, done: int, total: int | None, unit: str, seconds: float) -> str:
+    rate = done / max(seconds, 1e-9)
+    of = "" if total is None else f"/{total:,} ({done / max(total, 1):.0%})"
+    left = "" if total is None or done >= total or not done else f", {(total - done) / rate:,.0f} s left"
+    return f"{what}: {done:,}{of} {unit}, {rate:,.0f} {unit}/s{left}"

@@ -1,0 +1,76 @@
+"""Scores of a corpus, shard by shard: a float32 [n] `.npy` a shard, in the order of its rows."""
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench import bitext, vectors
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, existing
+from bitextbench.progress import log
+from bitextbench.similarity import Pairs, similarity
+
+
+def score_shard(shard: Path, name: str, out: Path, *, src: Path | None, tgt: Path | None, model: Path | None, seed: int) -> None:
+    """Score the pairs of a corpus shard by the similarity `name`; `src` and `tgt` are the vectors of its two sides."""
+    ids = bitext.read_shard(shard, ["id"])["id"].to_numpy()
+    sides = vectors.load_pair(src, tgt) if src and tgt else (None, None)
+    if sides[0] is not None and len(sides[0]) != len(ids):
+        raise InputError(f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again")
+    scorer = similarity(name).score
+    options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
+    scores = scorer(Pairs(ids, *sides), model, **options)
+    with atomic(out) as part, open(part, "wb") as file:
+        np.save(file, scores)
+
+
+def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
+    """The scores of each shard. Raises InputError for NaN, naming shard and row."""
+    shards = [np.load(existing(path)) for path in paths]
+    for path, scores in zip(paths, shards, strict=True):
+        if len(bad := np.flatnonzero(np.isnan(scores))):
+            raise InputError("score is NaN", path, line=int(bad[0]) + 1, remedy="score this shard again")
+    return shards
+
+
+def negatives(scores: NDArray[np.float32], portion: float | str, count: int, seed: int) -> NDArray[np.int64]:
+    """Rows [count] of non-parallel examples in a scored corpus (kim2019 section 5.2).
+
+    `portion` in (0, 1]: the last `count` rows of the top-scored portion, so 1.0 is the worst of all and 0.6 what they
+    call "60% worst"; "random": drawn without replacement. Ties are ordered by row. Fewer rows than `count`: all of them.
+    """
+    count = min(count, len(scores))
+    if portion == "random":
+        return np.sort(np.random.default_rng(seed).choice(len(scores), count, replace=False))
+    best_first = np.lexsort((np.arange(len(scores)), -scores))
+    end = max(count, round(float(portion) * len(scores)))
+    return np.sort(best_first[end - count : end])
+
+
+def fit_similarity(
+    name: str, spec: dict[str, Any], positives: Sequence[tuple[Path, Path]], pool: Sequence[tuple[Path, Path]],
+    pool_scores: Sequence[Path], seed: int, out: Path,
+) -> None:  # fmt: skip
+    """Train a similarity on the vectors of trusted pairs and as many non-parallel ones out of the pool.
+
+    `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: scores of the pool's shards, in the same order.
+    """
+    good = [np.concatenate(side) for side in zip(*(vectors.load_pair(*paths) for paths in positives), strict=True)]
+    shards = [vectors.load_pair(*paths) for paths in pool]
+    scores = load_scores(pool_scores)
+    for path, (src, _), shard in zip(pool_scores, shards, scores, strict=True):
+        if len(src) != len(shard):
+            raise InputError(f"{len(shard):,} scores for {len(src):,} pairs", path, remedy="score this shard again")
+    rows = negatives(np.concatenate(scores), spec["negatives"]["portion"], len(good[0]), seed)
+    starts = np.cumsum([0, *(len(shard) for shard in scores)])
+    bad = [
+        np.concatenate([shard[side][rows[(rows >= low) & (rows < high)] - low] for shard, low, high in zip(shards, starts, starts[1:], strict=False)])
+        for side in (0, 1)
+    ]  # fmt: skip
+    log(f"{name}: negatives from portion {spec['negatives']['portion']} of {starts[-1]:,} pairs")
+    labels = np.repeat([1, 0], [len(good[0]), len(bad[0])])
+    similarity(name).fit(np.concatenate([good[0], bad[0]]), np.concatenate([good[1], bad[1]]), labels, spec, seed, out)

@@ -1,0 +1,53 @@
+"""Similarities of given pairs, by name: one raw float a pair, higher is better (logits, never saturated probabilities).
+
+A similarity is a module of this package with
+
+    score(pairs: Pairs, model: Path | None) -> float32 [n]
+
+and, when it learns, `fit(src, tgt, labels, spec, seed, out)`, which writes the `model` that `score` reads.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.errors import InputError
+
+Vectors = NDArray[np.float32]
+Score = Callable[["Pairs", Path | None], NDArray[np.float32]]
+
+NAMES = ("cosine", "mlp", "random")
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`ids` int64 [n]; `src`, `tgt` float32 [n, d], where row i of both is pair i (None for what needs no vectors)."""
+
+    ids: NDArray[np.int64]
+    src: Vectors | None
+    tgt: Vectors | None
+
+    def vectors(self) -> tuple[Vectors, Vectors]:
+        """Both sides. Raises InputError when this similarity was given none."""
+        if self.src is None or self.tgt is None:
+            raise InputError("this similarity compares sentence vectors", remedy="name an `encoder` in its method")
+        return self.src, self.tgt
+
+
+def similarity(name: str) -> ModuleType:
+    """The module of a similarity. Raises InputError for an unknown name."""
+    if name not in NAMES:
+        raise InputError(f"unknown similarity {name!r}", remedy=f"known: {', '.join(NAMES)}")
+    return import_module(f"bitextbench.similarity.{name}")
+
+
+def checked(scores: NDArray[np.floating], name: str) -> NDArray[np.float32]:
+    """The scores as float32. Raises InputError for one that is not finite."""
+    if len(bad := np.flatnonzero(~np.isfinite(scores))):
+        raise InputError(f"{name} score of pair {bad[0]} is not finite", remedy="look at the vectors of this pair")
+    return scores.astype(np.float32)

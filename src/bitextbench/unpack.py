@@ -1,0 +1,149 @@
+"""Text inside archives, read as a stream: nothing is ever unpacked to disk.
+
+A place is a file of a data set's folder, with the member after it where the file is an archive:
+`newstest2008.de`, `train.en.gz`, `dev.tgz/dev/newstest2009.de`. An archive served in parts (`x.tar.gz.00`,
+`x.tar.gz.01`, ...) goes by its name without the number.
+"""
+
+import contextlib
+import gzip
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from bitextbench.errors import InputError
+from bitextbench.files import existing
+
+MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
+MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
+RATIO_FROM = 16 << 20  # smaller than this does no harm
+
+
+@contextlib.contextmanager
+def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
+    """The bytes at a place of `folder`, unpacked.
+
+    Raises InputError (at once, or while reading) for a file or member that is not there, a damaged or truncated
+    archive, a member name that leads out of the archive, a member that is no plain file, and an archive that
+    unpacks to more than MAX_BYTES or to more than MAX_RATIO times its size.
+    """
+    name, _, member = place.partition("/")
+    path = folder / name
+    with contextlib.ExitStack() as stack, _damage(path):
+        if name.endswith(".zip"):
+            yield stack.enter_context(_zip_member(path, member))
+            return
+        packed = stack.enter_context(_Parts(_parts(path)))
+        if not name.endswith((".gz", ".tgz")):
+            yield stack.enter_context(io.BufferedReader(packed))
+            return
+        unpacked = gzip.GzipFile(fileobj=io.BufferedReader(packed))
+        stream = stack.enter_context(io.BufferedReader(_Guarded(unpacked, path, packed), 1 << 17))
+        if name.endswith((".tar.gz", ".tgz")):
+            archive = stack.enter_context(tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17))
+            yield _tar_member(archive, path, member)
+        else:
+            yield stream
+
+
+@contextlib.contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """What the unpackers raise for damaged archives, as InputError."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise InputError(f"damaged or truncated archive ({error})", path, remedy="fetch it again") from None
+
+
+def _parts(path: Path) -> Sequence[Path]:
+    """The file, or the numbered parts that it was served in."""
+    return sorted(path.parent.glob(f"{path.name}.[0-9][0-9]")) or [existing(path)]
+
+
+class _Parts(io.RawIOBase):
+    """Files read one after the other as one; `count` is how many bytes were read."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.files = [open(path, "rb") for path in paths]
+        self.current = 0
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while self.current < len(self.files):
+            if size := self.files[self.current].readinto(buffer):
+                self.count += size
+                return size
+            self.current += 1
+        return 0
+
+    def close(self) -> None:
+        for file in self.files:
+            file.close()
+        super().close()
+
+
+class _Guarded(io.RawIOBase):
+    """An unpacking stream with an end to its size: see MAX_BYTES and MAX_RATIO."""
+
+    def __init__(self, stream: IO[bytes] | gzip.GzipFile, path: Path, packed: _Parts | int) -> None:
+        self.stream, self.path, self.packed, self.count = stream, path, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with _damage(self.path):
+            data = self.stream.read(len(buffer))
+        self.count += len(data)
+        packed = self.packed if isinstance(self.packed, int) else self.packed.count
+        if self.count > MAX_BYTES or self.count > max(RATIO_FROM, MAX_RATIO * packed):
+            raise InputError(
+                f"unpacks to more than {self.count:,} bytes from {packed:,}", self.path, remedy="is this the right file?"
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _check_name(name: str, path: Path) -> None:
+    if name.startswith("/") or "\\" in name or ".." in PurePosixPath(name).parts:
+        raise InputError(f"member {name!r} leads out of the archive", path, remedy="do not use this archive")
+
+
+def _no_member(member: str, path: Path, names: Sequence[str]) -> InputError:
+    return InputError(f"no member {member!r}", path, remedy=f"it holds {', '.join(names[:20]) or 'nothing'}")
+
+
+def _tar_member(archive: tarfile.TarFile, path: Path, member: str) -> IO[bytes]:
+    """Links and devices are refused as members to read; elsewhere in the archive nothing follows them."""
+    names = []
+    for info in archive:
+        _check_name(info.name, path)
+        names.append(info.name)
+        if info.name.removeprefix("./") == member:
+            if not info.isfile():
+                raise InputError(f"member {member!r} is a link, folder or device", path, remedy="name a plain file")
+            stream = archive.extractfile(info)
+            assert stream is not None
+            return stream
+    raise _no_member(member, path, names)
+
+
+@contextlib.contextmanager
+def _zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(existing(path)) as archive:
+        for name in archive.namelist():
+            _check_name(name, path)
+        if member not in archive.namelist():
+            raise _no_member(member, path, archive.namelist())
+        info = archive.getinfo(member)
+        if info.flag_bits & 1 or info.is_dir() or (info.external_attr >> 16) & 0o170000 == 0o120000:
+            raise InputError(f"member {member!r} is encrypted, a link or a folder", path, remedy="name a plain file")
+        with archive.open(info) as stream:
+            yield io.BufferedReader(_Guarded(stream, path, info.compress_size), 1 << 17)
