@@ -18,7 +18,6 @@ rule nmt_prepare:
         selected=f"{WORK}/selected/{{method}}.{{budget}}",
         valid=f"{WORK}/tokens/{config['nmt']['valid']}",
         spec=spec(NMT_SPEC),
-        seed=config["seed"],
     resources:
         mem_mb=megabytes(10, 1500),
         runtime="4h",
@@ -26,7 +25,7 @@ rule nmt_prepare:
         "../envs/nmt.yaml"
     shell:
         "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {LANGUAGES}"
-        " --seed {params.seed} --out {output} 2> {log}"
+        " --out {output} 2> {log}"
 
 
 rule nmt_train:
@@ -51,8 +50,8 @@ rule nmt_train:
     conda:
         "../envs/nmt.yaml"
     shell:
-        "python -m bitextbench nmt-train {input} --spec {params.spec} --seed {wildcards.seed} --gpus {params.gpus}"
-        " --threads {threads} --checkpoints {params.checkpoints} --out {output} 2>> {log}"
+        "python -m bitextbench nmt-train {input} --spec {params.spec} {LANGUAGES} --seed {wildcards.seed}"
+        " --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints} --out {output} 2>> {log}"
 
 
 rule nmt_translate:

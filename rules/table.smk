@@ -27,7 +27,7 @@ rule table2:
         f"logs/{RUN}/table2.log",
     params:
         config=spec(config),
-        scale=RUN if RUN in ("tiny", "small", "paper") else "small",
+        scale=SCALE,
         metrics=lambda w, input: [f"--metric {path}" for path in input.metrics],
         selections=lambda w, input: [f"--selection {path}" for path in input.selections],
         corpora=lambda w, input: [f"--input {path}/counts.json" for path in input.corpora],

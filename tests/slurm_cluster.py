@@ -9,8 +9,9 @@ import socket
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 GPUS = 2
@@ -37,8 +38,6 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 GresTypes=gpu
-JobCompType=jobcomp/filetxt
-JobCompLoc={folder}/finished.txt
 # finished jobs stay visible to squeue and scontrol as long as the tests last
 MinJobAge=86400
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
@@ -50,7 +49,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 def why_not() -> str:
     """Why no cluster can be started here, with the remedy; empty where one can."""
-    absent = [name for name in (*DAEMONS, "sbatch", "srun", "setpriv") if not _program(name)]
+    absent = [name for name in (*DAEMONS, "sbatch", "srun", "setpriv") if not shutil.which(name, path=_path())]
     if absent:
         return f"{', '.join(absent)} not found: apt-get install slurm-wlm munge"
     return "" if os.geteuid() == 0 else "slurmd runs as root only: run these tests as root (packages slurm-wlm and munge)"
@@ -60,13 +59,14 @@ def why_not() -> str:
 def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
     """Run a cluster whose every file lies in `folder` (new, empty); yield the environment in which sbatch finds it.
 
-    The node has this machine's CPUs and memory and two GPUs that are null devices: they can be asked for and appear
+    The node has this machine's CPUs and memory (on paper at least 2 and 8 GB, as jobs ask for more than they use in
+    the tests) and two GPUs that are null devices: they can be asked for and appear
     in CUDA_VISIBLE_DEVICES, but compute nothing. The daemons die with this process, and the ports are free ones, so that
     a cluster left over by a killed test disturbs nobody. Raises RuntimeError with the logs' ends if it does not start.
     """
     host = socket.gethostname().split(".")[0]
     controller_port, node_port = _free_ports(2)
-    for name in ("state", "spool"):
+    for name in ("bin", "state", "spool"):
         (folder / name).mkdir()
     for gpu in range(GPUS):
         os.mknod(folder / f"gpu{gpu}", stat.S_IFCHR | 0o600, os.makedev(1, 3))
@@ -77,8 +77,8 @@ def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
             folder=folder,
             controller_port=controller_port,
             node_port=node_port,
-            cpus=os.cpu_count(),
-            memory_mb=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+            cpus=max(2, os.cpu_count() or 2),
+            memory_mb=max(8000, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20),
             gpus=GPUS,
         )
     )
@@ -88,7 +88,11 @@ def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
 
     # a suite that itself runs inside a Slurm job must not talk to that job's cluster
     env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_", "SRUN_"))}
-    env |= {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{env.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
+    env |= {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{folder}/bin:{_path()}"}
+    # snakemake-executor-plugin-slurm-jobstep calls srun without the SLURM_* variables, SLURM_CONF among them
+    srun = folder / "bin" / "srun"
+    srun.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun", path=_path())} "$@"\n')
+    srun.chmod(0o755)
     munge_files = [f"--{name}={folder}/munge.{name.split('-')[0]}" for name in ("socket", "key-file", "pid-file")]
     # --force: pytest's folders are closed to other users, which munged otherwise takes for a mistake
     munged = ["munged", "--foreground", "--force", *munge_files]
@@ -107,20 +111,42 @@ def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
             _wait_for(lambda: not _ask(env, "squeue", "-h").strip(), "an empty queue", folder)
 
 
-def jobs(env: dict[str, str]) -> list[dict[str, str]]:
-    """Every job the cluster ever had, as `scontrol show job` tells it: JobId, JobState, Comment, TRES, ExitCode, ..."""
-    lines = _ask(env, "scontrol", "--details", "--oneliner", "show", "jobs").splitlines()
-    return [dict(re.findall(r"(?:^|\s)(\w+)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
+class Job(NamedTuple):
+    """A job as slurmctld remembers it, with what it held (not only asked for)."""
+
+    rule: str
+    state: str  # COMPLETED, FAILED, ...
+    cpus: int
+    memory_mb: float
+    gpus: int
+    time_limit: str  # [days-]hours:minutes:seconds
 
 
-def tres(job: dict[str, str]) -> dict[str, str]:
-    """What Slurm held for a job, from its TRES: {'cpu': '1', 'mem': '200M', 'node': '1', 'gres/gpu': '1', ...}."""
-    held = job.get("AllocTRES") or job["TRES"]  # the field's name from Slurm 23.11 on, and before
-    return dict(item.split("=", 1) for item in held.split(","))
+def jobs(env: dict[str, str]) -> list[Job]:
+    """Every job that Snakemake ever sent to the cluster, in the order of submission."""
+    found = []
+    for line in _ask(env, "scontrol", "--details", "--oneliner", "show", "jobs").splitlines():
+        fields = dict(re.findall(r"(?:^|\s)(\w+)=(\S*)", line))
+        if not fields.get("Comment", "").startswith("rule_"):
+            continue
+        held = fields.get("AllocTRES") or fields["TRES"]  # its name from Slurm 23.11 on, and before
+        tres = dict(item.split("=", 1) for item in held.split(","))
+        gpus = re.search(r"gpu:(?:\w+:)?(\d+)", fields["JOB_GRES"])
+        found.append(
+            Job(
+                rule=fields["Comment"].removeprefix("rule_").split("_wildcards_")[0],
+                state=fields["JobState"],
+                cpus=int(tres["cpu"]),
+                memory_mb=float(tres["mem"][:-1]) * {"M": 1, "G": 1024}[tres["mem"][-1]],
+                gpus=int(gpus[1]) if gpus else 0,
+                time_limit=fields["TimeLimit"],
+            )
+        )
+    return found
 
 
-def _program(name: str) -> str | None:
-    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+def _path() -> str:
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 def _free_ports(n: int) -> list[int]:
@@ -150,7 +176,7 @@ def _ask(env: dict[str, str], *command: str) -> str:
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60).stdout
 
 
-def _wait_for(condition, what: str, folder: Path, seconds: float = 30) -> None:
+def _wait_for(condition: Callable[[], bool], what: str, folder: Path, seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -4,7 +4,6 @@
 job does not wait for torch.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,6 +59,8 @@ tgt_option = click.option("--tgt", "tgt", required=True, help="Target language c
 seed_option = click.option("--seed", type=int, default=1)
 threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
+gpus_option = click.option("--gpus", type=int, default=0)
+checkpoints_option = click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
 out_option = click.option("-o", "--out", type=FILE, required=True)
 
 
@@ -71,9 +72,9 @@ out_option = click.option("-o", "--out", type=FILE, required=True)
 def fetch(dataset: str, mirrors: tuple[Path, ...], lock: Path, out: Path) -> None:
     """Download a data set of the registry into a folder, verified."""
     from bitextbench.fetch import fetch as run
+    from bitextbench.fetch import mirror_folders
 
-    named = [Path(folder) for folder in os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep) if folder]
-    run(dataset, out, [*mirrors, *named], lock)
+    run(dataset, out, mirror_folders(mirrors), lock)
 
 
 @cli.command()
@@ -183,6 +184,120 @@ def select(
     from bitextbench.select import select as run
 
     run(method, budget, words, corpus, tokens, scores, (src, tgt), count, out)
+
+
+def corpus_lines(folder: Path, side: str) -> list[str]:
+    """One side of a corpus, raw or tokenised, in the order of ids."""
+    from bitextbench.bitext import read_batches
+
+    return [line for table in read_batches(folder, [side]) for line in table[side].to_pylist()]
+
+
+@cli.command("nmt-prepare")
+@click.argument("selected", type=FILE)
+@click.option("--valid", type=FILE, required=True, help="Validation corpus, tokenised.")
+@spec_option
+@src_option
+@tgt_option
+@out_option
+def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt: str, out: Path) -> None:
+    """Learn a BPE on a selection and make fairseq's binary data."""
+    from bitextbench.nmt.data import prepare
+
+    prepare(selected, (corpus_lines(valid, "src"), corpus_lines(valid, "tgt")), (src, tgt), spec, out)
+
+
+@cli.command("nmt-train")
+@click.argument("data", type=FILE)
+@spec_option
+@src_option
+@tgt_option
+@seed_option
+@gpus_option
+@threads_option
+@checkpoints_option
+@out_option
+def nmt_train(
+    data: Path, spec: dict[str, Any], src: str, tgt: str, seed: int, gpus: int, threads: int, checkpoints: Path, out: Path
+) -> None:  # fmt: skip
+    """Train a fairseq Transformer; goes on from its last checkpoint."""
+    from bitextbench.nmt.train import train
+
+    train(data, (src, tgt), spec, seed, out, checkpoints, device="gpu" if gpus else "cpu", threads=threads)
+
+
+@cli.command("nmt-translate")
+@click.argument("data", type=FILE)
+@click.option("--model", type=FILE, required=True)
+@click.option("--test", "tests", type=Mapping(), multiple=True, required=True, help="A test corpus, tokenised.")
+@spec_option
+@src_option
+@tgt_option
+@gpus_option
+@threads_option
+@out_option
+def nmt_translate(
+    data: Path, model: Path, tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, gpus: int, threads: int, out: Path
+) -> None:  # fmt: skip
+    """Translate test sets; writes <out>/<test>.<tgt>, detokenised."""
+    from bitextbench.nmt.translate import translate
+
+    sources = {name: corpus_lines(folder, "src") for name, folder in tests}
+    hypotheses = {name: out / f"{name}.{tgt}" for name in sources}
+    translate(model, data, (src, tgt), sources, spec, hypotheses, device="gpu" if gpus else "cpu", threads=threads)
+
+
+@cli.command()
+@click.argument("method")
+@click.option("--budget", required=True)
+@click.option("--seed", type=int, required=True, help="Of the NMT model.")
+@click.option("--language", required=True, help="Target language code.")
+@click.option("--hypotheses", type=Mapping(), multiple=True, required=True)
+@click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
+@out_option
+def bleu(
+    method: str, budget: str, seed: int, language: str, hypotheses: tuple[tuple[str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+) -> None:  # fmt: skip
+    """Score hypotheses; writes <out>/<test>.json."""
+    from bitextbench import bleu as metric
+    from bitextbench.files import read_lines, write_json
+
+    folders = dict(references)
+    for test, path in hypotheses:
+        value = metric.bleu(list(read_lines(path)), corpus_lines(folders[test], "tgt"), language, path)
+        write_json(out / f"{test}.json", value | {"method": method, "budget": budget, "seed": seed, "test": test})
+
+
+@cli.command()
+@click.argument("reference", type=FILE)
+@click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
+@click.option("--config", type=Spec(), required=True, help="The whole configuration.")
+@click.option("--metric", "metrics", type=FILE, multiple=True)
+@click.option("--selection", "selections", type=FILE, multiple=True)
+@click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
+@click.option("--benchmarks", type=FILE, required=True)
+@click.option("--html", type=FILE, required=True)
+@click.option("--provenance", type=FILE, required=True)
+@out_option
+def table(
+    reference: Path, scale: Any, config: dict[str, Any], metrics: tuple[Path, ...], selections: tuple[Path, ...], inputs: tuple[Path, ...],
+    benchmarks: Path, html: Path, provenance: Path, out: Path,
+) -> None:  # fmt: skip
+    """Set our numbers beside the paper's: CSV, HTML and provenance."""
+    from bitextbench.provenance import collect
+    from bitextbench.table import build
+
+    collect(config, [*inputs, *selections], benchmarks, provenance)
+    build(reference, metrics, selections, scale, out, html, provenance)
+
+
+@cli.command()
+@click.argument("csv", type=FILE)
+def show(csv: Path) -> None:
+    """Print a table for a person to read."""
+    from bitextbench.table import render
+
+    click.echo(render(csv))
 
 
 def main() -> None:

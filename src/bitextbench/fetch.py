@@ -27,10 +27,14 @@ def mirror_folders(configured: Sequence[str | Path] = ()) -> list[Path]:
 
     Raises InputError for one that is not there.
     """
-    folders = [Path(folder) for folder in (*configured, *os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep)) if folder]
+    folders = [
+        Path(folder) for folder in (*configured, *os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep)) if folder
+    ]
     for folder in folders:
         if not folder.is_dir():
-            raise InputError("no such mirror folder", folder, remedy="mend 'mirror' in the config or BITEXTBENCH_MIRROR")
+            raise InputError(
+                "no such mirror folder", folder, remedy="mend 'mirror' in the config or BITEXTBENCH_MIRROR"
+            )
     return folders
 
 
@@ -38,8 +42,8 @@ def fetch(name: str, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
     """Bring the files of a registry data set into `folder` as they are served, and write `folder/manifest.json` last.
 
     A file is looked for at `<mirror>/<url without scheme>` in each folder of `mirrors`, then on the network. What is
-    already in `folder` is verified and kept. Sizes and checksums are the registry's; where the publisher states none, the
-    first download's are recorded in `lock` (JSON) and hold from then on.
+    already in `folder` is verified and kept. Sizes and checksums are the registry's; where the publisher states none,
+    the first download's are recorded in `lock` (JSON) and hold from then on.
 
     Raises InputError when a file is found nowhere, or is not what the registry or the lock says.
     """
@@ -164,32 +168,44 @@ def _copy(source: Path, target: Path, wanted: Mapping[str, Any]) -> dict[str, An
 
 
 class _Refused(Exception):
-    """This address will not give the right file, now or later."""
+    """This address will not give the file, now or later."""
+
+
+class _Wrong(_Refused):
+    """This address gives another file than the registry or the lock says."""
 
 
 def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Try the addresses in turn, in rounds, until one gives the right file. `<target>.part` stays for the next try."""
+    """Try the addresses in turn until one gives the right file, or none has given more for ROUNDS rounds.
+
+    `<target>.part` holds what is there so far, and stays for the next run.
+    """
     part = target.with_name(f"{target.name}.part")
     addresses = [file.url, *file.mirrors]
-    reasons: dict[str, str] = {}
-    for attempt in range(ROUNDS):
-        if attempt and addresses:
-            time.sleep(WAIT * 2 ** (attempt - 1))
+    reasons: dict[str, Exception] = {}
+    most = failures = 0
+    while addresses and failures < ROUNDS:
+        if reasons:
+            time.sleep(WAIT * 2**failures)
         for url in list(addresses):
             try:
                 found = _read(url, part, wanted)
             except (_Refused, requests.RequestException, urllib3.exceptions.HTTPError) as error:
-                reasons[url] = " ".join(str(error).split())
-                log(f"{url}: {reasons[url]}")
+                reasons[url] = error
+                log(f"{url}: {error}")
                 if isinstance(error, _Refused):
                     addresses.remove(url)
                 continue
             os.replace(part, target)
             return found
+        size = part.stat().st_size if part.exists() else 0
+        failures = 0 if size > most else failures + 1
+        most = max(most, size)
     remedy = "try again later (a download goes on where it stopped), or put the file into a mirror folder"
-    if any("expected" in reason for reason in reasons.values()):
+    if any(isinstance(reason, _Wrong) for reason in reasons.values()):
         remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
-    raise InputError("; ".join(f"{url}: {reason}" for url, reason in reasons.items()), target, remedy=remedy)
+    what = "; ".join(f"{url}: {' '.join(str(reason).split())}" for url, reason in reasons.items())
+    raise InputError(what, target, remedy=remedy)
 
 
 def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +222,7 @@ def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
             if reply.status_code == 416:  # nothing after what we have: it is whole, or wrong
                 if reply.headers.get("Content-Range") != f"bytes */{resumed}":
                     part.unlink()
-                    raise requests.HTTPError("the part on disk does not fit; starting again")
+                    raise requests.HTTPError("the part on disk is of another file; starting again")
             elif 400 <= reply.status_code < 500 and reply.status_code not in (408, 425, 429):
                 raise _Refused(f"{reply.status_code} {reply.reason}")
             else:
@@ -214,19 +230,16 @@ def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
                 begins = f"bytes {resumed}-"
                 if reply.status_code != 206 or not reply.headers.get("Content-Range", "").startswith(begins):
                     sums, resumed = _Sums(), 0  # the server sends everything
-                _save(reply, part, sums, resumed, wanted.get("bytes"))
-    found = sums.result()
-    if difference := _difference(found, wanted):
-        if found["bytes"] < wanted.get("bytes", 0):
-            raise requests.ConnectionError(f"ended early: {difference}")
+                _save(reply, part, sums, resumed, wanted.get("bytes"))  # raises when the reply ends early
+    if difference := _difference(sums.result(), wanted):
         part.unlink()
-        # a part of an older file may be the reason: the same address gets one more try from the start
-        raise requests.HTTPError(f"{difference}; starting again") if resumed else _Refused(difference)
-    return found
+        # a part of an older file may be the reason: the same address gets one more try, from the start
+        raise requests.HTTPError(f"{difference}; starting again") if resumed else _Wrong(difference)
+    return sums.result()
 
 
 def _save(reply: requests.Response, part: Path, sums: _Sums, resumed: int, size: int | None) -> None:
-    """Append the reply to `part` (from the start when `resumed` is 0), no further than one chunk beyond `size` bytes."""
+    """Append the reply to `part` (from the start when `resumed` is 0), to one chunk beyond `size` bytes at most."""
     left = reply.headers.get("Content-Length")
     total = None if left is None else -(-int(left) // CHUNK)
     with open(part, "ab" if resumed else "wb") as out:

@@ -38,24 +38,32 @@ COLUMNS = [field.name for field in fields(Cell)]
 def load(path: str | Path) -> list[Cell]:
     """The cells of one table, in the order of the file (the paper's, row by row).
 
-    Raises InputError for wrong columns, an empty field, a value that is not a finite number, a cell that stands twice, two
-    labels for a row, two tables in one file, or no cell at all.
+    Raises InputError for wrong columns, an empty field, a value that is not a finite number, a cell that stands
+    twice, two labels for a row, two tables in one file, or no cell at all.
     """
     reader = csv.reader(read_lines(path), strict=True)
     cells: dict[tuple[str, str], Cell] = {}
     labels: dict[str, str] = {}
     try:
         if (header := next(reader, [])) != COLUMNS:
-            raise InputError(f"columns are {','.join(header)}", path, line=1, remedy=f"they must be {','.join(COLUMNS)}")
+            raise InputError(
+                f"columns are {','.join(header)}", path, line=1, remedy=f"they must be {','.join(COLUMNS)}"
+            )
         for record in reader:
             cell = _cell(record, path, reader.line_num)
             if (cell.row, cell.column) in cells:
-                raise InputError(f"{cell.row}, {cell.column} stands twice", path, line=reader.line_num, remedy="remove one")
+                raise InputError(
+                    f"{cell.row}, {cell.column} stands twice", path, line=reader.line_num, remedy="remove one"
+                )
             if labels.setdefault(cell.row, cell.row_label) != cell.row_label:
-                raise InputError(f"a second label for row {cell.row}", path, line=reader.line_num, remedy="use one label a row")
+                raise InputError(
+                    f"a second label for row {cell.row}", path, line=reader.line_num, remedy="use one label a row"
+                )
             cells[cell.row, cell.column] = cell
     except csv.Error as error:
-        raise InputError(f"not CSV ({error})", path, line=reader.line_num, remedy="quote fields that hold a comma") from None
+        raise InputError(
+            f"not CSV ({error})", path, line=reader.line_num, remedy="quote fields that hold a comma"
+        ) from None
     if len({(cell.paper, cell.table) for cell in cells.values()}) != 1:
         raise InputError("must hold the cells of exactly one table", path, remedy="one file for each table")
     return list(cells.values())

@@ -6,7 +6,7 @@ The facts stand in `registry/*.yaml`, a list of entries in each file:
       langs: [de, en]
       licence: as the publisher states it
       tier: research                    # core: open licence; research: terms unstated or research use; noncommercial
-      parsers:                          # see datasets.PARSERS; [] for what is not text; several are read one after the other
+      parsers:                          # of datasets.PARSERS, read one after the other; [] for what is not text
       - {name: aligned, texts: {de: newstest2008.de, en: newstest2008.en}}
       files:
       - {url: 'https://...', mirrors: [...], bytes: 1, sha256: ..., path: ...}
@@ -129,7 +129,9 @@ def _file(value: Any, where: str) -> File:
         value = {"path": str(value["url"]).rsplit("/", 1)[-1], **value}
     _check_keys(value, File, where)
     if not re.match(r"https?://[^/]+/.", value["url"]):
-        raise InputError(f"url is {value['url']!r}", where, remedy="it starts with https:// or http:// and names a file")
+        raise InputError(
+            f"url is {value['url']!r}", where, remedy="it starts with https:// or http:// and names a file"
+        )
     if not re.fullmatch(r"\w[^/\\]*", value["path"]) or value["path"] == "manifest.json":
         raise InputError(f"{value['path']!r} cannot be a file name here", where, remedy="give another with 'path:'")
     for key, digits in (("sha256", 64), ("sha1", 40)):

@@ -68,7 +68,7 @@ class _Parts(io.RawIOBase):
     """Files read one after the other as one; `count` is how many bytes were read."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.files = [open(path, "rb") for path in paths]
+        self.files = [open(path, "rb") for path in paths]  # noqa: SIM115 (closed by close)
         self.current = 0
         self.count = 0
 
@@ -105,7 +105,9 @@ class _Guarded(io.RawIOBase):
         packed = self.packed if isinstance(self.packed, int) else self.packed.count
         if self.count > MAX_BYTES or self.count > max(RATIO_FROM, MAX_RATIO * packed):
             raise InputError(
-                f"unpacks to more than {self.count:,} bytes from {packed:,}", self.path, remedy="is this the right file?"
+                f"unpacks to more than {self.count:,} bytes from {packed:,}",
+                self.path,
+                remedy="is this the right file?",
             )
         buffer[: len(data)] = data
         return len(data)

@@ -1,0 +1,46 @@
+"""BLEU by sacreBLEU, with its signature and a bootstrap interval."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bitextbench.errors import InputError
+from bitextbench.files import read_lines, write_json
+
+SAMPLES = 1000  # of the bootstrap (Koehn 2004)
+SEED = 12345
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None) -> dict[str, Any]:
+    """Corpus BLEU of detokenised lines, in percent, cased; Chinese by characters (sacreBLEU's `zh` tokenizer), others by `13a`.
+
+    Returns metric, value, signature (sacreBLEU's whole one), interval (95%, bootstrap over sentences: the mean of the
+    resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
+    Raises InputError (`where` is the place it names) for no lines or unequal counts.
+    """
+    if not len(hypotheses):
+        raise InputError("no hypotheses", where, remedy="translate a test set first")
+    if len(hypotheses) != len(references):
+        raise InputError(f"{len(hypotheses):,} hypotheses but {len(references):,} references", where, remedy="translate the test set again")
+    os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(tokenize="zh" if language == "zh" else "13a")
+    score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
+    return {
+        "metric": "BLEU",
+        "value": score.score,
+        "interval": [score._mean - score._ci, score._mean + score._ci],
+        "n": len(hypotheses),
+        "seed": SEED,
+        "signature": str(metric.get_signature()),
+        "sys_len": score.sys_len,
+        "ref_len": score.ref_len,
+    }
+
+
+def evaluate(hypotheses: Path, references: Path, language: str, out: Path, extra: Mapping[str, Any]) -> None:
+    """Write `bleu` of two files of lines, and `extra` (provenance) after it, to a JSON file. `language` is the target's."""
+    hypothesis_lines, reference_lines = (list(read_lines(path)) for path in (hypotheses, references))
+    write_json(out, bleu(hypothesis_lines, reference_lines, language, hypotheses) | dict(extra))

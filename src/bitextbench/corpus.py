@@ -1,0 +1,254 @@
+"""A corpus made from its parts: rows, noise, exclusion, pre-filter, deduplication, shards, and the count of every row."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bitextbench import bitext
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, read_lines, write_json
+from bitextbench.noise import DEFAULT_PROPORTIONS, PARALLEL, add_noise
+from bitextbench.prefilter import Deduplicator, check_rules, prefilter
+from bitextbench.progress import log, progress
+from bitextbench.registry import near
+
+Spec = Mapping[str, Any]
+Languages = tuple[str, str]
+CHUNK = 100_000  # rows in memory at once, and the rows among which noise finds its wrong partners
+SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
+PART_KEYS = ("dataset", "generated", "files", "lines", "skip", "shuffle", "side", "label")
+NOISE_KEYS = ("seed", "proportions")
+
+
+class Row(NamedTuple):
+    """What a part gives. `bitextbench.datasets.Row` has the same fields."""
+
+    src: str | None
+    tgt: str | None
+    doc: str = ""
+    label: str = ""
+
+
+def build(
+    name: str, spec: Spec, languages: Languages, raw: str | Path, corpora: Mapping[str, str | Path], out: str | Path, seed: int
+) -> dict[str, Any]:  # fmt: skip
+    """Make the corpus `name` as its entry `spec` under `corpora:` in a configuration says, in the folder `out`.
+
+    `raw` holds the fetched data sets, a folder each; `corpora` gives the folders of the corpora that `exclude` names;
+    `seed` draws the generated parts (noise has a seed of its own). A row goes, in this order, through
+
+    - its part (`skip`, `shuffle`, `lines`, `side`, `label`);
+    - the test for empty sides;
+    - noise, a chunk of CHUNK rows at a time, which may add rows;
+    - exclusion of pairs one side of which stands in an excluded corpus, on any side, letters and digits alone compared;
+    - the pre-filter, and exact deduplication if `deduplicate` says so;
+    - bitext.write_shards.
+
+    Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "out", "by_label"} with in + added = out +
+    dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule, "duplicate".
+    `out` appears as a whole or not at all. Memory: one chunk, the excluded sentences, 115 bytes a pair for deduplication.
+
+    Raises InputError for an unknown key, corpus, rule or kind of noise, and for whatever is wrong with the text.
+    """
+    _check_spec(name, spec)
+    excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
+    by_part: Counter[str] = Counter()
+    tally = {key: Counter[str]() for key in ("added", "dropped", "by_label")}
+    rows = _rows(spec["parts"], languages, Path(raw), seed, by_part)
+    chunks = _chunks(progress(rows, f"corpus {name}"))
+    with atomic(out) as part:
+        n_out = bitext.write_shards(
+            part, _through(name, chunks, spec, languages, excluded, tally), spec.get("shards", 1)
+        )
+        counts = {
+            "in": by_part.total(),
+            "by_part": dict(by_part),
+            "added": dict(tally["added"]),
+            "dropped": dict(tally["dropped"]),
+            "out": n_out,
+            "by_label": dict(sorted(tally["by_label"].items())),
+        }
+        assert counts["in"] + tally["added"].total() == n_out + tally["dropped"].total(), counts
+        write_json(part / "counts.json", counts)
+    log(
+        f"corpus {name}: {counts['in']:,} rows in, {n_out:,} out"
+        + "".join(f", {n:,} {why}" for why, n in tally["dropped"].items())
+    )
+    return counts
+
+
+def _through(
+    name: str, chunks: Iterable[pa.Table], spec: Spec, languages: Languages, excluded: Mapping[str, pa.Array], tally: Mapping[str, Counter[str]]
+) -> Iterator[pa.Table]:  # fmt: skip
+    """Each chunk with noise and without the rows that have to go; `tally` counts."""
+    deduplicated = Deduplicator()
+
+    def drop(reason: str, table: pa.Table, kept: pa.Table) -> pa.Table:
+        tally["dropped"].update({reason: len(table) - len(kept)} if len(kept) < len(table) else {})
+        return kept
+
+    noised = False
+    for number, table in enumerate(chunks):
+        table = drop("empty", table, table.filter(_filled(table)))
+        if "noise" in spec:
+            noised |= PARALLEL in table["label"].unique().to_pylist()
+            before = len(table)
+            table = _noise(table, spec["noise"], number, languages)
+            tally["added"].update({"noise duplicates": len(table) - before} if len(table) > before else {})
+        for other, sentences in excluded.items():
+            table = drop(f"in {other}", table, table.filter(pc.invert(_stands_in(table, sentences))))
+        table, dropped = prefilter(table, spec.get("filter", {}), languages)
+        tally["dropped"].update(dropped)
+        if spec.get("deduplicate"):
+            table = drop("duplicate", table, deduplicated(table))
+        tally["by_label"].update(table["label"].to_pylist())
+        yield table
+    if "noise" in spec and not noised:
+        raise InputError(
+            "noise is made of rows labelled parallel, and no part has any", name, remedy="give a part `label: parallel`"
+        )
+
+
+def _noise(table: pa.Table, spec: Spec, chunk: int, languages: Languages) -> pa.Table:
+    seed = np.random.SeedSequence([spec.get("seed", 0), chunk]).generate_state(1, np.uint64)
+    return add_noise(table, spec.get("proportions", DEFAULT_PROPORTIONS), int(seed[0]), languages)
+
+
+def _filled(table: pa.Table) -> pa.ChunkedArray:
+    """Rows with some text on every side that they have, and with a side."""
+    sides = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in ("src", "tgt")]
+    both_null = pc.and_(pc.is_null(table["src"]), pc.is_null(table["tgt"]))
+    return pc.and_not(pc.and_(*(pc.fill_null(side, True) for side in sides)), both_null)
+
+
+def normalised(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """NFKC, lower case, letters and digits only: what of a sentence survives another page's formatting. Null stays null."""
+    return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(text, form="NFKC")), r"[^\pL\pN]+", "")
+
+
+def _sentences(folder: str | Path) -> pa.Array:
+    """The distinct sentences of a corpus, either side, normalised; not those without letters and digits."""
+    sides = (
+        normalised(batch[side]).unique()
+        for batch in bitext.read_batches(folder, ["src", "tgt"])
+        for side in ("src", "tgt")
+    )
+    found = pa.chunked_array([*sides], pa.string()).unique().drop_null()
+    return found.filter(pc.not_equal(found, ""))
+
+
+def _stands_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
+    return pc.or_(*(pc.is_in(normalised(table[side]), sentences) for side in ("src", "tgt")))
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[pa.Table]:
+    """Tables of CHUNK rows; the last may be shorter."""
+    fields = list(bitext.SCHEMA)[1:]
+    rows = iter(rows)
+    while held := list(itertools.islice(rows, CHUNK)):
+        yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], pa.schema(fields))
+
+
+def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[Row]:
+    for number, part in enumerate(parts, 1):
+        name = f"{number} {_title(part)}"
+        by_part[name] = 0
+        for row in _part(part, languages, raw, seed):
+            by_part[name] += 1
+            yield row
+
+
+def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    """The rows of a part: read, skipped, shuffled (the whole part, before `skip` and `lines` take their stretch), relabelled."""
+    rows = next(SOURCES[kind](part[kind], languages, raw, seed) for kind in SOURCES if kind in part)
+    if "shuffle" in part:
+        held = list(rows)
+        rows = (held[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(held)).tolist())
+    first = part.get("skip", 0)
+    for row in itertools.islice(rows, first, None if "lines" not in part else first + part["lines"]):
+        src, tgt, doc, label = row
+        match part.get("side"):
+            case "src":
+                tgt = None
+            case "tgt":
+                src = None
+        yield Row(src, tgt, doc, part.get("label", label))
+
+
+def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    from bitextbench.datasets import rows
+
+    return (Row(*row) for row in rows(name, languages, raw / name))
+
+
+def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    from bitextbench.synth import sentences
+
+    return (Row(src, tgt, doc, PARALLEL) for doc, (src, tgt) in sentences(stretch, languages, seed))
+
+
+def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    """Line n of one file with line n of the other; None for a side without a file."""
+    texts = {side: read_lines(path) for side, path in paths.items()}
+    for number, lines in enumerate(itertools.zip_longest(*texts.values())):
+        if None in lines:
+            rest = {side: sum(1 for _ in text) for side, text in texts.items()}
+            totals = [
+                f"{paths[side]} has {number + (line is not None) + rest[side]:,}"
+                for side, line in zip(texts, lines, strict=True)
+            ]
+            raise InputError(f"the two sides differ in lines: {' and '.join(totals)}", remedy="align them line by line")
+        sides = dict(zip(texts, lines, strict=True))
+        yield Row(sides.get("src"), sides.get("tgt"))
+
+
+SOURCES: dict[str, Callable[[Any, Languages, Path, int], Iterator[Row]]] = {
+    "dataset": _dataset,
+    "generated": _generated,
+    "files": _files,
+}
+
+
+def _title(part: Spec) -> str:
+    kind = next(kind for kind in SOURCES if kind in part)
+    return f"{kind} {' '.join(part[kind].values()) if kind == 'files' else part[kind]}"
+
+
+def _folder(name: str, corpora: Mapping[str, str | Path]) -> str | Path:
+    if name not in corpora:
+        raise InputError(
+            f"no folder is given for the excluded corpus {name!r}",
+            remedy=near(name, corpora) if corpora else "give one",
+        )
+    return corpora[name]
+
+
+def _check_spec(name: str, spec: Spec) -> None:
+    """What a configuration's schema checks too; a caller from Python gets the same care."""
+    _check_keys(f"corpora.{name}", spec, SPEC_KEYS)
+    _check_keys(f"corpora.{name}.noise", spec.get("noise", {}), NOISE_KEYS)
+    check_rules(spec.get("filter", {}))
+    for number, part in enumerate(spec.get("parts", ()), 1):
+        place = f"corpora.{name}, part {number}"
+        _check_keys(place, part, PART_KEYS)
+        if sum(kind in part for kind in SOURCES) != 1:
+            raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(SOURCES)}")
+        _check_keys(f"{place}, files", part.get("files", {}), ("src", "tgt"))
+        if part.get("side", "src") not in ("src", "tgt"):
+            raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")
+        if "generated" in part and ("lines" not in part or "shuffle" in part):
+            raise InputError("a generated part is endless", place, remedy="give it `lines`, and no `shuffle`")
+    if not spec.get("parts"):
+        raise InputError("a corpus without parts", f"corpora.{name}", remedy="give `parts: [...]`")
+
+
+def _check_keys(place: str, given: Spec, known: tuple[str, ...]) -> None:
+    for key in given:
+        if key not in known:
+            raise InputError(f"unknown key {key!r}", place, remedy=near(key, known))

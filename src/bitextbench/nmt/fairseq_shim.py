@@ -1,0 +1,84 @@
+"""fairseq 0.12.2, unmodified, under Python 3.11 and 3.12, torch 2.13 and numpy 2.4.
+
+`run("train", [...])` in a process, or `python -m bitextbench.nmt.fairseq_shim train ...` in place of `fairseq-train ...`.
+Importing this module imports torch (2.7 s) and fairseq (1.5 s), and mends what has moved since 2022:
+
+- dataclasses of fairseq are hashable: Python 3.11 refuses unhashable defaults, and fairseq's config is built of them;
+- checkpoints, which are our own, load with their config objects (`weights_only=False`);
+- the encoder's fast path, which `generate` would take, is off: torch's function wants other arguments today;
+- copies of a checkpoint are atomic, and the counter of early stopping is part of a checkpoint: a killed training goes on
+  exactly where it was.
+"""
+
+import dataclasses
+import importlib
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+from unittest import mock
+
+os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
+
+_process_class = dataclasses._process_class  # type: ignore[attr-defined]
+
+
+def _hashable(cls: type, init: bool, repr: bool, eq: bool, order: bool, unsafe_hash: bool, *rest: Any, **more: Any) -> type:
+    return _process_class(cls, init, repr, eq, order, unsafe_hash or cls.__module__.startswith("fairseq"), *rest, **more)
+
+
+dataclasses._process_class = _hashable  # type: ignore[attr-defined]
+
+# fairseq calls logging.basicConfig with its own format and stream; the first call wins.
+logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
+logging.root.handlers[0].addFilter(lambda record: isinstance(record.msg, str))  # not the dumps of config and model
+logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)  # asks for tensorboardX
+
+import fairseq_cli.train  # noqa: E402
+from fairseq import checkpoint_utils, trainer  # noqa: E402
+from fairseq.file_io import PathManager  # noqa: E402
+from fairseq.modules.transformer_layer import TransformerEncoderLayerBase  # noqa: E402
+
+TransformerEncoderLayerBase.can_use_fastpath = property(lambda layer: False, lambda layer, value: None)
+
+
+def _copy(source: str, target: str, overwrite: bool = False) -> bool:
+    """Copy a checkpoint so that a kill leaves the old one or the new one."""
+    os.replace(shutil.copyfile(source, f"{target}.tmp"), target)
+    return True
+
+
+PathManager.copy = staticmethod(_copy)
+
+
+class _Trainer(trainer.Trainer):
+    """The counter of early stopping, an attribute of a function in fairseq, goes with the checkpoint."""
+
+    def save_checkpoint(self, filename: str, extra_state: dict) -> None:
+        super().save_checkpoint(filename, extra_state | {"early_stop": dict(vars(fairseq_cli.train.should_stop_early))})
+
+    def load_checkpoint(self, *args: Any, **more: Any) -> dict | None:
+        state = super().load_checkpoint(*args, **more)
+        vars(fairseq_cli.train.should_stop_early).update((state or {}).get("early_stop", {}))
+        return state
+
+
+fairseq_cli.train.Trainer = _Trainer
+
+
+def run(command: str, arguments: Sequence[str]) -> None:
+    """Run `fairseq-<command>` in this process: preprocess, train, generate, eval_lm, score, validate, interactive.
+
+    What fairseq keeps between calls in attributes of functions (best loss, early stopping) starts afresh.
+    """
+    vars(fairseq_cli.train.should_stop_early).clear()
+    vars(checkpoint_utils.save_checkpoint).clear()
+    with mock.patch.object(sys, "argv", [f"fairseq-{command}", *arguments]):
+        importlib.import_module(f"fairseq_cli.{command}").cli_main()
+
+
+if __name__ == "__main__":
+    # As the module that others import, so that there is one copy of it.
+    importlib.import_module("bitextbench.nmt.fairseq_shim").run(sys.argv[1].removeprefix("fairseq-"), sys.argv[2:])

@@ -1,0 +1,110 @@
+"""Training of the Transformer that judges a selection."""
+
+from pathlib import Path
+
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, existing, read_json, remove, sha256, write_json
+from bitextbench.progress import log
+
+Pair = tuple[str, str]
+NEVER = "1000000000"
+
+
+def train(
+    data: Path, pair: Pair, spec: dict, seed: int, out: Path, checkpoints: Path, *, device: str = "cpu", threads: int = 1
+) -> None:
+    """Train a Transformer on `<data>/data-bin` (see `prepare`) and write the best one's parameters to `out`, atomically.
+
+    Checkpoints go to the folder `checkpoints`. A killed training, started again, goes on from the last of them and ends in
+    the same parameters (same device, same number of threads); checkpoints of other data or other settings are removed.
+    Best is the smallest validation loss (label-smoothed cross-entropy).
+
+    `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
+    warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update), max_updates,
+    validate_every (updates; also the distance of checkpoints), patience (validations without gain before it stops; 0: never).
+    Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square root schedule.
+    `device`: "cpu" or "gpu" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
+
+    Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
+    """
+    options = [*device_options(device, threads), "--seed", str(seed), *_options(spec)]
+    data_bin = existing(data / "data-bin")
+    hashes = {path.name: sha256(path) for path in sorted(data_bin.iterdir())}
+    _keep_own(checkpoints, {"options": options, "pair": list(pair), "data": hashes})
+    if not _finished(checkpoints / "checkpoint_last.pt", spec):
+        from bitextbench.nmt import fairseq_shim
+
+        languages = ["--source-lang", pair[0], "--target-lang", pair[1]]
+        fairseq_shim.run("train", [str(data_bin), *languages, "--save-dir", str(checkpoints), *options])
+    _write_model(checkpoints / "checkpoint_best.pt", out)
+
+
+def device_options(device: str, threads: int) -> list[str]:
+    """fairseq's options for a device; sets torch's threads. Raises InputError for a GPU that is not there."""
+    import torch
+
+    torch.set_num_threads(threads)
+    if device == "cpu":
+        return ["--cpu"]
+    if not torch.cuda.is_available():
+        raise InputError("a GPU was asked for and torch finds none", remedy="set device: cpu, or ask the cluster for a GPU")
+    return ["--fp16"]
+
+
+def _options(spec: dict) -> list[str]:
+    """fairseq's options for model and training. Validates and saves by updates alone, whatever the size of an epoch."""
+    size = {"layers": "layers", "embed-dim": "embed_dim", "ffn-embed-dim": "ffn_dim", "attention-heads": "heads"}
+    options = {
+        "arch": "transformer", "criterion": "label_smoothed_cross_entropy", "label-smoothing": spec["label_smoothing"],
+        **{f"{side}-{name}": spec[key] for side in ("encoder", "decoder") for name, key in size.items()},
+        "dropout": spec["dropout"],
+        "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": 1.0,
+        "lr": spec["learning_rate"], "lr-scheduler": "inverse_sqrt", "warmup-updates": spec["warmup_updates"], "warmup-init-lr": 1e-7,
+        "max-tokens": spec["max_tokens"], "required-batch-size-multiple": 1, "update-freq": spec["update_freq"], "num-workers": 0,
+        "max-update": spec["max_updates"], "patience": spec["patience"],
+        "save-interval-updates": spec["validate_every"], "keep-interval-updates": 1,
+        "save-interval": NEVER, "validate-interval": NEVER,
+        "log-format": "simple", "log-interval": spec["validate_every"],
+    }  # fmt: skip
+    return ["--share-all-embeddings", *(part for name, value in options.items() for part in (f"--{name}", str(value)))]
+
+
+def _keep_own(checkpoints: Path, run: dict) -> None:
+    """Empty the folder unless its checkpoints come from this very run."""
+    path = checkpoints / "run.json"
+    if not path.exists() or read_json(path) != run:
+        if checkpoints.exists():
+            log(f"nmt train: the checkpoints in {checkpoints} are of another run; starting afresh")
+        remove(checkpoints)
+        write_json(path, run)
+
+
+def _finished(last: Path, spec: dict) -> bool:
+    """Whether training ended at this checkpoint: fairseq would make one more update after it."""
+    if not last.exists():
+        return False
+    state = _load(last)
+    updates = state["optimizer_history"][-1]["num_updates"]
+    waited = state["extra_state"]["early_stop"].get("num_runs", 0)
+    log(f"nmt train: going on from update {updates:,} of {spec['max_updates']:,}")
+    return updates >= spec["max_updates"] or 0 < spec["patience"] <= waited
+
+
+def _write_model(checkpoint: Path, out: Path) -> None:
+    """Parameters and configuration of the model, without the state of training and without paths of this machine."""
+    import torch
+
+    state = _load(checkpoint)
+    history = [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": state["optimizer_history"][-1]["num_updates"]}]
+    configuration = {"model": vars(state["cfg"]["model"]) | {"data": ""}, "task": state["cfg"]["task"] | {"data": ""}}
+    model = {"cfg": configuration, "model": state["model"], "optimizer_history": history, "extra_state": {"train_iterator": {}}}
+    with atomic(out) as part:
+        torch.save(model, part)
+    log(f"nmt train: validation loss {state['extra_state']['best']} at update {history[0]['num_updates']:,}")
+
+
+def _load(checkpoint: Path) -> dict:
+    """A checkpoint of our own: it holds fairseq's configuration objects, not parameters alone."""
+    import torch
+
+    return torch.load(existing(checkpoint), map_location="cpu", weights_only=False)

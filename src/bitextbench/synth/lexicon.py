@@ -1,0 +1,34 @@
+"""The tables of the lexicon. The head of each column names a language; a cell holds the forms that its grammar needs.
+
+| table | cells |
+|---|---|
+| nouns | type letter; en `sg [pl]`; de `gender sg pl [w]` (w: weak); fr, es `gender sg [pl]`; ru `gender[a][!][0] nom [s=stem] [p=, gp=, l=, ins=]` (a: animate, !: stressed endings, 0: not declined); zh `word measure`; loc: the preposition of a place in each language |
+| adjectives | types of nouns it goes with (c: a colour); positive and comparative; fr `<`: stands before the noun, `v=` before vowels |
+| verbs | `subject>object>recipient` types (g: goal, s: that-clause); principal parts; `@` governs a case or preposition |
+| names, cities, words | as they stand |
+
+Types: p person, o organisation, n animal, f food, t thing, v vehicle, d text, m medium, b building, l place, a abstract, e event.
+Rows of one type are ordered: earlier is more frequent (Zipf).
+"""  # noqa: E501
+
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def table(name: str) -> list[dict[str, str]]:
+    """The rows of a table, in order: column -> cell."""
+    text = Path(__file__).with_name(f"{name}.tsv").read_text(encoding="utf-8")
+    head, *rows = (line.split("\t") for line in text.splitlines())
+    return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=True)) for row in rows]
+
+
+def key(cell: str) -> str:
+    """The name of a concept: the first English form."""
+    return cell.split()[0]
+
+
+def cell(text: str) -> tuple[list[str], dict[str, str]]:
+    """A cell's plain forms and its name=form exceptions; `_` stands for a space inside a form."""
+    forms = [form.replace("_", " ") for form in text.split()]
+    return [form for form in forms if "=" not in form], dict(form.split("=") for form in forms if "=" in form)

@@ -1,0 +1,439 @@
+"""Table 2 of Kim et al. 2019 (section 4.2): each BLEU of the paper beside ours, as CSV, as text and as a page.
+
+The interval of a cell is for the mean over k NMT seeds, 95%, and has two parts:
+
+- the training: h_seed = t(0.975, k - 1) * s / sqrt(k), s the standard deviation over seeds (ddof 1); 0 for one seed;
+- the test set: the distance from a seed's BLEU to the end of its bootstrap interval, averaged over seeds. The seeds
+  translate the same sentences, so that their sampling errors go together and averaging does not make them smaller.
+
+The parts are independent and add in quadrature, each side for itself: low = mean - sqrt(h_seed^2 + h_test,low^2).
+"""
+
+import csv
+import io
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import combinations, groupby, product
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
+
+from bitextbench import references
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, existing, read_json
+from bitextbench.references import Cell
+
+TITLE = "Kim et al. 2019, Table 2: parallel corpus filtering, German→English"
+NOT_BUILT = ("pivot", "nmt_lm")  # rows of the paper that no rule makes yet
+WARNING = "Numbers of the {} run compare methods, not papers: its data, models and budgets are not the paper's."
+
+Scale = Literal["tiny", "small", "paper"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """BLEU of one trained model on one test set, with its bootstrap interval."""
+
+    method: str
+    budget: str
+    seed: int
+    test: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    n: int
+    signature: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one method selected for one budget."""
+
+    method: str
+    budget: str
+    budget_words: int
+    words: int
+    pairs: int
+    reached: bool
+    words_by_label: dict[str, int]
+    path: Path
+
+    @property
+    def precision(self) -> float | None:
+        """Share of good pairs among the selected words; None where a label is unknown."""
+        known = self.words_by_label and "" not in self.words_by_label
+        return self.words_by_label.get("parallel", 0) / sum(self.words_by_label.values()) if known else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cell of the table, as a line of the CSV; numbers are rounded as written there, None is an empty field."""
+
+    paper_table: str
+    row: str
+    row_label: str
+    column: str
+    budget: str
+    test: str
+    paper: float
+    ours: float | None = None
+    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    seeds: str = ""
+    delta: float | None = None
+    verdict: str = "not run"
+    budget_words: int | None = None
+    words_selected: int | None = None
+    pairs_selected: int | None = None
+    precision: float | None = None
+    note: str = ""
+    signature: str = ""
+    scale: str = ""
+
+
+INTS = {"budget_words", "words_selected", "pairs_selected"}
+DECIMALS = {"paper": 1, "ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision": 4}
+
+
+def build(
+    reference: Path, metrics: Sequence[Path], selections: Sequence[Path], scale: Scale, out: Path, html: Path,
+    provenance: Path | dict[str, Any],
+) -> None:  # fmt: skip
+    """Write the table as CSV and as a self-contained page.
+
+    Needs a metric file for each built row, budget, seed and test, and a selection file for each built row and budget.
+    Raises InputError when one is missing, stands twice, is no part of the table, holds NaN, or has another sacreBLEU
+    signature than the rest: there is no table from a part of the data.
+    """
+    cells = references.load(reference)
+    chosen = [read_selection(path) for path in selections]
+    table = lines(cells, [read_metric(path) for path in metrics], chosen, scale)
+    facts = provenance if isinstance(provenance, dict) else read_json(provenance)
+    text, page = to_csv(table), to_html(table, chosen, facts)
+    for path, content in ((out, text), (html, page)):
+        with atomic(path) as part:
+            part.write_text(content, encoding="utf-8")
+
+
+def _fields(path: Path, kinds: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of a JSON object, their types checked and their numbers finite."""
+    value = read_json(path)
+    for key, kind in kinds.items():
+        found = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(found, kind) or (isinstance(found, float) and not math.isfinite(found)):
+            raise InputError(
+                f"{key} is missing or not what it should be: {found!r}", path, remedy="make the file again"
+            )
+    return {key: value[key] for key in kinds}
+
+
+def read_metric(path: Path) -> Metric:
+    """One metric file. Raises InputError for missing fields, NaN, or an interval that is not [low, high]."""
+    number = (int, float)
+    kinds = {
+        "method": str,
+        "budget": str,
+        "seed": int,
+        "test": str,
+        "metric": str,
+        "value": number,
+        "n": int,
+        "signature": str,
+    }
+    known = _fields(path, {**kinds, "interval": list})
+    match known.pop("interval"):
+        case [int() | float() as low, int() | float() as high] if low <= high and math.isfinite(high - low):
+            return Metric(**known, low=low, high=high, path=path)
+        case other:
+            raise InputError(f"interval is {other}", path, remedy="it must be [low, high]; make the file again")
+
+
+def read_selection(path: Path) -> Selection:
+    """One selection file. Raises InputError for missing fields, or words by label that do not add up to the words."""
+    counts = {"budget_words": int, "words": int, "pairs": int}
+    known = _fields(path, {"method": str, "budget": str, **counts, "reached": bool, "words_by_label": dict})
+    by_label = known["words_by_label"]
+    if by_label and sum(by_label.values()) != known["words"]:
+        raise InputError(
+            f"words_by_label adds up to {sum(by_label.values())}, words is {known['words']}",
+            path,
+            remedy="select again",
+        )
+    return Selection(**known, path=path)
+
+
+def summarise(
+    values: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> tuple[float, float | None, float, float]:
+    """Mean over seeds, standard deviation (None for one seed), low and high end of the mean's interval, as above."""
+    from scipy.special import stdtrit
+
+    k = len(values)
+    mean = statistics.fmean(values)
+    spread = statistics.stdev(values) if k > 1 else None
+    seed = 0.0 if spread is None else float(stdtrit(k - 1, 0.975)) * spread / math.sqrt(k)
+    below = statistics.fmean(max(value - low, 0.0) for value, (low, _) in zip(values, intervals, strict=True))
+    above = statistics.fmean(max(high - value, 0.0) for value, (_, high) in zip(values, intervals, strict=True))
+    return mean, spread, mean - math.hypot(seed, below), mean + math.hypot(seed, above)
+
+
+def lines(
+    cells: Sequence[Cell], metrics: Sequence[Metric], selections: Sequence[Selection], scale: Scale
+) -> list[Line]:
+    """The table's lines, one a cell of the paper, in the paper's order. Raises InputError as `build` does."""
+    if scale not in ("tiny", "small", "paper"):
+        raise InputError(f"unknown scale {scale}", remedy="use tiny, small or paper")
+    built = [
+        row
+        for row in dict.fromkeys(cell.row for cell in cells)
+        if row not in NOT_BUILT or row in {m.method for m in metrics}
+    ]
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    seeds = sorted({metric.seed for metric in metrics})
+    by_cell = {(m.method, f"{m.budget}/{m.test}", m.seed): m for m in metrics}
+    by_row = {(s.method, s.budget): s for s in selections}
+    budgets = dict.fromkeys(column.split("/")[0] for column in columns)
+    _complete(
+        "metric",
+        metrics,
+        by_cell,
+        product(built, columns, seeds or [1]),
+    )
+    _complete("selection", selections, by_row, product(built, budgets))
+    _same("signature", ((m.signature, m.path) for m in metrics))
+    _same("metric", ((m.metric, m.path) for m in metrics))
+    for test, group in groupby(sorted(metrics, key=lambda m: m.test), key=lambda m: m.test):
+        _same(f"number of sentences of {test}", ((m.n, m.path) for m in group))
+    for budget in budgets:
+        _same(f"budget {budget}", ((s.budget_words, s.path) for s in selections if s.budget == budget))
+
+    table = []
+    for cell in cells:
+        budget, _, test = cell.column.partition("/")
+        place = Line(
+            f"{cell.paper}/table{cell.table}",
+            cell.row,
+            cell.row_label,
+            cell.column,
+            budget,
+            test,
+            cell.value,
+            scale=scale,
+        )
+        runs = [by_cell[cell.row, cell.column, seed] for seed in seeds] if cell.row in built else []
+        table.append(_filled(place, runs, by_row[cell.row, budget]) if runs else replace(place, note="not built yet"))
+    return table
+
+
+def _filled(place: Line, runs: Sequence[Metric], selection: Selection) -> Line:
+    """The line with our numbers."""
+    mean, spread, low, high = summarise([run.value for run in runs], [(run.low, run.high) for run in runs])
+    mean, low, high = round(mean, 2), round(low, 2), round(high, 2)
+    inside = "reproduced" if low <= place.paper <= high else "differs"
+    notes = ["one seed: the interval is the test set's alone"] * (len(runs) == 1)
+    notes += ["budget not reached: the whole pool is taken"] * (not selection.reached)
+    return replace(
+        place, ours=mean, spread=None if spread is None else round(spread, 2), low=low, high=high, seeds=" ".join(str(run.seed) for run in runs),
+        delta=round(mean - place.paper, 2) + 0.0, verdict=inside if place.scale == "paper" else "scale not comparable",
+        budget_words=selection.budget_words, words_selected=selection.words, pairs_selected=selection.pairs,
+        precision=None if selection.precision is None else round(selection.precision, 4),
+        note="; ".join(notes), signature=runs[0].signature,
+    )  # fmt: skip
+
+
+def _complete(
+    kind: str, given: Sequence[Metric] | Sequence[Selection], found: Iterable[tuple], wanted: Iterable[tuple]
+) -> None:
+    """Every wanted file is there, and nothing else."""
+    found, wanted = set(found), set(wanted)
+    if len(found) < len(given):
+        paths = ", ".join(str(item.path) for item in given)
+        raise InputError(f"two {kind} files for one place among {paths}", remedy="give each once")
+    for what, which, remedy in (
+        (f"no {kind} file for", wanted - found, "finish the run: a table is not made from a part"),
+        (f"a {kind} file that is no part of the table:", found - wanted, "leave it out, or add it to the reference"),
+    ):
+        if which:
+            raise InputError(f"{what} {'; '.join(sorted(', '.join(map(str, key)) for key in which))}", remedy=remedy)
+
+
+def _same(what: str, values: Iterable[tuple[Any, Path]]) -> None:
+    """Raise InputError unless all values are equal."""
+    first: tuple[Any, Path] | None = None
+    for value, path in values:
+        first = first or (value, path)
+        if value != first[0]:
+            raise InputError(
+                f"{what} is {value}, but {first[0]} in {first[1]}", path, remedy="score them all the same way"
+            )
+
+
+def to_csv(table: Sequence[Line]) -> str:
+    """The CSV text: the fields of `Line` as columns, an empty field for None."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(field.name for field in fields(Line))
+    for line in table:
+        writer.writerow(_written(name, value) for name, value in asdict(line).items())
+    return out.getvalue()
+
+
+def _written(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{DECIMALS[name]}f}" if name in DECIMALS else str(value)
+
+
+def read_csv(path: str | Path) -> list[Line]:
+    """The lines of a table that `build` wrote. Raises InputError for another file."""
+    with open(existing(path), encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if reader.fieldnames != [field.name for field in fields(Line)]:
+            raise InputError("not a table of this program", path, remedy="make the table again")
+        return [Line(**{name: _parsed(name, text) for name, text in record.items()}) for record in reader]
+
+
+def _parsed(name: str, text: str) -> Any:
+    if name in INTS or name in DECIMALS:
+        return (int if name in INTS else float)(text) if text else None
+    return text
+
+
+def short(label: str) -> str:
+    """A row's label without the citation at its end."""
+    return re.sub(r" \([^()]*, \d{4}\)$", "", label)
+
+
+def reading(table: Sequence[Line]) -> list[str]:
+    """Three sentences on the rows that ran: the lowest row, random against the best, and the paper's order."""
+    columns = {
+        name: [line for line in table if line.column == name and line.ours is not None]
+        for name in _names(table, "column")
+    }
+    return [_lowest(columns), _gap(columns), _order(columns)]
+
+
+def _names(table: Sequence[Line], field: str) -> list[str]:
+    return list(dict.fromkeys(getattr(line, field) for line in table))
+
+
+def _where(names: Sequence[str], columns: Any) -> str:
+    return f"all {len(columns)} columns" if len(names) == len(columns) else ", ".join(names)
+
+
+def _lowest(columns: dict[str, list[Line]]) -> str:
+    where: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        where.setdefault(short(min(column, key=attrgetter("ours")).row_label), []).append(name)
+    return "Lowest row: " + "; ".join(f"{label} in {_where(names, columns)}" for label, names in where.items()) + "."
+
+
+def _gap(columns: dict[str, list[Line]]) -> str:
+    """Best row minus random in each column, and the least ratio of this gap to the larger spread of the two rows."""
+    parts, ratios = [], []
+    for name, column in columns.items():
+        base = next(line for line in column if line.row == "random")
+        best = max(column, key=attrgetter("ours"))
+        gap = (best.ours or 0.0) - (base.ours or 0.0)
+        parts.append(f"{gap:.2f} in {name} ({best.row})")
+        if base.spread is not None and best.spread is not None:
+            ratios.append(gap / max(base.spread, best.spread, 0.01))  # 0.01: the spread's last digit
+    against = f"at least {min(ratios):.1f} times the spread over seeds" if ratios else "one seed has no spread"
+    return f"Best row minus random, BLEU: {', '.join(parts)}; {against}."
+
+
+def _order(columns: dict[str, list[Line]]) -> str:
+    """Each pair of rows that the paper orders: the same way here, the other way, or undecided: intervals overlap."""
+    where: dict[str, list[str]] = {"holds": [], "is undecided": [], "is reversed": []}
+    details: dict[str, Counter[str]] = {state: Counter() for state in where}
+    for name, column in columns.items():
+        states = {"holds"}
+        for one, other in combinations(column, 2):
+            low, high = sorted((one, other), key=lambda line: line.paper)
+            if low.paper == high.paper:
+                continue
+            state = "holds" if _clear(low, high) else "is reversed" if _clear(high, low) else "is undecided"
+            states.add(state)
+            details[state][f"{low.row} < {high.row}"] += 1
+        where[next(state for state in ("is reversed", "is undecided", "holds") if state in states)].append(name)
+    texts = []
+    for state, names in where.items():
+        pairs = "" if state == "holds" else f" ({'; '.join(details[state])})"
+        if names:
+            texts.append(f"{state} in {_where(names, columns)}{pairs}")
+    return f"The paper's order of these rows {', '.join(texts)}; undecided means that 95% intervals overlap."
+
+
+def _clear(low: Line, high: Line) -> bool:
+    return (low.high or 0.0) < (high.low or 0.0)
+
+
+def render(path: str | Path) -> str:
+    """The table for a terminal: ours ± spread (paper) in the paper's rows and columns, precision, and a reading."""
+    table = read_csv(path)
+    scale = table[0].scale
+    budgets = _names(table, "budget")
+    tests = {budget: _names([line for line in table if line.budget == budget], "test") for budget in budgets}
+    head = [["", *(name for budget in budgets for name in (_budget(table, budget), *[""] * len(tests[budget])))]]
+    head += [["BLEU: ours ± spread (paper)", *(name for budget in budgets for name in (*tests[budget], "precision"))]]
+    body = []
+    for label, group in groupby(table, key=lambda line: line.row_label):
+        row = [short(label)]
+        for _, cells in groupby(group, key=lambda line: line.budget):
+            held = list(cells)
+            row += [_cell(line) for line in held] + ["" if held[0].precision is None else f"{held[0].precision:.1%}"]
+        body.append(row)
+    widths = [max(map(len, column)) for column in zip(*head[1:], *body, strict=True)]
+    rule = "-" * (sum(widths) + 2 * len(widths) - 2)
+    texts = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (*head, *body)
+    ]
+    notes = [f"Note: {note}." for note in sorted({line.note for line in table if line.ours is not None} - {""})]
+    warning = [] if scale == "paper" else [WARNING.format(scale)]
+    title = f"{TITLE} ({scale} run)"
+    return "\n".join([title, rule, *texts[:2], rule, *texts[2:], rule, *reading(table), *notes, *warning]) + "\n"
+
+
+def _budget(table: Sequence[Line], budget: str) -> str:
+    words = next((line.budget_words for line in table if line.budget == budget and line.budget_words), None)
+    return f"{budget} words" + (f" (here {words:,})" if words else "")
+
+
+def _cell(line: Line) -> str:
+    if line.ours is None:
+        return f"{line.note or line.verdict} ({line.paper:.1f})"
+    spread = "" if line.spread is None else f" ± {line.spread:.2f}"
+    return f"{line.ours:.2f}{spread} ({line.paper:.1f})"
+
+
+def to_html(table: Sequence[Line], selections: Sequence[Selection], provenance: dict[str, Any]) -> str:
+    """The page: table, plots, composition of the selections, provenance; one file that needs nothing else."""
+    import jinja2
+
+    scale = table[0].scale
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bitextbench", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    environment.filters["short"] = short
+    rows = [(label, list(group)) for label, group in groupby(table, key=lambda line: line.row_label)]
+    ranked = {row: index for index, row in enumerate(_names(table, "row"))}
+    labels = sorted(
+        {label for chosen in selections for label in chosen.words_by_label}, key=lambda name: (name != "parallel", name)
+    )
+    return environment.get_template("table.html").render(
+        title=TITLE, scale=scale, warning="" if scale == "paper" else WARNING.format(scale), reading=reading(table),
+        rows=rows, columns=rows[0][1], budgets={budget: _budget(table, budget) for budget in _names(table, "budget")},
+        selections=sorted(selections, key=lambda s: (_names(table, "budget").index(s.budget), ranked[s.method])),
+        row_labels={line.row: short(line.row_label) for line in table}, labels=labels,
+        top=10 * math.ceil(max(max(line.paper, line.high or 0.0) for line in table) / 10),
+        signature=next(line.signature for line in table if line.signature),
+        provenance=provenance,
+    )  # fmt: skip

@@ -1,0 +1,65 @@
+"""What the schema accepts, and how it says no."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bitextbench.config import check
+from bitextbench.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+
+
+def overlaid(base: dict, overlay: dict) -> dict:
+    """Snakemake's way: mappings are merged, anything else is replaced."""
+    for key, value in overlay.items():
+        base[key] = overlaid(base.get(key) or {}, value) if isinstance(value, dict) else value
+    return base
+
+
+def load(name: str | None = None) -> dict:
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    return overlaid(config, yaml.safe_load((ROOT / "config" / name).read_text())) if name else config
+
+
+@pytest.mark.parametrize("overlay", [None, *sorted(path.name for path in (ROOT / "config").glob("*.yaml"))])
+def test_every_configuration_of_the_repository_is_valid(overlay):
+    check(load(overlay))
+
+
+def changed(place: str, value) -> dict:
+    config = copy.deepcopy(load())
+    *path, last = place.split(".")
+    target = config
+    for key in path:
+        target = target[key]
+    target[last] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("corpra", {}, r"unknown key `corpra`; did you mean `corpora: \{\}`\?"),
+        ("corpora.pool.filtre", {}, r"unknown key `corpora.pool.filtre`; did you mean `filter: \{\}`\?"),
+        ("nmt.seed", [1], r"unknown key `nmt.seed`; did you mean `seeds: \[1\]`\?"),
+        ("nmt.model", 3, r"unknown key `nmt.model`"),
+        ("selection.budgets", {"10M": "many"}, r"`selection.budgets.10M: many` is wrong: 'many' is not of type 'integer'"),
+        ("selection.budgets", {"10M": 0}, r"`selection.budgets.10M: 0` is wrong: 0 is less than the minimum of 1"),
+        ("corpora.pool.exclude", ["test2071"], r"`corpora.pool.exclude` names `test2071`, which is not defined; did you mean `test2017`\?"),
+        ("methods.mlp.encoder", "nmt_autoencodr", r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean `nmt_autoencoder`\?"),
+        ("encoders.nmt_autoencoder.hiden", 3, r"unknown key `encoders.nmt_autoencoder.hiden`; did you mean `hidden: 3`\?"),
+    ],
+)
+def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
+    with pytest.raises(InputError, match=message):
+        check(changed(place, value))
+
+
+def test_a_missing_key_is_named():
+    config = load()
+    del config["selection"]["corpus"]
+    with pytest.raises(InputError, match="`selection.corpus` is missing; the pool to select from"):
+        check(config)

@@ -1,0 +1,282 @@
+"""Fetching from mirror folders and from a real HTTP server on this machine."""
+
+import hashlib
+import json
+import multiprocessing
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitextbench import fetch as module
+from bitextbench.errors import InputError
+from bitextbench.fetch import fetch, fetch_data_set, mirror_folders
+from bitextbench.registry import DataSet, File
+
+TEXT = bytes(range(256)) * 12_000  # three chunks
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `content`; notes the Range of each request; can cut replies short, ignore Range, or refuse."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content: dict[str, bytes] = {}
+        self.requests: list[tuple[str, str | None]] = []
+        self.cut: list[int] = []  # bytes to send of the next replies before the connection breaks
+        self.ranges = True
+        self.status: dict[str, int] = {}
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.server.requests.append((self.path, wanted))
+        data = self.server.content.get(self.path)
+        if data is None or self.path in self.server.status:
+            self.send_error(self.server.status.get(self.path, 404))
+            return
+        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.server.ranges else 0
+        if start >= len(data) > 0:
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(data)}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        self.wfile.write(data[start:][: self.server.cut.pop(0) if self.server.cut else None])
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(module, "WAIT", 0.01)
+    server = Server()
+    server.content["/x/a.bin"] = TEXT
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def data_set(*files: File) -> DataSet:
+    return DataSet("a", ("de",), "CC0", "core", (), files)
+
+
+def published(server: Server, text: bytes = TEXT, **more: Any) -> File:
+    return File(server.url("/x/a.bin"), "a.bin", bytes=len(text), sha256=hashlib.sha256(text).hexdigest(), **more)
+
+
+def manifest(folder: Path) -> Any:
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_network_and_rerun(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    fetch_data_set(data_set(published(server)), out, [], tmp_path / "lock.json")
+    assert left(out) == ["a.bin", "manifest.json"]
+    assert (out / "a.bin").read_bytes() == TEXT
+    first = (out / "manifest.json").stat().st_mtime_ns, (out / "manifest.json").read_bytes()
+    assert manifest(out)["files"] == [
+        {
+            "path": "a.bin",
+            "url": server.url("/x/a.bin"),
+            "bytes": len(TEXT),
+            "sha256": hashlib.sha256(TEXT).hexdigest(),
+            "checksum": "published",
+            "from": "network",
+        }
+    ]
+    assert "licence: CC0" in capsys.readouterr().err
+    fetch_data_set(data_set(published(server)), out, [], tmp_path / "lock.json")
+    assert len(server.requests) == 1
+    assert first == ((out / "manifest.json").stat().st_mtime_ns, (out / "manifest.json").read_bytes())
+    assert not (tmp_path / "lock.json").exists()
+
+
+def test_damaged_file_is_fetched_again(server: Server, tmp_path: Path) -> None:
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    (tmp_path / "a.bin").write_bytes(TEXT[:-1] + b"?")
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["published", "recorded"])
+def test_broken_connection_is_resumed(server: Server, tmp_path: Path, known: bool) -> None:
+    server.cut = [2_000_000, 500_000]
+    file = published(server) if known else File(server.url("/x/a.bin"), "a.bin")
+    fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+    starts = [int(wanted.split("=")[1].rstrip("-")) for _, wanted in server.requests if wanted]
+    assert len(server.requests) == 3
+    assert starts == [2_000_000, 2_500_000]
+
+
+def test_part_of_a_killed_run_is_resumed(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.bin.part").write_bytes(TEXT[:1000])
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert server.requests == [("/x/a.bin", "bytes=1000-")]
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+def test_whole_part_is_taken(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "a.bin.part").write_bytes(TEXT)
+    fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+    assert server.requests == [("/x/a.bin", f"bytes={len(TEXT)}-")]
+    assert left(tmp_path) == [".lock.guard", "a.bin", "lock", "manifest.json"]
+
+
+def test_server_without_ranges_starts_again(server: Server, tmp_path: Path) -> None:
+    server.ranges = False
+    server.cut = [1_500_000]
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+@pytest.mark.parametrize(
+    "old", [b"old" * 100, b"old" * len(TEXT), b"o" * len(TEXT)], ids=["short", "long", "same size"]
+)
+def test_part_of_another_file_is_thrown_away(server: Server, tmp_path: Path, old: bytes) -> None:
+    (tmp_path / "a.bin.part").write_bytes(old)
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+def test_always_truncated(server: Server, tmp_path: Path) -> None:
+    server.cut = [100] + [0] * 10
+    with pytest.raises(
+        InputError, match=r"a\.bin: .*; try again later \(a download goes on where it stopped\)"
+    ) as error:
+        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert "\n" not in str(error.value)
+    assert left(tmp_path) == ["a.bin.part"]
+    server.cut.clear()
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+def test_wrong_checksum(server: Server, tmp_path: Path) -> None:
+    server.content["/x/a.bin"] = wrong = TEXT[::-1]
+    with pytest.raises(InputError) as error:
+        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    found, wanted = (hashlib.sha256(text).hexdigest() for text in (wrong, TEXT))
+    assert f"{tmp_path / 'a.bin'}: {server.url('/x/a.bin')}: sha256 {found}, expected {wanted}; the publisher" in str(
+        error.value
+    )
+    assert len(server.requests) == 1  # it would be as wrong the next time
+    assert left(tmp_path) == []
+
+
+def test_wrong_size_and_sha1(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"bytes \d+, expected 10"):
+        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin", bytes=10)), tmp_path, [], tmp_path / "lock")
+    with pytest.raises(InputError, match=r"sha1 \w{40}, expected 0{40}"):
+        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin", sha1="0" * 40)), tmp_path, [], tmp_path / "lock")
+    assert left(tmp_path) == []
+    sha1 = hashlib.sha1(TEXT).hexdigest()
+    fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin", sha1=sha1)), tmp_path, [], tmp_path / "lock")
+    assert manifest(tmp_path)["files"][0]["checksum"] == "published"
+
+
+def test_second_address(server: Server, tmp_path: Path) -> None:
+    server.content["/wrong"] = b"moved"
+    server.content["/good"] = TEXT
+    file = published(server, mirrors=(server.url("/wrong"), server.url("/good")))
+    server.status["/x/a.bin"] = 403
+    fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    assert [path for path, _ in server.requests] == ["/x/a.bin", "/wrong", "/good"]
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+def test_server_error_is_tried_again_and_missing_is_not(server: Server, tmp_path: Path) -> None:
+    server.status["/x/a.bin"] = 503
+    with pytest.raises(InputError, match="503"):
+        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert len(server.requests) == module.ROUNDS
+    server.requests.clear()
+    server.status["/x/a.bin"] = 404
+    with pytest.raises(InputError, match="404 Not Found"):
+        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    assert len(server.requests) == 1
+
+
+def test_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAIT", 0.01)
+    with pytest.raises(InputError, match=r"127\.0\.0\.1.*put the file into a mirror folder"):
+        fetch_data_set(data_set(File("http://127.0.0.1:9/a", "a")), tmp_path, [], tmp_path / "lock")
+
+
+def test_mirror_folders_come_first_in_their_order(server: Server, tmp_path: Path) -> None:
+    file = published(server)
+    for name, text in (("two", TEXT), ("three", b"damaged")):
+        place = tmp_path / name / file.url.removeprefix("http://")
+        place.parent.mkdir(parents=True)
+        place.write_bytes(text)
+    (tmp_path / "one").mkdir()
+    mirrors = [tmp_path / name for name in ("one", "two", "three")]
+    fetch_data_set(data_set(file), tmp_path / "out", mirrors, tmp_path / "lock")
+    assert not server.requests
+    assert manifest(tmp_path / "out")["files"][0]["from"] == "mirror"
+    with pytest.raises(InputError, match=r"three.*: bytes 7, expected 3072000; mend this mirror's copy") as error:
+        fetch_data_set(data_set(published(server)), tmp_path / "out2", mirrors[::-1], tmp_path / "lock")
+    assert "\n" not in str(error.value)
+    assert left(tmp_path / "out2") == []
+
+
+def test_lock_records_the_first_download(server: Server, tmp_path: Path) -> None:
+    lock, file = tmp_path / "registry.lock.json", File(server.url("/x/a.bin"), "a.bin")
+    fetch_data_set(data_set(file), tmp_path / "one", [], lock)
+    assert manifest(tmp_path / "one")["files"][0]["checksum"] == "recorded"
+    wanted = {server.url("/x/a.bin"): {"bytes": len(TEXT), "sha256": hashlib.sha256(TEXT).hexdigest()}}
+    assert json.loads(lock.read_text()) == wanted
+    server.content["/x/a.bin"] = TEXT + b"!"
+    with pytest.raises(
+        InputError, match=r"bytes 3072001, expected 3072000; the publisher has changed the file.*lock file"
+    ):
+        fetch_data_set(data_set(file), tmp_path / "two", [], lock)
+    assert json.loads(lock.read_text()) == wanted
+
+
+def record(lock: Path, number: int) -> None:
+    module._record(lock, f"http://h/{number:02d}", {"bytes": number, "sha256": "0" * 64})
+
+
+def test_lock_holds_all_of_several_writers(tmp_path: Path) -> None:
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        pool.starmap(record, [(tmp_path / "lock", number) for number in range(40)], chunksize=1)
+    assert list(json.loads((tmp_path / "lock").read_text())) == [f"http://h/{number:02d}" for number in range(40)]
+
+
+def test_mirror_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("BITEXTBENCH_MIRROR", f"{tmp_path / 'b'}:{tmp_path / 'c'}")
+    assert mirror_folders([tmp_path / "a"]) == [tmp_path / name for name in "abc"]
+    monkeypatch.setenv("BITEXTBENCH_MIRROR", "")
+    assert mirror_folders() == []
+    with pytest.raises(InputError, match=r"no such mirror folder; mend 'mirror' in the config"):
+        mirror_folders([tmp_path / "d"])
+
+
+def test_unknown_data_set(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no data set 'bible'.*did you mean"):
+        fetch("bible", tmp_path / "out", [], tmp_path / "lock")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,60 @@
+"""Tokens, BPE and ids of shards."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sentencepiece
+
+from bitextbench import bitext
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+from bitextbench.text import encode_shard, learn_bpe, tokenize_shard
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    table = pa.table(
+        {
+            "src": ["Der Hund, der bellt.", None, "Die Katze schläft nicht."],
+            "tgt": ["The dog that barks.", "A line alone.", "The cat doesn't sleep."],
+            "doc": [""] * 3,
+            "label": [""] * 3,
+        }
+    )
+    bitext.write_shards(tmp_path / "corpus", [table], 1)
+    (tmp_path / "tokens").mkdir()
+    tokenize_shard(tmp_path / "corpus/00000.parquet", ("de", "en"), tmp_path / "tokens/00000.parquet")
+    return tmp_path / "tokens/00000.parquet"
+
+
+def test_tokens_keep_rows_case_and_null_sides(tokens):
+    table = pq.read_table(tokens)
+    assert table["id"].to_pylist() == [0, 1, 2]
+    assert table["src"].to_pylist() == ["Der Hund , der bellt .", None, "Die Katze schläft nicht ."]
+    assert table["tgt"].to_pylist() == ["The dog that barks .", "A line alone .", "The cat doesn 't sleep ."]
+
+
+def test_ids_are_lower_cased_pieces_and_decode_to_the_tokens(tokens, tmp_path):
+    learn_bpe([tokens.parent], 90, 100, 1, tmp_path / "joint.model")
+    encode_shard(tokens, tmp_path / "joint.model", tmp_path / "ids")
+    bpe = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "joint.model"))
+    assert [bpe.pad_id(), bpe.unk_id(), bpe.bos_id(), bpe.eos_id()] == [0, 1, 2, 3]
+    src, tgt = (Ragged.load(tmp_path / f"ids/00000.{side}") for side in ("src", "tgt"))
+    assert bpe.decode(src[0].tolist()) == "der hund , der bellt ."
+    assert src[1].tolist() == []
+    assert bpe.decode(tgt[1].tolist()) == "a line alone ."
+    assert min(src.flat.min(), tgt.flat.min()) > 3  # nothing unknown, no control ids
+
+
+def test_bpe_is_the_same_every_time_and_says_when_the_text_is_too_small(tokens, tmp_path, capsys):
+    for name in "ab":
+        learn_bpe([tokens.parent], 4000, 100, 1, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert "(asked for 4,000)" in capsys.readouterr().err
+
+
+def test_nothing_to_learn_from_is_an_error(tmp_path):
+    pq.write_table(pa.table({"id": pa.array([], pa.int64()), "src": pa.array([], pa.string()), "tgt": pa.array([], pa.string())}), tmp_path / "00000.parquet")
+    with pytest.raises(InputError, match="sentencepiece cannot learn a BPE"):
+        learn_bpe([tmp_path], 100, 100, 1, tmp_path / "m")
+    assert not (tmp_path / "m").exists()

@@ -1,0 +1,165 @@
+"""The workflow: what it plans, and that a run ends the same however it went."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def snakemake(*arguments: str, cwd: Path = ROOT, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "snakemake", *arguments]
+    done = subprocess.run(command, cwd=cwd, text=True, capture_output=True, env=environment())
+    assert not check or done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+    return done
+
+
+def environment() -> dict[str, str]:
+    """Rules call `python`: this one."""
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """What a clone of the repository holds, with the changes that are not yet committed."""
+    listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        source, target = ROOT / name, tmp_path / "repo" / name
+        if source.exists() or source.is_symlink():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(os.readlink(source)) if source.is_symlink() else target.write_bytes(source.read_bytes())
+    return tmp_path / "repo"
+
+
+def jobs(output: str) -> dict[str, int]:
+    """The jobs of a dry run, by rule."""
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, flags=re.M)}
+
+
+def test_the_slurm_profile_plans_the_paper_scale_job(checkout):
+    planned = jobs(snakemake("--profile", "slurm", "-n", "results/table2.csv", cwd=checkout).stdout)
+    assert planned["fetch"] == 20
+    assert planned["nmt_train"] == 3 * 2 * 3  # methods, budgets, seeds
+    assert planned["encode"] == 2 * 64 + 1 - 64  # the pool's shards and the MLP's positives
+    assert planned["table2"] == 1
+
+
+def test_paper_scale_jobs_ask_for_gpus_and_time(checkout):
+    out = snakemake("--profile", "slurm", "-n", "results/table2.csv", cwd=checkout).stdout
+    job = next(block for block in out.split("\n\n") if block.startswith("rule train_encoder:") or "\nrule train_encoder:" in block)
+    assert re.search(r"resources: .*gpu=1.*runtime=4320", job), job
+
+
+@pytest.mark.parametrize("run", ["tiny", "small"])
+def test_smaller_runs_have_the_same_rows(checkout, run):
+    planned = jobs(snakemake("--profile", f"profiles/{run}", "-n", f"results/{run}/table2.csv", cwd=checkout).stdout)
+    assert planned["select"] == 3 * 2
+    assert planned["fit_similarity"] == 1
+    assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
+
+
+def test_lint():
+    snakemake("--lint", "--configfile", "config/tiny.yaml")
+
+
+def test_a_mistyped_key_is_shown_with_the_right_one(checkout):
+    done = snakemake("-n", "--configfile", "config/tiny.yaml", "--config", "sede=3", cwd=checkout, check=False)
+    assert done.returncode != 0
+    assert "unknown key `sede`; did you mean `seed: 3`?" in done.stderr + done.stdout
+
+
+MICRO = ["--cores", "2", "--configfile", "config/tiny.yaml", "tests/micro.yaml", "--quiet"]
+TABLE = "results/micro/table2.csv"
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Of everything that a run made before NMT."""
+    parts = ("corpus", "tokens", "bpe", "ids", "encoders", "vectors", "similarities", "scores", "selected")
+    files = sorted(path for part in parts for path in (folder / "work/micro" / part).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.suffix != ".png"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A micro run on two cores, in one go."""
+    folder = tmp_path_factory.mktemp("run")
+    root = checkout.__wrapped__(folder)
+    snakemake(*MICRO, TABLE, cwd=root)
+    return root
+
+
+def test_one_core_or_two_give_the_same_bytes(finished, tmp_path):
+    root = checkout.__wrapped__(tmp_path)
+    single = ["1" if part == "2" else part for part in MICRO]
+    snakemake(*single, TABLE, cwd=root)
+    assert hashes(root) == hashes(finished)
+    assert (root / TABLE).read_bytes() == (finished / TABLE).read_bytes()
+
+
+def test_a_rerun_has_nothing_to_do(finished):
+    before = (finished / TABLE).stat().st_mtime_ns
+    snakemake(*MICRO, TABLE, cwd=finished)
+    assert (finished / TABLE).stat().st_mtime_ns == before
+
+
+def test_more_shards_change_nothing_that_is_selected(finished, tmp_path):
+    root = checkout.__wrapped__(tmp_path)
+    config = ["--config", 'corpora={"pool": {"shards": 3}}']
+    snakemake(*MICRO, *config, "work/micro/selected/mlp.10M/selection.json", cwd=root)
+    name = "work/micro/selected/mlp.10M/train.de"
+    assert (root / name).read_bytes() == (finished / name).read_bytes()
+
+
+def test_killed_in_training_encoding_and_nmt_it_ends_in_the_same_table(finished, tmp_path):
+    root = checkout.__wrapped__(tmp_path)
+    for command in ("train", "encode", "nmt-train"):
+        kill_during(command, root)
+    snakemake("--unlock", *MICRO, TABLE, cwd=root)
+    snakemake(*MICRO, "--rerun-incomplete", TABLE, cwd=root)
+    assert hashes(root) == hashes(finished)
+    assert (root / TABLE).read_bytes() == (finished / TABLE).read_bytes()
+
+
+def kill_during(command: str, root: Path) -> None:
+    """Start the run, wait until a job `bitextbench <command>` is at work, then kill -9 everything."""
+    snakemake("--unlock", *MICRO, TABLE, cwd=root)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", *MICRO, "--rerun-incomplete", TABLE], cwd=root, env=environment(), start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 300
+        while not working(command, root):
+            assert run.poll() is None, f"the run ended before `{command}` was seen"
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(2 if command != "encode" else 0.5)  # into the work, past the start of Python
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+
+
+def working(command: str, root: Path) -> bool:
+    """Whether a process of this run is at `bitextbench <command>`."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (entry / "cmdline").read_bytes().split(b"\0")
+            if arguments[1:4] == [b"-m", b"bitextbench", command.encode()] and (entry / "cwd").resolve() == root:
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
+
+
+def test_provenance_names_what_made_the_table(finished):
+    facts = json.loads((finished / "results/micro/table2.provenance.json").read_text())
+    assert facts["config"]["run"] == "micro"
+    assert any(name.endswith("selection.json") for name in facts["inputs"])
