@@ -54,6 +54,11 @@ def of_shards(pattern, corpus, **names):
     return expand(pattern, corpus=corpus, shard=shards(corpus), **names)
 
 
+def retries(number):
+    """Retries of a rule, left to the process that submits: within a Slurm job one would get no new node and no more memory."""
+    return number if workflow.is_main_process else 0
+
+
 def megabytes(factor, least):
     """Memory in MB: `factor` times the inputs' size, at least `least`, more at each attempt."""
 

@@ -1,9 +1,23 @@
 # parts -> noise -> pre-filter -> deduplication -> Parquet shards, with a count of every dropped row
 
+LID = "fasttext-lid176"  # the data set that is a language model
+
 
 def corpus_datasets(wildcards):
-    parts = config["corpora"][wildcards.corpus]["parts"]
-    return [f"{DATA}/{part['dataset']}/manifest.json" for part in parts if "dataset" in part]
+    corpus = config["corpora"][wildcards.corpus]
+    names = [part["dataset"] for part in corpus["parts"] if "dataset" in part]
+    if corpus.get("filter", {}).get("language") == LID:
+        names.append(LID)
+    return [f"{DATA}/{name}/manifest.json" for name in names]
+
+
+def corpus_spec(wildcards):
+    """The corpus as configured, the language model as a path."""
+    corpus = config["corpora"][wildcards.corpus]
+    rules = corpus.get("filter", {})
+    if rules.get("language") == LID:
+        return corpus | {"filter": rules | {"language": f"{DATA}/{LID}/lid.176.bin"}}
+    return corpus
 
 
 def corpus_files(wildcards):
@@ -27,7 +41,7 @@ rule corpus:
     benchmark:
         benchmarked("corpus", "{corpus}")
     params:
-        spec=lambda w: spec(config["corpora"][w.corpus]),
+        spec=lambda w: spec(corpus_spec(w)),
         excluded=lambda w, input: [f"--exclude {os.path.basename(folder)}={folder}" for folder in input.excluded],
         seed=config["seed"],
     resources:

@@ -9,7 +9,11 @@ def encoder_corpora(encoder):
 
 rule train_encoder:
     input:
-        lambda w: [of_shards(f"{WORK}/ids/{{corpus}}/{{shard}}.src.ids.npy", c) for c in encoder_corpora(w.encoder).values()],
+        lambda w: [
+            path
+            for corpus in encoder_corpora(w.encoder).values()
+            for path in of_shards(f"{WORK}/ids/{{corpus}}/{{shard}}.src.ids.npy", corpus)
+        ],
         bpe=f"{WORK}/bpe/joint.model",
     output:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
@@ -28,9 +32,11 @@ rule train_encoder:
             for role, corpus in encoder_corpora(w.encoder).items()
             for shard in shards(corpus)
         ],
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=config["seed"],
     threads: 2
-    retries: 2  # a job killed by the scheduler goes on from its checkpoint
+    priority: 10  # the longest chain of jobs begins here
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
     resources:
         mem_mb=megabytes(4, 3000),
         gpu=lambda w: config["encoders"][w.encoder]["gpus"],
@@ -38,8 +44,8 @@ rule train_encoder:
     conda:
         "../envs/embed.yaml"
     shell:
-        "python -m bitextbench train {params.spec} {params.corpora} --bpe {input.bpe} --checkpoints {params.checkpoints}"
-        " --seed {params.seed} --threads {threads} --out {output.model} 2>> {log}"
+        "python -m bitextbench train --spec {params.spec} {params.corpora} --bpe {input.bpe} --gpus {params.gpus}"
+        " --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
 
 
 rule encode:
@@ -59,7 +65,7 @@ rule encode:
         out=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}",
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
     threads: 2
-    retries: 1
+    retries: retries(1)
     resources:
         mem_mb=megabytes(4, 2500),
         gpu=lambda w: config["encoders"][w.encoder]["gpus"],

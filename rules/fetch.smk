@@ -11,7 +11,7 @@ rule fetch:
     params:
         folder=subpath(output[0], parent=True),
         mirrors=[f"--mirror {shlex.quote(folder)}" for folder in config["mirrors"]],
-    retries: 3  # servers fail; a fetch goes on where it stopped
+    retries: retries(3)  # servers fail; a fetch goes on where it stopped
     resources:
         mem_mb=1000,
         runtime="24h",

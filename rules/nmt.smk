@@ -42,7 +42,8 @@ rule nmt_train:
         gpus=config["nmt"]["gpus"],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
-    retries: 2  # a job killed by the scheduler goes on from its checkpoint
+    priority: -10  # what other selections wait for goes first
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
     resources:
         mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
         gpu=config["nmt"]["gpus"],
@@ -70,7 +71,7 @@ rule nmt_translate:
         gpus=config["nmt"]["gpus"],
         tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
         folder=subpath(output[0], parent=True),
-    retries: 1
+    retries: retries(1)
     resources:
         mem_mb=megabytes(10, 2000),
         gpu=config["nmt"]["gpus"],

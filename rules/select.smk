@@ -14,7 +14,7 @@ rule select:
         benchmarked("select", "{method}.{budget}")
     params:
         words=lambda w: config["selection"]["budgets"][w.budget],
-        count=config["selection"]["count"],
+        side=config["selection"]["count"],
         tokens=f"{WORK}/tokens/{POOL}",
         scores=lambda w, input: [f"--scores {path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
@@ -25,5 +25,5 @@ rule select:
         "../envs/embed.yaml"
     shell:
         "python -m bitextbench select {wildcards.method} --budget {wildcards.budget} --words {params.words}"
-        " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.count} {LANGUAGES}"
+        " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.side} {LANGUAGES}"
         " --out {params.folder} 2> {log}"

@@ -1,4 +1,4 @@
-"""A real one-node Slurm in a folder: munged, slurmctld and slurmd of our own, on free ports, beside any that already run."""
+"""A real one-node Slurm in a folder: munged, slurmctld and slurmd of our own, on free ports, beside any that run."""
 
 import contextlib
 import os
@@ -6,7 +6,6 @@ import re
 import secrets
 import shutil
 import socket
-import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
-GPUS = 2
+GPUS = ("/dev/null", "/dev/zero")  # slurmd wants character devices, and opens none
 
 SLURM_CONF = """\
 ClusterName=bitextbench
@@ -52,25 +51,23 @@ def why_not() -> str:
     absent = [name for name in (*DAEMONS, "sbatch", "srun", "setpriv") if not shutil.which(name, path=_path())]
     if absent:
         return f"{', '.join(absent)} not found: apt-get install slurm-wlm munge"
-    return "" if os.geteuid() == 0 else "slurmd runs as root only: run these tests as root (packages slurm-wlm and munge)"
+    return "" if os.geteuid() == 0 else "slurmd runs as root only (apt-get install slurm-wlm munge, then test as root)"
 
 
 @contextlib.contextmanager
 def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
     """Run a cluster whose every file lies in `folder` (new, empty); yield the environment in which sbatch finds it.
 
-    The node has this machine's CPUs and memory (on paper at least 2 and 8 GB, as jobs ask for more than they use in
-    the tests) and two GPUs that are null devices: they can be asked for and appear
-    in CUDA_VISIBLE_DEVICES, but compute nothing. The daemons die with this process, and the ports are free ones, so that
-    a cluster left over by a killed test disturbs nobody. Raises RuntimeError with the logs' ends if it does not start.
+    The node has this machine's CPUs and memory (on paper at least 2 and 8 GB: jobs ask for more than they use in the
+    tests) and two GPUs that are none: they can be asked for and appear in CUDA_VISIBLE_DEVICES, but compute
+    nothing. The daemons die with this process and the ports are free ones, so that the jobs of a killed test, which go
+    on to their end, are in nobody's way. Raises RuntimeError with the logs' ends if the cluster does not start.
     """
     host = socket.gethostname().split(".")[0]
     controller_port, node_port = _free_ports(2)
     for name in ("bin", "state", "spool"):
         (folder / name).mkdir()
-    for gpu in range(GPUS):
-        os.mknod(folder / f"gpu{gpu}", stat.S_IFCHR | 0o600, os.makedev(1, 3))
-    (folder / "gres.conf").write_text(f"NodeName={host} Name=gpu File={folder}/gpu[0-{GPUS - 1}]\n")
+    (folder / "gres.conf").write_text("".join(f"NodeName={host} Name=gpu File={device}\n" for device in GPUS))
     (folder / "slurm.conf").write_text(
         SLURM_CONF.format(
             host=host,
@@ -79,7 +76,7 @@ def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
             node_port=node_port,
             cpus=max(2, os.cpu_count() or 2),
             memory_mb=max(8000, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20),
-            gpus=GPUS,
+            gpus=len(GPUS),
         )
     )
     key = folder / "munge.key"
@@ -119,7 +116,7 @@ class Job(NamedTuple):
     cpus: int
     memory_mb: float
     gpus: int
-    time_limit: str  # [days-]hours:minutes:seconds
+    minutes: int  # its time limit
 
 
 def jobs(env: dict[str, str]) -> list[Job]:
@@ -139,10 +136,17 @@ def jobs(env: dict[str, str]) -> list[Job]:
                 cpus=int(tres["cpu"]),
                 memory_mb=float(tres["mem"][:-1]) * {"M": 1, "G": 1024}[tres["mem"][-1]],
                 gpus=int(gpus[1]) if gpus else 0,
-                time_limit=fields["TimeLimit"],
+                minutes=_minutes(fields["TimeLimit"]),
             )
         )
     return found
+
+
+def _minutes(limit: str) -> int:
+    """Minutes of Slurm's [days-]hours:minutes:seconds."""
+    days, _, clock = limit.rpartition("-")
+    hours, minutes, _ = clock.split(":")
+    return int(days or 0) * 1440 + int(hours) * 60 + int(minutes)
 
 
 def _path() -> str:

@@ -48,9 +48,9 @@ def changed(place: str, value) -> dict:
         ("nmt.model", 3, r"unknown key `nmt.model`"),
         ("selection.budgets", {"10M": "many"}, r"`selection.budgets.10M: many` is wrong: 'many' is not of type 'integer'"),
         ("selection.budgets", {"10M": 0}, r"`selection.budgets.10M: 0` is wrong: 0 is less than the minimum of 1"),
-        ("corpora.pool.exclude", ["test2071"], r"`corpora.pool.exclude` names `test2071`, which is not defined; did you mean `test2017`\?"),
+        ("corpora.pool.exclude", ["positive"], r"`corpora.pool.exclude` names `positive`, which is not defined; did you mean `positives`\?"),
         ("methods.mlp.encoder", "nmt_autoencodr", r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean `nmt_autoencoder`\?"),
-        ("encoders.nmt_autoencoder.hiden", 3, r"unknown key `encoders.nmt_autoencoder.hiden`; did you mean `hidden: 3`\?"),
+        ("encoders.nmt_autoencoder.training.bach", 3, r"unknown key `encoders.nmt_autoencoder.training.bach`; did you mean `batch: 3`\?"),
     ],
 )
 def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):

@@ -1,13 +1,14 @@
 """`--profile slurm` on a real one-node Slurm: what the jobs asked for is what slurmctld held for them."""
 
-import csv
-import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from slurm_cluster import Job, jobs
+
+from bitextbench.table import read_csv
 
 pytestmark = pytest.mark.slurm
 
@@ -16,9 +17,6 @@ REPO = Path(__file__).parents[1]
 OUTPUTS = {".git", ".snakemake", "data", "work", "logs", "results"}
 
 SMALL_WORKFLOW = """\
-rule all:
-    input: "gpu.txt", "flaky.txt"
-
 rule gpu:
     output: "gpu.txt"
     threads: 2
@@ -31,39 +29,91 @@ rule flaky:  # fails the first time; what it needs is left to the profile
 """
 
 
-def snakemake(folder: Path, env: dict[str, str], *arguments: str) -> list[Job]:
-    """Run Snakemake with --profile slurm in `folder`; return the jobs that it sent to the cluster."""
+# smaller than the tiny run: here only the way through the queue counts
+TINIER = """\
+corpora:
+  bitext: {parts: [{generated: bitext, lines: 2000, label: parallel}]}
+  mono: {parts: [{generated: mono, lines: 1000, side: src}]}
+  pool: {parts: [{generated: pool, lines: 3000, label: parallel}], shards: 1}
+  positives: {parts: [{generated: positives, lines: 500, label: parallel}]}
+  valid: {parts: [{generated: valid, lines: 50, label: parallel}]}
+  test2017: {parts: [{generated: test2017, lines: 50, label: parallel}]}
+  test2018: {parts: [{generated: test2018, lines: 50, label: parallel}]}
+text: {bpe: {vocab: 500}}
+selection: {budgets: {10M: 5000, 100M: 12000}}
+nmt: {seeds: [1], vocab_size: 500, max_updates: 10, validate_every: 10}
+"""
+
+
+def snakemake(folder: Path, env: dict[str, str], *arguments: str) -> tuple[list[Job], str]:
+    """Run Snakemake with --profile slurm in `folder`; return the jobs that it sent to the cluster, and what it said."""
     before = len(jobs(env))
-    # every command of the rules comes from the interpreter that runs the tests
-    env = env | {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}", "PYTHONDONTWRITEBYTECODE": "1"}
-    polling = ("--slurm-init-seconds-before-status-checks", "5", "--latency-wait", "5")
+    # every command of the rules comes from the environment that runs the tests
+    env = env | {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}
+    polling = ("--slurm-init-seconds-before-status-checks", "8", "--latency-wait", "5")
     command = [sys.executable, "-m", "snakemake", "--profile", "slurm", *polling, *arguments]
     run = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert run.returncode == 0, run.stdout[-8000:]
-    return sorted(jobs(env)[before:], key=lambda job: job.rule)
+    return sorted(jobs(env)[before:], key=lambda job: job.rule), run.stdout
+
+
+def asked_for(said: str) -> list[Job]:
+    """The jobs of a run as Snakemake announced them, each a block of lines: rule, threads, resources."""
+    asked = []
+    for rule, block in re.findall(r"^rule (\w+):\n((?:    .*\n)+)", said, re.MULTILINE):
+        resources = dict(re.findall(r"(\w+)=(\d+)(?:,|$)", re.search(r"    resources: (.*)", block)[1]))
+        threads = re.search(r"    threads: (\d+)", block)
+        asked.append(
+            Job(
+                rule,
+                "COMPLETED",
+                cpus=int(threads[1]) if threads else 1,
+                memory_mb=int(resources["mem_mb"]),
+                gpus=int(resources.get("gpu", 0)),
+                minutes=int(resources["runtime"]),
+            )
+        )
+    return asked
 
 
 def test_jobs_hold_what_their_rules_ask_for_and_failed_ones_come_back_with_more(slurm, tmp_path):
     (tmp_path / "Snakefile").write_text(SMALL_WORKFLOW)
     (tmp_path / "slurm").symlink_to(REPO / "slurm")
-    held = snakemake(tmp_path, slurm, "all")
+    held, said = snakemake(tmp_path, slurm, "gpu.txt", "flaky.txt")
     assert held == [
-        Job("flaky", "FAILED", cpus=1, memory_mb=4000, gpus=0, time_limit="04:00:00"),
-        Job("flaky", "COMPLETED", cpus=1, memory_mb=8000, gpus=0, time_limit="04:00:00"),
-        Job("gpu", "COMPLETED", cpus=2, memory_mb=300, gpus=1, time_limit="01:30:00"),
+        Job("flaky", "FAILED", cpus=1, memory_mb=4000, gpus=0, minutes=240),
+        Job("flaky", "COMPLETED", cpus=1, memory_mb=8000, gpus=0, minutes=240),
+        Job("gpu", "COMPLETED", cpus=2, memory_mb=300, gpus=1, minutes=90),
     ]
+    assert sorted(job._replace(state="") for job in asked_for(said)) == sorted(job._replace(state="") for job in held)
     assert (tmp_path / "flaky.txt").read_text() == "8000\n"
     job_id, device = (tmp_path / "gpu.txt").read_text().split()
     assert job_id.isdigit()
     assert device in {"0", "1"}
 
 
+@pytest.mark.slow
 def test_tiny_table_through_the_queue(slurm, tmp_path):
+    # a checkout without the outputs of other runs
     for entry in REPO.iterdir():
         if entry.name not in OUTPUTS:
             (tmp_path / entry.name).symlink_to(entry)
-    held = snakemake(
-        tmp_path, slurm, "--configfile", "config/tiny.yaml", "--max-threads", "2", "results/tiny/table2.csv"
+    (tmp_path / "tinier.yaml").write_text(TINIER)
+    held, said = snakemake(
+        tmp_path,
+        slurm,
+        *("--configfile", "config/tiny.yaml", "tinier.yaml"),
+        *("--max-threads", "2"),
+        # the tiny run computes on CPUs: it asks for a GPU and leaves it idle
+        *("--set-resources", "train_encoder:gpu=1", "nmt_train:gpu=1"),
+        "--",
+        "results/tiny/table2.csv",
     )
-    with open(tmp_path / "results/tiny/table2.csv", newline="") as file:
-        assert list(csv.DictReader(file))
+    assert sorted(held) == sorted(asked_for(said))
+    assert {job.rule for job in held if job.gpus == 1} == {"train_encoder", "nmt_train"}
+    assert {"corpus", "tokens", "bpe", "ids", "encode", "score", "select", "nmt_translate", "bleu"} < {
+        job.rule for job in held
+    }
+    lines = [line for line in read_csv(tmp_path / "results/tiny/table2.csv") if line.row in {"random", "cosine", "mlp"}]
+    assert len(lines) == 3 * 2 * 2
+    assert all(line.ours is not None for line in lines)

@@ -12,8 +12,10 @@ SAMPLES = 1000  # of the bootstrap (Koehn 2004)
 SEED = 12345
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None) -> dict[str, Any]:
-    """Corpus BLEU of detokenised lines, in percent, cased; Chinese by characters (sacreBLEU's `zh` tokenizer), others by `13a`.
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None
+) -> dict[str, Any]:
+    """Corpus BLEU of detokenised lines, in percent, cased. sacreBLEU's tokenizer is `zh` (characters) or else `13a`.
 
     Returns metric, value, signature (sacreBLEU's whole one), interval (95%, bootstrap over sentences: the mean of the
     resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
@@ -22,7 +24,11 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str, wh
     if not len(hypotheses):
         raise InputError("no hypotheses", where, remedy="translate a test set first")
     if len(hypotheses) != len(references):
-        raise InputError(f"{len(hypotheses):,} hypotheses but {len(references):,} references", where, remedy="translate the test set again")
+        raise InputError(
+            f"{len(hypotheses):,} hypotheses but {len(references):,} references",
+            where,
+            remedy="translate the test set again",
+        )
     os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
     from sacrebleu.metrics.bleu import BLEU
 
@@ -41,6 +47,6 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], language: str, wh
 
 
 def evaluate(hypotheses: Path, references: Path, language: str, out: Path, extra: Mapping[str, Any]) -> None:
-    """Write `bleu` of two files of lines, and `extra` (provenance) after it, to a JSON file. `language` is the target's."""
+    """Write `bleu` of two files of lines, then `extra` (provenance), to a JSON file. `language` is the target's."""
     hypothesis_lines, reference_lines = (list(read_lines(path)) for path in (hypotheses, references))
     write_json(out, bleu(hypothesis_lines, reference_lines, language, hypotheses) | dict(extra))

@@ -59,7 +59,7 @@ tgt_option = click.option("--tgt", "tgt", required=True, help="Target language c
 seed_option = click.option("--seed", type=int, default=1)
 threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
-gpus_option = click.option("--gpus", type=int, default=0)
+gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
 checkpoints_option = click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
 out_option = click.option("-o", "--out", type=FILE, required=True)
 
@@ -129,6 +129,54 @@ def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
     from bitextbench.text import encode_shard
 
     encode_shard(shard, model, out, lowercase=lowercase)
+
+
+@cli.command()
+@spec_option
+@click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
+@click.option("--bitext", type=FILE, multiple=True, required=True, help="Id shards, without .src and .tgt.")
+@click.option("--mono", type=FILE, multiple=True, help="The same of monolingual text.")
+@click.option("--valid", type=FILE, multiple=True, help="The same of held-out pairs.")
+@gpus_option
+@threads_option
+@seed_option
+@checkpoints_option
+@out_option
+def train(
+    spec: dict[str, Any], bpe: Path, bitext: tuple[Path, ...], mono: tuple[Path, ...], valid: tuple[Path, ...], gpus: int, threads: int,
+    seed: int, checkpoints: Path, out: Path,
+) -> None:  # fmt: skip
+    """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv and curve.png beside the model."""
+    import sentencepiece
+
+    from bitextbench.files import existing
+    from bitextbench.trainer import train as run
+
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(existing(bpe)))
+    pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
+    data = {"bitext": [*bitext], "mono": [*mono], "valid": [*valid]}
+    vectors = {side: Path(path) for side, path in spec.get("vectors", {}).items()}
+    run(
+        spec, len(pieces), {role: stems for role, stems in data.items() if stems}, out, checkpoints, seed=seed, threads=threads,
+        device="cuda" if gpus else "cpu", vectors=vectors, pieces=pieces,
+    )  # fmt: skip
+
+
+@cli.command()
+@click.argument("ids", type=FILE)
+@click.option("--model", type=FILE, required=True)
+@click.option("--batch-tokens", type=int, default=8192)
+@gpus_option
+@threads_option
+@out_option
+def encode(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: int, out: Path) -> None:
+    """Encode an id shard (named without .src and .tgt); writes <out>.src.npy and <out>.tgt.npy."""
+    from bitextbench.encode import encode as run
+
+    device = "cuda" if gpus else "cpu"
+    for side in ("src", "tgt"):
+        stem, vectors = Path(f"{ids}.{side}"), Path(f"{out}.{side}.npy")
+        run(model, stem, side, vectors, batch_tokens=batch_tokens, threads=threads, device=device)
 
 
 @cli.command()
@@ -287,7 +335,7 @@ def table(
     from bitextbench.provenance import collect
     from bitextbench.table import build
 
-    collect(config, [*inputs, *selections], benchmarks, provenance)
+    collect(config, [*inputs, *metrics, *selections], benchmarks, provenance)
     build(reference, metrics, selections, scale, out, html, provenance)
 
 
@@ -297,7 +345,7 @@ def show(csv: Path) -> None:
     """Print a table for a person to read."""
     from bitextbench.table import render
 
-    click.echo(render(csv))
+    click.echo(render(csv), nl=False)
 
 
 def main() -> None:

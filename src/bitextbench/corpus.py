@@ -1,4 +1,4 @@
-"""A corpus made from its parts: rows, noise, exclusion, pre-filter, deduplication, shards, and the count of every row."""
+"""A corpus made from its parts: rows, noise, exclusion, pre-filter, deduplication, shards; and every row counted."""
 
 import itertools
 from collections import Counter
@@ -36,8 +36,14 @@ class Row(NamedTuple):
 
 
 def build(
-    name: str, spec: Spec, languages: Languages, raw: str | Path, corpora: Mapping[str, str | Path], out: str | Path, seed: int
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    spec: Spec,
+    languages: Languages,
+    raw: str | Path,
+    corpora: Mapping[str, str | Path],
+    out: str | Path,
+    seed: int,
+) -> dict[str, Any]:
     """Make the corpus `name` as its entry `spec` under `corpora:` in a configuration says, in the folder `out`.
 
     `raw` holds the fetched data sets, a folder each; `corpora` gives the folders of the corpora that `exclude` names;
@@ -51,8 +57,9 @@ def build(
     - bitext.write_shards.
 
     Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "out", "by_label"} with in + added = out +
-    dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule, "duplicate".
-    `out` appears as a whole or not at all. Memory: one chunk, the excluded sentences, 115 bytes a pair for deduplication.
+    dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule,
+    "duplicate". `out` appears as a whole or not at all. Memory: one chunk, the excluded sentences, and what
+    Deduplicator holds.
 
     Raises InputError for an unknown key, corpus, rule or kind of noise, and for whatever is wrong with the text.
     """
@@ -69,28 +76,33 @@ def build(
         counts = {
             "in": by_part.total(),
             "by_part": dict(by_part),
-            "added": dict(tally["added"]),
-            "dropped": dict(tally["dropped"]),
+            "added": dict(+tally["added"]),
+            "dropped": dict(+tally["dropped"]),
             "out": n_out,
             "by_label": dict(sorted(tally["by_label"].items())),
         }
-        assert counts["in"] + tally["added"].total() == n_out + tally["dropped"].total(), counts
+        assert by_part.total() + tally["added"].total() == n_out + tally["dropped"].total(), counts
         write_json(part / "counts.json", counts)
     log(
         f"corpus {name}: {counts['in']:,} rows in, {n_out:,} out"
-        + "".join(f", {n:,} {why}" for why, n in tally["dropped"].items())
+        + "".join(f", {n:,} {why}" for why, n in (+tally["dropped"]).items())
     )
     return counts
 
 
 def _through(
-    name: str, chunks: Iterable[pa.Table], spec: Spec, languages: Languages, excluded: Mapping[str, pa.Array], tally: Mapping[str, Counter[str]]
-) -> Iterator[pa.Table]:  # fmt: skip
+    name: str,
+    chunks: Iterable[pa.Table],
+    spec: Spec,
+    languages: Languages,
+    excluded: Mapping[str, pa.Array],
+    tally: Mapping[str, Counter[str]],
+) -> Iterator[pa.Table]:
     """Each chunk with noise and without the rows that have to go; `tally` counts."""
     deduplicated = Deduplicator()
 
     def drop(reason: str, table: pa.Table, kept: pa.Table) -> pa.Table:
-        tally["dropped"].update({reason: len(table) - len(kept)} if len(kept) < len(table) else {})
+        tally["dropped"][reason] += len(table) - len(kept)
         return kept
 
     noised = False
@@ -100,7 +112,7 @@ def _through(
             noised |= PARALLEL in table["label"].unique().to_pylist()
             before = len(table)
             table = _noise(table, spec["noise"], number, languages)
-            tally["added"].update({"noise duplicates": len(table) - before} if len(table) > before else {})
+            tally["added"]["noise duplicates"] += len(table) - before
         for other, sentences in excluded.items():
             table = drop(f"in {other}", table, table.filter(pc.invert(_stands_in(table, sentences))))
         table, dropped = prefilter(table, spec.get("filter", {}), languages)
@@ -128,7 +140,7 @@ def _filled(table: pa.Table) -> pa.ChunkedArray:
 
 
 def normalised(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """NFKC, lower case, letters and digits only: what of a sentence survives another page's formatting. Null stays null."""
+    """NFKC, lower case, letters and digits only: what a sentence keeps on another page. Null stays null."""
     return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(text, form="NFKC")), r"[^\pL\pN]+", "")
 
 
@@ -165,7 +177,7 @@ def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_
 
 
 def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    """The rows of a part: read, skipped, shuffled (the whole part, before `skip` and `lines` take their stretch), relabelled."""
+    """The rows of a part. `shuffle` permutes all of it, before `skip` and `lines` take their stretch."""
     rows = next(SOURCES[kind](part[kind], languages, raw, seed) for kind in SOURCES if kind in part)
     if "shuffle" in part:
         held = list(rows)
@@ -237,7 +249,7 @@ def _check_spec(name: str, spec: Spec) -> None:
     for number, part in enumerate(spec.get("parts", ()), 1):
         place = f"corpora.{name}, part {number}"
         _check_keys(place, part, PART_KEYS)
-        if sum(kind in part for kind in SOURCES) != 1:
+        if [bool(part[kind]) for kind in SOURCES if kind in part] != [True]:
             raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(SOURCES)}")
         _check_keys(f"{place}, files", part.get("files", {}), ("src", "tgt"))
         if part.get("side", "src") not in ("src", "tgt"):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ UNKNOWN = ""  # the answer where a line has nothing to judge by (digits, signs)
 
 
 def words(text: str, language: str) -> list[str]:
-    """The tokens of the pre-filter and the noise maker: between white space, or the characters of an unspaced language."""
+    """The tokens of the pre-filter and the noise maker: between white space, or characters of an unspaced language."""
     return [*"".join(text.split())] if language in UNSPACED else text.split()
 
 
@@ -31,8 +30,8 @@ def join(tokens: Iterable[str], language: str) -> str:
 def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list[str]:
     """The likeliest of `languages` (ISO 639-1 codes) for each line, UNKNOWN where the model finds nothing to go by.
 
-    `model` is "py3langid" (the naive Bayes model of Lui and Baldwin 2011, 2012, shipped with the package) or the path of a fastText model
-    such as lid.176.bin (Joulin et al. 2017). The line is all that counts: neither its neighbours nor the blocks matter.
+    `model` is "py3langid" (naive Bayes, Lui and Baldwin 2012; its model comes with the package) or the path of a
+    fastText model such as lid.176.bin (Joulin et al. 2017). A line's answer does not depend on the other lines.
 
     Raises InputError for a language that the model does not know and for a missing model.
     """
@@ -42,7 +41,7 @@ def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list
 
 @cache
 def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[str]], list[str]]:
-    """Loading takes a second and a model serves many batches: keep it."""
+    """A model serves many batches: keep it."""
     if model == "py3langid":
         return NaiveBayes(languages).identify
     import fasttext
@@ -53,7 +52,7 @@ def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[st
 
 
 def _fasttext(model: Any, languages: frozenset[str], lines: Sequence[str]) -> list[str]:
-    """fastText's own `predict` fails on numpy 2; the method that it wraps does not. Every label is asked for (k = -1)."""
+    """fastText's own `predict` fails on numpy 2; the method that it wraps does not. k = -1 asks for every label."""
     ranked = (model.f.predict(line.replace("\n", " ") + "\n", -1, 0.0, "strict") for line in lines)
     codes = ((label.removeprefix("__label__") for _, label in labels) for labels in ranked)
     return [next((code for code in line if code in languages), UNKNOWN) for line in codes]
@@ -68,6 +67,13 @@ def _check(languages: Iterable[str], known: Iterable[str], model: str) -> None:
         )
 
 
+@cache
+def _py3langid() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)
+
+
 class NaiveBayes:
     """py3langid's model, run over many lines at once: the same answers as its `classify`, about eight times as fast.
 
@@ -77,9 +83,7 @@ class NaiveBayes:
     """
 
     def __init__(self, languages: Sequence[str]) -> None:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-        model = LanguageIdentifier.from_model_file(MODEL_FILE)
+        model = _py3langid()
         _check(languages, model.labels, "py3langid")
         columns = [
             (i, code) for i, code in enumerate(model.nb_classes) if code in languages
@@ -122,7 +126,7 @@ class NaiveBayes:
         met: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         alive = len(lines)
         for step in range(length[0] if len(lines) else 0):
-            alive = np.searchsorted(-length[:alive], -step)  # lines longer than `step` bytes
+            alive = int(np.searchsorted(-length[:alive], -step))  # lines longer than `step` bytes
             state = self.next[self.row[state[:alive]] + data[begin[:alive] + step]]
             feature = self.feature[state]
             hit = np.flatnonzero(feature >= 0)

@@ -28,8 +28,8 @@ DEFAULT_PROPORTIONS = {
     "salad": 0.03,
     "duplicate": 0.02,
 }
-"""Like a raw crawl's: 23% parallel, 41% misaligned in one way or another (the first four kinds), the rest mostly the wrong language or
-no language: roughly what Khayrallah and Koehn (2018) counted by hand in raw ParaCrawl German-English."""
+"""Like a raw crawl's: 23% parallel, 41% misaligned in one way or another (the first four kinds), the rest mostly the
+wrong language or none: about what Khayrallah and Koehn (2018) counted by hand in raw ParaCrawl German-English."""
 
 SAMPLE = 10_000  # rows from which names, frequent words and bigrams are taken
 FALLBACKS = (
@@ -42,14 +42,15 @@ Pair = tuple[str, str]
 def add_noise(table: pa.Table, proportions: Mapping[str, float], seed: int, languages: tuple[str, str]) -> pa.Table:
     """Turn good pairs into bad ones; the column `label` says what each row now is.
 
-    `table` has the columns src, tgt, doc, label of a corpus. Every row labelled "parallel" draws a kind by `proportions`
-    (the rest stays as it is); other rows only lend their text. Where a kind cannot be made of a row (no neighbour in the
-    document, nothing to change) the row becomes "misaligned", or else "boilerplate", and is labelled so. "duplicate" leaves the
-    row and puts a copy after it. So n rows become n + the number of labels "duplicate" added, in the same order.
+    `table` has the columns src, tgt, doc, label of a corpus, all in memory. Every row labelled "parallel" draws a kind
+    by `proportions` (the rest stay as they are); other rows only lend their text. Where a kind cannot be made of a row
+    (no neighbour in its document, nothing to change) the row becomes "misaligned", or else "boilerplate", and is
+    labelled so. "duplicate" leaves the row and puts a copy after it: n rows become n + (labels "duplicate" added), in
+    the same order.
 
     Everything is drawn from `seed`; the same rows give the same noise however Arrow has chunked them.
 
-    Raises InputError for an unknown kind, for proportions below 0 or above 1 together, and for a row with one side only.
+    Raises InputError for an unknown kind, for proportions below 0 or above 1 together, and for a row with one side.
     """
     shares = _shares(proportions)
     src, tgt, doc, label = (table[name].to_pylist() for name in ("src", "tgt", "doc", "label"))
@@ -117,11 +118,11 @@ class Pool:
 
     @cached_property
     def distinct(self) -> list[int]:
-        """A row of every distinct target, so that a corpus of one line repeated does not look like many to choose from."""
+        """A row for every distinct target: a line that is often repeated must not crowd out the others."""
         return [*{text: i for i, text in reversed([*enumerate(self.sides[1])])}.values()]
 
     def other(self, i: int) -> int | None:
-        """A random row that differs from row i on both sides, from another document where chance finds one; None if there is none."""
+        """A random row with other text than row i on both sides, of another document if chance finds one, or None."""
         src, tgt = self.sides
         n = len(self.distinct)
         drawn = (self.distinct[self.below(n)] for _ in range(8))
@@ -154,8 +155,8 @@ class Pool:
         )
 
     @cached_property
-    def followers(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-        """For each side, the words that come after each word: a bigram model to draw from. "" begins and ends a sentence."""
+    def followers(self) -> tuple[dict[str, list[str]], ...]:
+        """For each side, the words found after each word: a bigram model to draw from. "" is the end and the start."""
         models: tuple[dict[str, list[str]], ...] = (defaultdict(list), defaultdict(list))
         for model, texts, language in zip(models, self.sides, self.languages, strict=True):
             for text in texts[:SAMPLE]:
@@ -163,19 +164,18 @@ class Pool:
                 for word in (*words(text, language), ""):
                     model[last].append(word)
                     last = word
-        return models[0], models[1]
+        return models
 
     @cached_property
-    def frequent(self) -> tuple[list[str], list[str]]:
+    def frequent(self) -> tuple[list[str], ...]:
         """For each side, the 100 most frequent words."""
         counts = [Counter({word: len(after) for word, after in model.items() if word}) for model in self.followers]
-        return tuple(sorted(count, key=lambda word: (-count[word], word))[:100] or ["..."] for count in counts)  # type: ignore[return-value]
+        return tuple(sorted(count, key=lambda word: (-count[word], word))[:100] or ["..."] for count in counts)
 
     @cached_property
-    def names(self) -> tuple[list[str], list[str]]:
+    def names(self) -> tuple[list[str], ...]:
         """For each side, capitalised words from inside sentences (in German also nouns), as often as they occur."""
-        found = ([name for text in texts[:SAMPLE] for name in NAME.findall(text)] for texts in self.sides)
-        return tuple(found)  # type: ignore[return-value]
+        return tuple([name for text in texts[:SAMPLE] for name in NAME.findall(text)] for texts in self.sides)
 
 
 def misaligned(pool: Pool, i: int) -> Pair | None:
@@ -219,7 +219,7 @@ def partial(pool: Pool, i: int) -> Pair | None:
         return pool.replaced(i, side, pool.pick([text[:cut].rstrip(), text[cut:].lstrip()]))
     tokens = words(text, language)
     half = len(tokens) // 2
-    return pool.replaced(i, side, join(pool.pick([tokens[:half], tokens[half:]]), language)) if half else None  # type: ignore[arg-type, list-item]
+    return pool.replaced(i, side, join(tokens[:half] if pool.side() else tokens[half:], language)) if half else None
 
 
 def truncated(pool: Pool, i: int) -> Pair | None:
@@ -261,7 +261,7 @@ def _other_name(pool: Pool, side: int, text: str) -> str | None:
 
 
 def _other_word(pool: Pool, side: int, text: str) -> str | None:
-    """A word of another row in the place of the longest; not in unspaced languages, where words cannot be told apart."""
+    """A word of another row in the place of the longest; not in unspaced languages, which hide their words."""
     j = pool.other(i=pool.below(len(pool.doc)))
     if j is None or pool.languages[side] in UNSPACED or not (old := max(WORD.findall(text), key=len, default="")):
         return None
@@ -272,7 +272,7 @@ def _other_word(pool: Pool, side: int, text: str) -> str | None:
 def boilerplate(pool: Pool, i: int) -> Pair:
     """Menus, cookie banners, copyright lines. Half of them are translations of each other and still of no use."""
     texts = [BOILERPLATE.get(language, BOILERPLATE["en"]) for language in pool.languages]
-    menus = [MENU.get(language, MENU["en"]) for language in pool.languages]
+    menus = [MENU.get(language, MENU["en"]).split("|") for language in pool.languages]
     name = pool.pick(pool.names[0] or ["Example"])
     fill = {
         "name": name,
@@ -331,7 +331,7 @@ def _dropped(pool: Pool, text: str) -> str:
 
 
 def salad(pool: Pool, i: int) -> Pair | None:
-    """The target as bad machine output: its words shuffled and a third of them frequent ones, or babble from a bigram model."""
+    """The target as bad machine output: words shuffled with frequent ones among them, or a bigram model's babble."""
     language = pool.languages[1]
     old = words(pool.sides[1][i], language)
     if pool.side():
@@ -382,13 +382,13 @@ NAME = re.compile(
 CLAUSE = re.compile(r"[,;:，；：、](?:\s|(?<=[，；：、]))")
 
 MENU = {
-    "en": ["Home", "About us", "Contact", "Products", "News", "Log in", "Search", "Help", "Sitemap", "Terms of use", "Privacy"],
-    "de": ["Startseite", "Über uns", "Kontakt", "Produkte", "Aktuelles", "Anmelden", "Suche", "Hilfe", "Übersicht", "AGB", "Datenschutz"],
-    "fr": ["Accueil", "À propos", "Contact", "Produits", "Actualités", "Connexion", "Recherche", "Aide", "Plan du site", "CGU", "Vie privée"],
-    "es": ["Inicio", "Quiénes somos", "Contacto", "Productos", "Noticias", "Entrar", "Buscar", "Ayuda", "Mapa", "Condiciones", "Privacidad"],
-    "ru": ["Главная", "О нас", "Контакты", "Товары", "Новости", "Войти", "Поиск", "Помощь", "Карта сайта", "Условия", "Приватность"],
-    "zh": ["首页", "关于我们", "联系方式", "产品", "新闻", "登录", "搜索", "帮助", "网站地图", "使用条款", "隐私"],
-}  # fmt: skip
+    "en": "Home|About us|Contact|Products|News|Log in|Search|Help|Sitemap|Terms of use|Privacy",
+    "de": "Startseite|Über uns|Kontakt|Produkte|Aktuelles|Anmelden|Suche|Hilfe|Übersicht|AGB|Datenschutz",
+    "fr": "Accueil|À propos|Contact|Produits|Actualités|Connexion|Recherche|Aide|Plan du site|CGU|Vie privée",
+    "es": "Inicio|Quiénes somos|Contacto|Productos|Noticias|Entrar|Buscar|Ayuda|Mapa|Condiciones|Privacidad",
+    "ru": "Главная|О нас|Контакты|Товары|Новости|Войти|Поиск|Помощь|Карта сайта|Условия|Приватность",
+    "zh": "首页|关于我们|联系方式|产品|新闻|登录|搜索|帮助|网站地图|使用条款|隐私",
+}
 BOILERPLATE = {  # line k says the same in every language
     "en": [
         "This website uses cookies to give you the best experience.",

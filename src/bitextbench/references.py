@@ -27,7 +27,7 @@ class Cell:
     row: str
     row_label: str
     column: str
-    value: float
+    value: float | None  # None where the paper has no such cell
     unit: str
     condition: str
 

@@ -81,7 +81,7 @@ class Line:
     column: str
     budget: str
     test: str
-    paper: float
+    paper: float | None
     ours: float | None = None
     spread: float | None = None
     low: float | None = None
@@ -128,26 +128,14 @@ def _fields(path: Path, kinds: dict[str, Any]) -> dict[str, Any]:
     for key, kind in kinds.items():
         found = value.get(key) if isinstance(value, dict) else None
         if not isinstance(found, kind) or (isinstance(found, float) and not math.isfinite(found)):
-            raise InputError(
-                f"{key} is missing or not what it should be: {found!r}", path, remedy="make the file again"
-            )
+            raise InputError(f"{key} is missing or wrong: {found!r}", path, remedy="make the file again")
     return {key: value[key] for key in kinds}
 
 
 def read_metric(path: Path) -> Metric:
     """One metric file. Raises InputError for missing fields, NaN, or an interval that is not [low, high]."""
-    number = (int, float)
-    kinds = {
-        "method": str,
-        "budget": str,
-        "seed": int,
-        "test": str,
-        "metric": str,
-        "value": number,
-        "n": int,
-        "signature": str,
-    }
-    known = _fields(path, {**kinds, "interval": list})
+    texts = dict.fromkeys(("method", "budget", "test", "metric", "signature"), str)
+    known = _fields(path, {**texts, "seed": int, "n": int, "value": (int, float), "interval": list})
     match known.pop("interval"):
         case [int() | float() as low, int() | float() as high] if low <= high and math.isfinite(high - low):
             return Metric(**known, low=low, high=high, path=path)
@@ -157,15 +145,14 @@ def read_metric(path: Path) -> Metric:
 
 def read_selection(path: Path) -> Selection:
     """One selection file. Raises InputError for missing fields, or words by label that do not add up to the words."""
-    counts = {"budget_words": int, "words": int, "pairs": int}
-    known = _fields(path, {"method": str, "budget": str, **counts, "reached": bool, "words_by_label": dict})
-    by_label = known["words_by_label"]
-    if by_label and sum(by_label.values()) != known["words"]:
-        raise InputError(
-            f"words_by_label adds up to {sum(by_label.values())}, words is {known['words']}",
-            path,
-            remedy="select again",
-        )
+    numbers = {"budget_words": int, "words": int, "pairs": int}
+    known = _fields(path, {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict})
+    counts = known["words_by_label"].values()
+    if not all(isinstance(count, int) for count in counts) or (counts and sum(counts) != known["words"]):
+        what = f"words_by_label does not add up to words, {known['words']}"
+        raise InputError(what, path, remedy="select again")
+    if known["words"] <= 0:
+        raise InputError("no words selected", path, remedy="select again")
     return Selection(**known, path=path)
 
 
@@ -190,12 +177,10 @@ def lines(
     """The table's lines, one a cell of the paper, in the paper's order. Raises InputError as `build` does."""
     if scale not in ("tiny", "small", "paper"):
         raise InputError(f"unknown scale {scale}", remedy="use tiny, small or paper")
-    built = [
-        row
-        for row in dict.fromkeys(cell.row for cell in cells)
-        if row not in NOT_BUILT or row in {m.method for m in metrics}
-    ]
-    columns = list(dict.fromkeys(cell.column for cell in cells))
+    cells = _with_own_tests(cells, metrics)
+    given = {metric.method for metric in metrics}
+    built = [row for row in _names(cells, "row") if row not in NOT_BUILT or row in given]
+    columns = _names(cells, "column")
     seeds = sorted({metric.seed for metric in metrics})
     by_cell = {(m.method, f"{m.budget}/{m.test}", m.seed): m for m in metrics}
     by_row = {(s.method, s.budget): s for s in selections}
@@ -232,16 +217,28 @@ def lines(
     return table
 
 
+def _with_own_tests(cells: Sequence[Cell], metrics: Sequence[Metric]) -> list[Cell]:
+    """The paper's cells and, after those of the same row and budget, cells without a number for tests that only this run has."""
+    place = {name: [cell.column.partition("/")[index] for cell in cells] for name, index in (("budget", 0), ("test", 2))}
+    tests = sorted({metric.test for metric in metrics}.difference(place["test"]))
+    first = {(cell.row, budget): cell for cell, budget in zip(cells, place["budget"], strict=True)}
+    own = [replace(cell, column=f"{budget}/{test}", value=None) for (_, budget), cell in first.items() for test in tests]
+    rows, budgets = _names(cells, "row"), list(dict.fromkeys(place["budget"]))
+    return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
+
+
 def _filled(place: Line, runs: Sequence[Metric], selection: Selection) -> Line:
     """The line with our numbers."""
     mean, spread, low, high = summarise([run.value for run in runs], [(run.low, run.high) for run in runs])
     mean, low, high = round(mean, 2), round(low, 2), round(high, 2)
-    inside = "reproduced" if low <= place.paper <= high else "differs"
+    inside = "not in the paper" if place.paper is None else "reproduced" if low <= place.paper <= high else "differs"
     notes = ["one seed: the interval is the test set's alone"] * (len(runs) == 1)
     notes += ["budget not reached: the whole pool is taken"] * (not selection.reached)
     return replace(
-        place, ours=mean, spread=None if spread is None else round(spread, 2), low=low, high=high, seeds=" ".join(str(run.seed) for run in runs),
-        delta=round(mean - place.paper, 2) + 0.0, verdict=inside if place.scale == "paper" else "scale not comparable",
+        place, ours=mean, spread=None if spread is None else round(spread, 2), low=low, high=high,
+        seeds=" ".join(str(run.seed) for run in runs),
+        delta=None if place.paper is None else round(mean - place.paper, 2) + 0.0,
+        verdict=inside if place.scale == "paper" or place.paper is None else "scale not comparable",
         budget_words=selection.budget_words, words_selected=selection.words, pairs_selected=selection.pairs,
         precision=None if selection.precision is None else round(selection.precision, 4),
         note="; ".join(notes), signature=runs[0].signature,
@@ -320,7 +317,7 @@ def reading(table: Sequence[Line]) -> list[str]:
     return [_lowest(columns), _gap(columns), _order(columns)]
 
 
-def _names(table: Sequence[Line], field: str) -> list[str]:
+def _names(table: Sequence[Line] | Sequence[Cell], field: str) -> list[str]:
     return list(dict.fromkeys(getattr(line, field) for line in table))
 
 
@@ -353,10 +350,11 @@ def _order(columns: dict[str, list[Line]]) -> str:
     """Each pair of rows that the paper orders: the same way here, the other way, or undecided: intervals overlap."""
     where: dict[str, list[str]] = {"holds": [], "is undecided": [], "is reversed": []}
     details: dict[str, Counter[str]] = {state: Counter() for state in where}
+    columns = {name: column for name, column in columns.items() if column[0].paper is not None}
     for name, column in columns.items():
         states = {"holds"}
         for one, other in combinations(column, 2):
-            low, high = sorted((one, other), key=lambda line: line.paper)
+            low, high = sorted((one, other), key=lambda line: line.paper or 0.0)
             if low.paper == high.paper:
                 continue
             state = "holds" if _clear(low, high) else "is reversed" if _clear(high, low) else "is undecided"
@@ -407,10 +405,11 @@ def _budget(table: Sequence[Line], budget: str) -> str:
 
 
 def _cell(line: Line) -> str:
+    paper = "" if line.paper is None else f" ({line.paper:.1f})"
     if line.ours is None:
-        return f"{line.note or line.verdict} ({line.paper:.1f})"
+        return (line.note or line.verdict) + paper
     spread = "" if line.spread is None else f" ± {line.spread:.2f}"
-    return f"{line.ours:.2f}{spread} ({line.paper:.1f})"
+    return f"{line.ours:.2f}{spread}{paper}"
 
 
 def to_html(table: Sequence[Line], selections: Sequence[Selection], provenance: dict[str, Any]) -> str:
@@ -433,7 +432,7 @@ def to_html(table: Sequence[Line], selections: Sequence[Selection], provenance: 
         rows=rows, columns=rows[0][1], budgets={budget: _budget(table, budget) for budget in _names(table, "budget")},
         selections=sorted(selections, key=lambda s: (_names(table, "budget").index(s.budget), ranked[s.method])),
         row_labels={line.row: short(line.row_label) for line in table}, labels=labels,
-        top=10 * math.ceil(max(max(line.paper, line.high or 0.0) for line in table) / 10),
+        top=10 * math.ceil(max(max(line.paper or 0.0, line.high or 0.0) for line in table) / 10),
         signature=next(line.signature for line in table if line.signature),
         provenance=provenance,
     )  # fmt: skip

@@ -14,34 +14,43 @@ Pair = tuple[str, str]  # languages, or one line in each
 
 
 def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pair, spec: dict, out: Path) -> None:
-    """Make `<out>/{bpe.model,counts.json,data-bin/}`, atomically, from `<selected>/train.<language>` and validation lines.
+    """Make `<out>/{bpe.model,counts.json,data-bin/}`, atomically, of `<selected>/train.<language>` and `valid`.
 
-    All lines are Moses tokens joined by spaces, in their own case. The BPE is learned on the selection, jointly for both
-    languages, so that a poor selection also has a poor vocabulary; a text too small for `vocab_size` gives a smaller one.
-    Pairs with an empty side, or with a side of more than `max_length` pieces, are left out and counted in counts.json.
-    The same input gives the same bytes.
+    All lines are Moses tokens joined by spaces, in their own case. The BPE is learned on the selection, jointly for
+    both languages, so that a poor selection also has a poor vocabulary; a text too small for `vocab_size` gives a
+    smaller one. Pairs with an empty side, or with a side of more than `max_length` pieces, are left out and counted in
+    counts.json. The same input gives the same bytes.
 
-    `spec`: vocab_size, max_length (pieces, at most 1,000). Raises InputError when the sides have unequal numbers of lines,
-    or when no pair is left.
+    `spec`: vocab_size, max_length (pieces, at most 1,000). Raises InputError when the sides have unequal numbers of
+    lines, or when no pair is left.
 
     Source: the pipeline of the WMT18 filtering task (Koehn et al. 2018), with sentencepiece's BPE for subword-nmt's.
     """
     paths = tuple(selected / f"train.{language}" for language in pair)
     train = tuple(list(read_lines(path)) for path in paths)
     if not 0 < spec["max_length"] <= 1000:
-        raise InputError(f"max_length is {spec['max_length']}", remedy="choose 1 to 1000 pieces: fairseq's positions end at 1024")
+        raise InputError(
+            f"max_length is {spec['max_length']}", remedy="choose 1 to 1000 pieces: fairseq's positions end at 1024"
+        )
     if not any(map(str.strip, train[0])) or not any(map(str.strip, train[1])):
-        raise InputError("the selection is empty", paths[0], remedy="raise the word budget, or give the selection step a larger pool")
+        raise InputError(
+            "the selection is empty", paths[0], remedy="raise the word budget, or give the selection step a larger pool"
+        )
     with atomic(out) as part:
         part.mkdir()
-        (part / "bpe.model").write_bytes(learn_sentencepiece((line for side in train for line in side), spec["vocab_size"], seed=1))
+        (part / "bpe.model").write_bytes(
+            learn_sentencepiece((line for side in train for line in side), spec["vocab_size"], seed=1)
+        )
         bpe = sentencepiece.SentencePieceProcessor(model_file=str(part / "bpe.model"))
         counts = {}
         for name, sides, where in (("train", train, paths[0]), ("valid", valid, "validation set")):
-            counts[name] = _write_pieces(bpe, sides, spec["max_length"], [part / f"{name}.{language}" for language in pair], where)
+            counts[name] = _write_pieces(
+                bpe, sides, spec["max_length"], [part / f"{name}.{language}" for language in pair], where
+            )
         _binarize(part, pair)
         write_json(part / "counts.json", counts | {"pieces": bpe.get_piece_size()})
-    log(f"nmt data: {counts['train']['kept']:,} of {counts['train']['lines']:,} pairs, {bpe.get_piece_size():,} BPE pieces")
+    kept, lines = counts["train"]["kept"], counts["train"]["lines"]
+    log(f"nmt data: {kept:,} of {lines:,} pairs, {bpe.get_piece_size():,} BPE pieces")
 
 
 def encode(bpe: sentencepiece.SentencePieceProcessor, lines: Iterable[str], block: int = 10_000) -> Iterator[list[str]]:
@@ -52,11 +61,17 @@ def encode(bpe: sentencepiece.SentencePieceProcessor, lines: Iterable[str], bloc
 
 
 def _write_pieces(
-    bpe: sentencepiece.SentencePieceProcessor, sides: Sequence[Sequence[str]], max_length: int, paths: Sequence[Path], where: Path | str
+    bpe: sentencepiece.SentencePieceProcessor,
+    sides: Sequence[Sequence[str]],
+    max_length: int,
+    paths: Sequence[Path],
+    where: Path | str,
 ) -> dict[str, int]:
     """Write the pairs that can be trained on, and count them all."""
     if len(sides[0]) != len(sides[1]):
-        raise InputError(f"{len(sides[0]):,} source lines but {len(sides[1]):,} target lines", where, remedy="make both sides again")
+        raise InputError(
+            f"{len(sides[0]):,} source lines but {len(sides[1]):,} target lines", where, remedy="make both sides again"
+        )
     counts = {"lines": len(sides[0]), "kept": 0, "empty": 0, "too long": 0}
     with open(paths[0], "w", encoding="utf-8") as source, open(paths[1], "w", encoding="utf-8") as target:
         for source_pieces, target_pieces in zip(encode(bpe, sides[0]), encode(bpe, sides[1]), strict=True):

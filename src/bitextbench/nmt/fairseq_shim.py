@@ -1,13 +1,13 @@
 """fairseq 0.12.2, unmodified, under Python 3.11 and 3.12, torch 2.13 and numpy 2.4.
 
-`run("train", [...])` in a process, or `python -m bitextbench.nmt.fairseq_shim train ...` in place of `fairseq-train ...`.
+`run("train", [...])` in a process, or `python -m bitextbench.nmt.fairseq_shim train ...` in place of `fairseq-train`.
 Importing this module imports torch (2.7 s) and fairseq (1.5 s), and mends what has moved since 2022:
 
 - dataclasses of fairseq are hashable: Python 3.11 refuses unhashable defaults, and fairseq's config is built of them;
 - checkpoints, which are our own, load with their config objects (`weights_only=False`);
 - the encoder's fast path, which `generate` would take, is off: torch's function wants other arguments today;
-- copies of a checkpoint are atomic, and the counter of early stopping is part of a checkpoint: a killed training goes on
-  exactly where it was.
+- copies of a checkpoint are atomic, and the counter of early stopping is part of a checkpoint: a killed training goes
+  on exactly where it was.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ import logging
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 from unittest import mock
@@ -25,8 +26,12 @@ os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 _process_class = dataclasses._process_class  # type: ignore[attr-defined]
 
 
-def _hashable(cls: type, init: bool, repr: bool, eq: bool, order: bool, unsafe_hash: bool, *rest: Any, **more: Any) -> type:
-    return _process_class(cls, init, repr, eq, order, unsafe_hash or cls.__module__.startswith("fairseq"), *rest, **more)
+def _hashable(
+    cls: type, init: bool, repr: bool, eq: bool, order: bool, unsafe_hash: bool, *rest: Any, **more: Any
+) -> type:
+    return _process_class(
+        cls, init, repr, eq, order, unsafe_hash or cls.__module__.startswith("fairseq"), *rest, **more
+    )
 
 
 dataclasses._process_class = _hashable  # type: ignore[attr-defined]
@@ -37,11 +42,16 @@ logging.root.handlers[0].addFilter(lambda record: isinstance(record.msg, str))  
 logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)  # asks for tensorboardX
 
 import fairseq_cli.train  # noqa: E402
+import torch  # noqa: E402
 from fairseq import checkpoint_utils, trainer  # noqa: E402
 from fairseq.file_io import PathManager  # noqa: E402
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase  # noqa: E402
 
 TransformerEncoderLayerBase.can_use_fastpath = property(lambda layer: False, lambda layer, value: None)
+
+# Both are wrapped so as to import torch._dynamo (3 s), which fairseq has no use for.
+for _name in ("add_param_group", "zero_grad"):
+    setattr(torch.optim.Optimizer, _name, getattr(torch.optim.Optimizer, _name).__wrapped__)
 
 
 def _copy(source: str, target: str, overwrite: bool = False) -> bool:
@@ -71,14 +81,14 @@ fairseq_cli.train.Trainer = _Trainer
 def run(command: str, arguments: Sequence[str]) -> None:
     """Run `fairseq-<command>` in this process: preprocess, train, generate, eval_lm, score, validate, interactive.
 
-    What fairseq keeps between calls in attributes of functions (best loss, early stopping) starts afresh.
+    What fairseq keeps between calls in attributes of functions (best loss, early stopping) starts afresh. Warnings, of
+    hydra and torch about fairseq's use of them, are not shown.
     """
     vars(fairseq_cli.train.should_stop_early).clear()
     vars(checkpoint_utils.save_checkpoint).clear()
-    with mock.patch.object(sys, "argv", [f"fairseq-{command}", *arguments]):
+    with mock.patch.object(sys, "argv", [f"fairseq-{command}", *arguments]), warnings.catch_warnings(action="ignore"):
         importlib.import_module(f"fairseq_cli.{command}").cli_main()
 
 
 if __name__ == "__main__":
-    # As the module that others import, so that there is one copy of it.
-    importlib.import_module("bitextbench.nmt.fairseq_shim").run(sys.argv[1].removeprefix("fairseq-"), sys.argv[2:])
+    run(sys.argv[1], sys.argv[2:])

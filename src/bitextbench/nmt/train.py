@@ -4,25 +4,34 @@ from pathlib import Path
 
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing, read_json, remove, sha256, write_json
+from bitextbench.nmt.data import Pair
 from bitextbench.progress import log
 
-Pair = tuple[str, str]
 NEVER = "1000000000"
 
 
 def train(
-    data: Path, pair: Pair, spec: dict, seed: int, out: Path, checkpoints: Path, *, device: str = "cpu", threads: int = 1
+    data: Path,
+    pair: Pair,
+    spec: dict,
+    seed: int,
+    out: Path,
+    checkpoints: Path,
+    *,
+    device: str = "cpu",
+    threads: int = 1,
 ) -> None:
-    """Train a Transformer on `<data>/data-bin` (see `prepare`) and write the best one's parameters to `out`, atomically.
+    """Train a Transformer on `<data>/data-bin` (see `prepare`) and write its best state to `out`, atomically.
 
-    Checkpoints go to the folder `checkpoints`. A killed training, started again, goes on from the last of them and ends in
-    the same parameters (same device, same number of threads); checkpoints of other data or other settings are removed.
-    Best is the smallest validation loss (label-smoothed cross-entropy).
+    Checkpoints go to the folder `checkpoints`. A killed training, started again, goes on from the last of them and ends
+    in the same parameters (same device, same number of threads); checkpoints of other data or other settings are
+    removed. Best is the smallest validation loss (label-smoothed cross-entropy).
 
     `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
-    warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update), max_updates,
-    validate_every (updates; also the distance of checkpoints), patience (validations without gain before it stops; 0: never).
-    Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square root schedule.
+    warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update),
+    max_updates, validate_every (updates; also the distance of checkpoints), patience (validations without gain before
+    it stops; 0: never). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square root
+    schedule.
     `device`: "cpu" or "gpu" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
@@ -47,7 +56,9 @@ def device_options(device: str, threads: int) -> list[str]:
     if device == "cpu":
         return ["--cpu"]
     if not torch.cuda.is_available():
-        raise InputError("a GPU was asked for and torch finds none", remedy="set device: cpu, or ask the cluster for a GPU")
+        raise InputError(
+            "a GPU was asked for and torch finds none", remedy="set device: cpu, or ask the cluster for a GPU"
+        )
     return ["--fp16"]
 
 
@@ -59,8 +70,10 @@ def _options(spec: dict) -> list[str]:
         **{f"{side}-{name}": spec[key] for side in ("encoder", "decoder") for name, key in size.items()},
         "dropout": spec["dropout"],
         "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": 1.0,
-        "lr": spec["learning_rate"], "lr-scheduler": "inverse_sqrt", "warmup-updates": spec["warmup_updates"], "warmup-init-lr": 1e-7,
-        "max-tokens": spec["max_tokens"], "required-batch-size-multiple": 1, "update-freq": spec["update_freq"], "num-workers": 0,
+        "lr": spec["learning_rate"], "lr-scheduler": "inverse_sqrt",
+        "warmup-updates": spec["warmup_updates"], "warmup-init-lr": 1e-7,
+        "max-tokens": spec["max_tokens"], "required-batch-size-multiple": 1,
+        "update-freq": spec["update_freq"], "num-workers": 0,
         "max-update": spec["max_updates"], "patience": spec["patience"],
         "save-interval-updates": spec["validate_every"], "keep-interval-updates": 1,
         "save-interval": NEVER, "validate-interval": NEVER,
@@ -95,9 +108,20 @@ def _write_model(checkpoint: Path, out: Path) -> None:
     import torch
 
     state = _load(checkpoint)
-    history = [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": state["optimizer_history"][-1]["num_updates"]}]
-    configuration = {"model": vars(state["cfg"]["model"]) | {"data": ""}, "task": state["cfg"]["task"] | {"data": ""}}
-    model = {"cfg": configuration, "model": state["model"], "optimizer_history": history, "extra_state": {"train_iterator": {}}}
+    history = [
+        {"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": state["optimizer_history"][-1]["num_updates"]}
+    ]
+    no_paths = {"data": "", "save_dir": ""}
+    configuration = {"model": vars(state["cfg"]["model"]) | no_paths, "task": state["cfg"]["task"] | {"data": ""}}
+    model = {
+        "cfg": configuration,
+        "model": state["model"],
+        "optimizer_history": history,
+        "extra_state": {"train_iterator": {}},
+    }
+    for name, value in state["model"].items():
+        if name.endswith("._float_tensor"):
+            value.zero_()  # of the positions: a buffer that fairseq never fills
     with atomic(out) as part:
         torch.save(model, part)
     log(f"nmt train: validation loss {state['extra_state']['best']} at update {history[0]['num_updates']:,}")

@@ -1,6 +1,7 @@
 """What a document says: language-independent trees, drawn from typed concepts. The grammar says them in a language."""
 
 import random
+from bisect import bisect
 from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
@@ -42,7 +43,7 @@ class NP(NamedTuple):
     noun: str
     det: str = "the"  # the, a, this, his, her
     plural: bool = False
-    count: int = 0  # 0: no number is said; else plural is true
+    number: int = 0  # 0: no number is said; else plural is true
     adj: str = ""
     owner: Any = None  # Person or NP
     rel: Any = None  # a Clause whose subject is this NP
@@ -142,7 +143,9 @@ class World:
     def __init__(self) -> None:
         nouns = [(row["type"], key(row["en"]), bool(row["loc"])) for row in table("nouns")]
         self.types = {noun: kind for kind, noun, _ in nouns}
-        self.nouns = {kind: [noun for k, noun, _ in nouns if k == kind] for kind in dict.fromkeys(k for k, _, _ in nouns)}
+        self.nouns = {
+            kind: [noun for k, noun, _ in nouns if k == kind] for kind in dict.fromkeys(k for k, _, _ in nouns)
+        }
         self.nouns["P"] = sorted((n for _, n, place in nouns if place), key=lambda n: self.types[n] != "l")  # P: where
         adjectives = [(row["type"], key(row["en"])) for row in table("adjectives")]
         self.colours = [adj for kinds, adj in adjectives if "c" in kinds]
@@ -159,7 +162,7 @@ class World:
     @staticmethod
     def _frame(row: dict[str, str]) -> Frame:
         subj, obj, recipient = [*row["args"].split(">"), ""][:3]
-        return Frame(key(row["en"]), subj, obj, recipient, len(cell(row["ru"])[0]) == 6)
+        return Frame(key(row["en"]), subj, obj, recipient, "@" not in row["ru"] and len(cell(row["ru"])[0]) == 6)
 
 
 @cache
@@ -174,7 +177,8 @@ def _zipf(size: int) -> list[float]:
 
 def zipf(rng: random.Random, items: list[Item]) -> Item:
     """One of `items`: the r-th with a weight of 1 / (r + 3)."""
-    return rng.choices(items, cum_weights=_zipf(len(items)))[0]
+    weights = _zipf(len(items))
+    return items[bisect(weights, rng.random() * weights[-1])]
 
 
 FINAL = {"die", "disappear", "lose", "forget", "flee"}  # said of the past and the future only
@@ -229,7 +233,7 @@ class Writer:
         np = self.thing(types)
         pick = self.rng.random()
         if pick < 0.2:
-            return np._replace(plural=True, count=self.count())
+            return np._replace(plural=True, number=self.count())
         if pick < 0.35:
             return np._replace(plural=True)
         if pick < 0.5 and self.world.types[np.noun] not in "pnlb":
@@ -237,13 +241,13 @@ class Writer:
             return np._replace(det="the", owner=owner)
         return np
 
-    def subject(self, types: str) -> Any:
+    def subject(self, types: str, simple: bool = True) -> Any:
         if "p" in types and self.chance(0.5):
             person = self.person()
             said, self.last = self.last, person
             return Pronoun(person.gender) if said == person and self.chance(0.5) else person
         np = self.np(types)._replace(owner=None)
-        if self.world.types[np.noun] == "p" and not np.count and self.chance(0.12):
+        if not simple and self.world.types[np.noun] == "p" and not np.number and self.chance(0.12):
             clause = self.clause(tense="past", subj=np, simple=True)
             np = np._replace(det="the", rel=clause)
         return np
@@ -280,20 +284,22 @@ class Writer:
         tense = tense or self.rng.choices(list(TENSES), TENSES.values())[0]  # type: ignore[arg-type]
         if frame.verb in FINAL and tense not in ("past", "fut"):
             tense = "past"
-        passive = frame.passive and not simple and not frame.recipient and tense not in ("pres", "want") and self.chance(0.3)
+        passive = (
+            frame.passive and not simple and not frame.recipient and tense not in ("pres", "want") and self.chance(0.3)
+        )
         neg = not simple and tense != "must" and self.chance(0.15)
         if passive:
             agent = self.person() if self.chance(0.5) else self.thing(frame.subj)
             subj = agent if self.chance(0.6) else None
         else:
-            subj = subj or self.subject(frame.subj)
+            subj = subj or self.subject(frame.subj, simple)
         obj = self.obj(frame.obj, subj, neg, passive)
         adv = None
         if tense == "pres" and not neg and self.chance(0.4):
             adv = ("mid", self.rng.choice(self.world.words["mid"]))
         elif obj and not neg and not simple and self.chance(0.15):
             adv = ("manner", self.rng.choice(self.world.words["manner"]))
-        timed = not (adv and adv[0] == "mid") and self.chance(0.35 if simple else 0.6)
+        timed = not (adv and adv[0] == "mid") and self.chance(1.0 if frame.obj == "" else 0.35 if simple else 0.6)
         goal = self.city() if frame.obj == "g" else None
         source = self.city() if goal and self.chance(0.4) else None
         return Clause(
@@ -311,9 +317,11 @@ class Writer:
             if not isinstance(subj, Pronoun) and (not isinstance(subj, Person) or person.first != subj.first):
                 return person
         np = self.np(types)
-        if neg and not np.count:
+        if isinstance(subj, Person) and isinstance(np.owner, Person) and np.owner.first == subj.first:
+            np = np._replace(owner=None)
+        if neg and not np.number:
             return np._replace(det="the")
-        if isinstance(subj, Person | Pronoun) and not passive and not (np.count or np.owner) and self.chance(0.25):
+        if isinstance(subj, Person | Pronoun) and not passive and not (np.number or np.owner) and self.chance(0.25):
             return np._replace(det="his" if subj.gender == "m" else "her")
         return np
 
@@ -348,10 +356,12 @@ class Writer:
         if pick < 0.85:
             person = self.person()
             return Born(person, self.date(self.rng.randint(1930, 1999)), self.city())
-        return There(self.thing("pntvm")._replace(det="a", plural=True, count=self.count()), NP(self.noun("P")))
+        return There(self.thing("pntvm")._replace(det="a", plural=True, number=self.count()), NP(self.noun("P")))
 
     def price(self) -> Money:
-        amount = self.rng.choice([self.rng.randint(12, 999), self.rng.randint(10, 999) * 100, self.rng.randint(12, 99) * 100_000])
+        amount = self.rng.choice(
+            [self.rng.randint(12, 999), self.rng.randint(10, 999) * 100, self.rng.randint(12, 99) * 100_000]
+        )
         return Money(amount, zipf(self.rng, self.world.words["currency"]))
 
     def sentence(self) -> Any:
@@ -374,10 +384,13 @@ class Writer:
         if pick < 0.93:
             conj = self.rng.choice(["because", "although", "when"])
             main = self.clause("past", simple=True)
-            plain = conj != "when" and self.chance(0.4)
-            sub = self.copula(past=True) if plain else self.clause("past", simple=True)
-            return Complex(conj, main._replace(fronted=False), sub._replace(fronted=False) if not plain else sub, self.chance(0.4))
-        return Coord(self.rng.choice(["and", "but"]), self.clause("past", simple=True), self.clause("past", simple=True))
+            sub: Any = self.clause("past", simple=True)._replace(fronted=False)
+            if conj != "when" and self.chance(0.4):
+                sub = self.copula(past=True)
+            return Complex(conj, main._replace(fronted=False), sub, self.chance(0.4))
+        return Coord(
+            self.rng.choice(["and", "but"]), self.clause("past", simple=True), self.clause("past", simple=True)
+        )
 
     def question(self) -> Question:
         wh = self.rng.choice(["", "when", "where", "why"])
@@ -385,10 +398,12 @@ class Writer:
         while isinstance(clause.subj, Pronoun) or (wh == "where" and clause.goal):
             clause = self.clause(self.rng.choice(["past", "fut", "can"]), simple=True)
         clause = clause._replace(adv=None, fronted=False)
-        return Question(wh, clause._replace(time=None) if wh == "when" else clause._replace(place=None) if wh == "where" else clause)
+        return Question(
+            wh, clause._replace(time=None) if wh == "when" else clause._replace(place=None) if wh == "where" else clause
+        )
 
     def other(self, fact: Any) -> Any:
-        """Another fact of the same kind: name, city, date, number, price or colour. None when `fact` is none of these."""
+        """Another fact of the same kind: name, city, date, number, price or colour. None for other nodes."""
         rng = self.rng
         match fact:
             case Person(gender=gender):
@@ -405,11 +420,13 @@ class Writer:
                 return Time("weekday", str(rng.randint(1, 7)))
             case Money():
                 return self.price()._replace(currency=fact.currency)
-            case NP(count=count) if count:
-                return fact._replace(count=self.count())
+            case NP(number=number) if number:
+                return fact._replace(number=self.count())
             case NP(adj=adj) if adj in self.world.colours:
                 kind = self.world.types[fact.noun]
-                return fact._replace(adj=rng.choice([adj for adj in self.world.adjectives[kind] if adj in self.world.colours]))
+                return fact._replace(
+                    adj=rng.choice([adj for adj in self.world.adjectives[kind] if adj in self.world.colours])
+                )
             case Change():
                 return fact._replace(tenths=rng.randint(5, 299))
             case Age():
@@ -442,7 +459,7 @@ def change_one_fact(tree: Any, writer: Writer) -> Any:
 
 
 def draw_document(rng: random.Random) -> list[Any]:
-    """The meanings of one document's 6 to 20 sentences; about one in six repeats an earlier one with one fact changed."""
+    """The meanings of one document's 6 to 20 sentences; about one in six repeats another but for one fact."""
     writer = Writer(rng)
     meanings: dict[Any, None] = {}
     length = rng.randint(6, 20)

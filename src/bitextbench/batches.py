@@ -1,0 +1,104 @@
+"""Batches of examples, bucketed by length: a pure function of (data, seed, step), so that a run can go on from any step."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.device import torch
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+CHUNK = 100  # batches that are sorted by length together
+
+
+class Padded(NamedTuple):
+    """`ids` int64 [b, t], PAD after the end; `lengths` int64 [b], on the CPU."""
+
+    ids: torch.Tensor
+    lengths: torch.Tensor
+
+
+def stack(*parts: Padded) -> Padded:
+    """Several batches as one, padded to the longest."""
+    width = max(part.ids.shape[1] for part in parts)
+    ids = [torch.nn.functional.pad(part.ids, (0, width - part.ids.shape[1]), value=PAD) for part in parts]
+    return Padded(torch.cat(ids), torch.cat([part.lengths for part in parts]))
+
+
+class Sentences:
+    """The sentences of several Ragged parts, numbered through. The parts stay where they are (memory-mapped)."""
+
+    def __init__(self, parts: Iterable[Ragged]) -> None:
+        self.parts = [part for part in parts if len(part)]
+        self.starts = np.cumsum([0, *map(len, self.parts)])
+        self.lengths = np.concatenate([np.empty(0, np.int32), *(part.lengths.astype(np.int32) for part in self.parts)])
+
+    @classmethod
+    def load(cls, stems: Iterable[str | Path]) -> "Sentences":
+        """Raises InputError as Ragged.load."""
+        return cls(map(Ragged.load, stems))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        part = int(np.searchsorted(self.starts, index, side="right")) - 1
+        return self.parts[part][index - self.starts[part]]
+
+    def padded(self, indices: NDArray[np.integer]) -> Padded:
+        """The sentences at `indices` as one tensor, in that order."""
+        lengths = self.lengths[indices].astype(np.int64)
+        ids = np.full((len(indices), lengths.max(initial=1)), PAD, np.int64)
+        ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate([self[int(i)] for i in indices])
+        return Padded(torch.from_numpy(ids), torch.from_numpy(lengths))
+
+
+class Buckets:
+    """An endless stream of batches of `size` examples; an example is one sentence of each column, at the same index.
+
+    The stream is one seeded permutation of the examples after the other, cut into chunks of CHUNK batches; a chunk is sorted
+    by length (the last column first) and its batches come in random order. So batches hold sentences of about one length, all
+    have the same size, and every example occurs once in an epoch. Memory: 8 to 12 bytes an example.
+
+    Left out, and counted in `dropped`: examples with an empty sentence, or one of more than `max_tokens`.
+    Raises InputError when nothing is left, or the columns have different lengths.
+    """
+
+    def __init__(self, columns: Sequence[Sentences], size: int, max_tokens: int, seed: Sequence[int], name: str) -> None:
+        if len({len(column) for column in columns}) > 1:
+            raise InputError(f"unequal sides ({', '.join(f'{len(c):,}' for c in columns)} sentences)", name, remedy="run the text step again")
+        shortest, longest = (f([column.lengths for column in columns], axis=0) for f in (np.min, np.max))
+        kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens))
+        self.columns, self.size, self.seed = list(columns), size, list(seed)
+        self.dropped = {"empty": int((shortest == 0).sum()), "too_long": int(((shortest > 0) & (longest > max_tokens)).sum())}
+        self.kept = kept.astype(np.int32 if len(shortest) < 2**31 else np.int64)
+        if not len(kept):
+            remedy = "give it sentences, or raise max_tokens" if len(shortest) else "give it sentences"
+            raise InputError(f"nothing to train on (left out: {self.dropped})", name, remedy=remedy)
+        self.chunk = size * min(CHUNK, max(1, len(kept) // size))
+        self._epoch, self._chunk = lru_cache(2)(self._permute), lru_cache(1)(self._sort)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def batch(self, step: int) -> tuple[Padded, ...]:
+        """Batch number `step`: for each column a tensor of `size` sentences."""
+        chunk, row = divmod(step * self.size, self.chunk)
+        indices = self._chunk(chunk)[row // self.size]
+        return tuple(column.padded(indices) for column in self.columns)
+
+    def _permute(self, epoch: int) -> NDArray[np.integer]:
+        return np.random.default_rng([*self.seed, epoch]).permutation(self.kept)
+
+    def _sort(self, chunk: int) -> NDArray[np.integer]:
+        """Indices [batches, size] of a chunk."""
+        epochs, places = np.divmod(np.arange(chunk * self.chunk, (chunk + 1) * self.chunk), len(self))
+        drawn = np.concatenate([self._epoch(int(epoch))[places[epochs == epoch]] for epoch in np.unique(epochs)])
+        order = np.lexsort([column.lengths[drawn] for column in self.columns])
+        batches = drawn[order].reshape(-1, self.size)
+        return np.random.default_rng([*self.seed, chunk, 1]).permutation(batches)

@@ -1,0 +1,82 @@
+"""Sentence encoders: one interface, one registry, one file a member.
+
+The type of an encoder in the configuration is the name of its module here; the module has a class `Model(Encoder)`, and its
+keyword arguments are what the configuration's `model` may say.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from bitextbench.batches import Padded, Sentences
+from bitextbench.device import torch
+from bitextbench.errors import InputError
+from bitextbench.files import existing
+
+Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono) -> side -> sentences
+
+
+class Stream(Protocol):
+    """Where the examples of one objective come from; `batches.Buckets` is one."""
+
+    dropped: dict[str, int]
+
+    def __len__(self) -> int: ...
+
+    def batch(self, step: int) -> tuple[Padded, ...]: ...
+
+
+class Encoder(torch.nn.Module):
+    """What a model says to the trainer and to `encode`."""
+
+    sides: ClassVar[tuple[str, ...]] = ("src", "tgt")
+    dimension: int  # of a sentence vector
+    vocab_size: int
+
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """The examples of each objective, by its name; `batch` sentence pairs an update in all."""
+        raise NotImplementedError
+
+    def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
+        """The loss of each objective (scalars) on one batch of each stream; their sum is minimised."""
+        raise NotImplementedError
+
+    def encode(self, side: str, sentences: Padded) -> torch.Tensor:
+        """Sentence vectors [b, dimension] of non-empty sentences of one side."""
+        raise NotImplementedError
+
+    def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
+        """Take word vectors from files, by side; rows are matched by BPE piece. Returns how many matched, by side."""
+        raise InputError("this encoder takes no word vectors", type(self).__module__, remedy="remove `vectors`")
+
+
+def names() -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
+    """The encoder `spec["type"]` with the sizes of `spec["model"]`, its weights drawn from torch's generator.
+
+    Raises InputError for a type or a key that does not exist.
+    """
+    if spec["type"] not in names():
+        raise InputError(f"no encoder is called {spec['type']}", remedy=f"there are: {', '.join(names())}")
+    model = importlib.import_module(f"{__name__}.{spec['type']}").Model
+    sizes = spec.get("model") or {}
+    known = [name for name in inspect.signature(model).parameters if name != "vocab_size"]
+    if unknown := set(sizes) - set(known):
+        raise InputError(f"unknown key {', '.join(sorted(unknown))}", f"encoder {spec['type']}: model", remedy=f"known: {', '.join(known)}")
+    return model(vocab_size, **sizes)
+
+
+def load(path: str | Path, device: torch.device) -> Encoder:
+    """A trained encoder, ready to encode. Raises InputError for a file that is not one."""
+    try:
+        saved = torch.load(existing(path), map_location=device, weights_only=True)
+        model = create(saved["spec"], saved["vocab_size"])
+        model.load_state_dict(saved["state_dict"])
+    except (RuntimeError, KeyError, EOFError, ValueError, OSError) as error:
+        raise InputError(f"not a trained encoder ({str(error).splitlines()[0]})", path, remedy="train again") from None
+    return model.to(device).eval()

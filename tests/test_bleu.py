@@ -1,0 +1,60 @@
+"""BLEU beside the paper's: value, signature, interval."""
+
+import math
+
+import pytest
+
+from bitextbench.bleu import bleu, evaluate
+from bitextbench.errors import InputError
+from bitextbench.files import read_json
+
+REFERENCES = ["the cat sat on the mat .", "there is a dog in the small garden .", "he went home ."] * 10
+
+
+def test_value_worked_out_by_hand():
+    # 5 of 6 words, 3 of 5 pairs, 2 of 4 triples and 1 of 3 quadruples match; equal lengths, so no brevity penalty.
+    result = bleu(["a b c d x f"], ["a b c d e f"], "en")
+    assert result["value"] == pytest.approx(100 * math.exp(sum(map(math.log, (5 / 6, 3 / 5, 2 / 4, 1 / 3))) / 4))
+    assert (result["n"], result["sys_len"], result["ref_len"]) == (1, 6, 6)
+
+
+def test_a_perfect_translation_scores_100():
+    result = bleu(REFERENCES, REFERENCES, "en")
+    assert result["value"] == pytest.approx(100)
+    assert result["interval"] == pytest.approx([100, 100])
+
+
+def test_interval_holds_the_value_and_repeats():
+    hypotheses = [line.replace("the", "a") if i % 3 else line for i, line in enumerate(REFERENCES)]
+    result = bleu(hypotheses, REFERENCES, "en")
+    low, high = result["interval"]
+    assert 0 < low < result["value"] < high < 100
+    assert bleu(hypotheses, REFERENCES, "en") == result
+
+
+def test_signature_is_whole_and_chinese_counts_characters():
+    assert bleu(["a b"], ["a b"], "de")["signature"].startswith(
+        "nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+    )
+    chinese = bleu(["我在北京吃饭。"], ["我在北京吃面。"], "zh")
+    assert "tok:zh" in chinese["signature"]
+    assert chinese["ref_len"] == 7
+
+
+@pytest.mark.parametrize(("hypotheses", "references", "message"), [
+    ([], [], "no hypotheses"),
+    (["a"], ["a", "b"], "1 hypotheses but 2 references"),
+])  # fmt: skip
+def test_bad_input_is_named(tmp_path, hypotheses, references, message):
+    for name, lines in (("hyp", hypotheses), ("ref", references)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with pytest.raises(InputError, match=f"hyp: {message}; translate"):
+        evaluate(tmp_path / "hyp", tmp_path / "ref", "en", tmp_path / "bleu.json", {})
+    assert not (tmp_path / "bleu.json").exists()
+
+
+def test_evaluate_writes_provenance_after_the_value(tmp_path):
+    (tmp_path / "text").write_text("ein Haus\u2028am See\n\n", encoding="utf-8")
+    evaluate(tmp_path / "text", tmp_path / "text", "de", tmp_path / "bleu.json", {"model_seed": 3})
+    result = read_json(tmp_path / "bleu.json")
+    assert (result["n"], result["model_seed"]) == (2, 3)

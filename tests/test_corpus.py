@@ -1,0 +1,264 @@
+"""Corpora built from small parts: every row accounted for, and nothing left behind when the input is bad."""
+
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import bitext, corpus, files
+from bitextbench.errors import InputError
+from bitextbench.noise import KINDS
+
+PAIR = ("de", "en")
+
+
+def write(folder: Path, name: str, lines: list[str]) -> str:
+    (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(folder / name)
+
+
+def part(folder: Path, pairs: list[tuple[str, str]], name: str = "a", **more: Any) -> dict[str, Any]:
+    src, tgt = zip(*pairs, strict=True) if pairs else ([], [])
+    return {"files": {"src": write(folder, f"{name}.de", [*src]), "tgt": write(folder, f"{name}.en", [*tgt])}, **more}
+
+
+def build(folder: Path, spec: dict[str, Any], name: str = "pool", **corpora: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip  # noqa: E501
+    counts = corpus.build(name, spec, PAIR, folder / "raw", corpora, folder / name, 1)
+    assert files.read_json(folder / name / "counts.json") == counts
+    assert counts["in"] == sum(counts["by_part"].values())
+    assert counts["in"] + sum(counts["added"].values()) == counts["out"] + sum(counts["dropped"].values())
+    assert counts["out"] == sum(counts["by_label"].values())
+    return counts, [row for batch in bitext.read_batches(folder / name) for row in batch.to_pylist()]
+
+
+def test_every_step_and_its_counts(tmp_path: Path):
+    build(tmp_path, {"parts": [part(tmp_path, [("Der Test.", "The test."), ("...", "...")], "test")]}, "test")
+    pairs = [
+        ("Der Hund schläft .", "The dog sleeps ."),  # stays
+        ("", "An empty side ."),  # empty
+        ("Noch eine leere Seite .", " \u3000 "),  # empty
+        ("DER TEST", "Something else ."),  # in test: source
+        ("Etwas anderes .", "the „test“ !"),  # in test: target
+        ("The test", "Der Test ist gut ."),  # in test: another side
+        ("...", "? !"),  # no letters to compare; too few letters
+        ("Ja", "This is a much longer sentence ."),  # ratio
+        ("Der Hund schläft .", "The dog sleeps ."),  # duplicate
+        ("Der Hund schläft .", "The dog is asleep ."),  # stays: another target
+    ]
+    spec = {
+        "parts": [part(tmp_path, pairs), part(tmp_path, pairs[:1], "b", label="parallel")],
+        "exclude": ["test"],
+        "filter": {"max_ratio": 2.0, "letters": 0.5},
+        "deduplicate": True,
+        "shards": 2,
+    }
+    counts, rows = build(tmp_path, spec, test=tmp_path / "test")
+    assert counts == {
+        "in": 11,
+        "by_part": {f"1 files {tmp_path}/a.de {tmp_path}/a.en": 10, f"2 files {tmp_path}/b.de {tmp_path}/b.en": 1},
+        "added": {},
+        "dropped": {"empty": 2, "in test": 3, "max_ratio": 1, "letters": 1, "duplicate": 2},
+        "out": 2,
+        "by_label": {"": 2},
+    }
+    assert rows == [
+        {"id": 0, "src": pairs[0][0], "tgt": pairs[0][1], "doc": "", "label": ""},
+        {"id": 1, "src": pairs[9][0], "tgt": pairs[9][1], "doc": "", "label": ""},
+    ]
+    assert sorted(path.name for path in (tmp_path / "pool").iterdir()) == [
+        "00000.parquet",
+        "00001.parquet",
+        "counts.json",
+    ]
+
+
+def numbered(n: int) -> list[tuple[str, str]]:
+    return [(f"Satz {i}", f"Sentence {i}") for i in range(n)]
+
+
+def test_stretches_sides_labels(tmp_path: Path):
+    pairs = numbered(10)
+    mono = {"files": {"tgt": write(tmp_path, "mono.en", ["Only English"])}}
+    parts = [
+        part(tmp_path, pairs, "a", skip=2, lines=3, label="parallel"),
+        part(tmp_path, pairs, "b", side="src", lines=1),
+        part(tmp_path, pairs, "c", side="tgt", skip=9),
+        mono,
+    ]
+    _, rows = build(tmp_path, {"parts": parts, "filter": {"max_ratio": 1.0, "max_overlap": 0.6}})
+    assert [(row["src"], row["tgt"], row["label"]) for row in rows] == [
+        *((*pair, "parallel") for pair in pairs[2:5]),
+        ("Satz 0", None, ""),
+        (None, "Sentence 9", ""),
+        (None, "Only English", ""),
+    ]
+
+
+def test_shuffled_stretches_are_disjoint_and_complete(tmp_path: Path):
+    pairs = numbered(50)
+    taken = []
+    for name, stretch in (("x", {"lines": 20}), ("y", {"skip": 20, "lines": 10}), ("z", {"skip": 30})):
+        _, rows = build(tmp_path, {"parts": [part(tmp_path, pairs, shuffle=7, **stretch)]}, name)
+        taken.append([(row["src"], row["tgt"]) for row in rows])
+    assert [len(rows) for rows in taken] == [20, 10, 20]
+    assert taken[0] != pairs[:20]
+    assert Counter([pair for rows in taken for pair in rows]) == Counter(pairs)
+
+
+def test_no_rows(tmp_path: Path):
+    counts, rows = build(tmp_path, {"parts": [part(tmp_path, [])], "deduplicate": True, "filter": {"max_tokens": 3}})
+    assert rows == []
+    assert counts["in"] == counts["out"] == 0
+
+
+line = st.text("abÄ 1中.", max_size=6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(line, line), max_size=25),
+    st.lists(st.tuples(line, line), max_size=5),
+    st.sampled_from(
+        [{}, {"max_tokens": 2}, {"max_overlap": 0.5, "different": True}, {"letters": 0.9, "max_ratio": 1.5}]
+    ),
+    st.booleans(),
+    st.integers(1, 4),
+)
+def test_every_row_is_accounted_for(pairs, other, rules, deduplicate, chunk):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "CHUNK", chunk)
+        folder = Path(name)
+        build(folder, {"parts": [part(folder, other, "o")]}, "other")
+        spec: dict[str, Any] = {
+            "parts": [part(folder, [*pairs, ("Satz", "Sentence")], label="parallel")],
+            "noise": {"seed": 1, "proportions": dict.fromkeys(KINDS, 1 / (len(KINDS) + 1))},
+            "exclude": ["other"],
+            "filter": rules,
+            "deduplicate": deduplicate,
+        }
+        counts, rows = build(folder, spec, other=folder / "other")
+        assert counts["by_label"] == dict(sorted(Counter(row["label"] for row in rows).items()))
+        assert counts["dropped"].get("empty", 0) == sum(not (a.strip() and b.strip()) for a, b in pairs)
+        if deduplicate:
+            assert len({(row["src"], row["tgt"]) for row in rows}) == len(rows)
+        known = {plain(text) for pair in other for text in pair} - {""}
+        assert not any(plain(row[side]) in known for row in rows for side in ("src", "tgt"))
+
+
+def plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def test_normalised():
+    texts = ["Ｆull-Width: １２ ½!", "Straße №5", "don't", None, "。、"]
+    assert corpus.normalised(pa.chunked_array([texts])).to_pylist() == ["fullwidth1212", "straßeno5", "dont", None, ""]
+
+
+def test_the_same_bytes_again_and_other_noise_in_every_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(corpus, "CHUNK", 10)
+    same = [("ein Hund", "a dog"), ("eine Katze", "a cat")] * 10
+    spec = {"parts": [part(tmp_path, same, label="parallel")], "noise": {"seed": 1}}
+    _, rows = build(tmp_path, spec)
+    again, _ = tmp_path / "again", corpus.build("pool", spec, PAIR, tmp_path, {}, tmp_path / "again", 1)
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {path.name: path.read_bytes() for path in (tmp_path / "pool").iterdir()}  # fmt: skip  # noqa: E501
+    labels = [row["label"] for row in rows if row["label"] != "duplicate"]
+    assert labels[:10] != labels[10:]
+
+
+def test_generated_part(tmp_path: Path):
+    spec = {"parts": [{"generated": "pool", "lines": 200}, {"generated": "other", "lines": 50, "side": "src"}]}
+    counts, rows = build(tmp_path, spec)
+    assert counts["by_part"] == {"1 generated pool": 200, "2 generated other": 50}
+    assert counts["by_label"] == {"parallel": 250}
+    assert all(row["tgt"] for row in rows[:200])
+    assert not any(row["tgt"] for row in rows[200:])
+    assert len({row["doc"] for row in rows[:200]}) > 5
+    assert corpus.build("pool", spec, PAIR, tmp_path, {}, tmp_path / "seed2", 2)["in"] == 250
+    texts = [row["src"] for batch in bitext.read_batches(tmp_path / "seed2") for row in batch.to_pylist()]
+    assert texts != [row["src"] for row in rows]
+
+
+def test_noise_on_the_generated_corpus_is_labelled_rightly(tmp_path: Path):
+    """The labels can be checked against the text without noise, because rows keep their order."""
+    parts = [{"generated": "pool", "lines": 3000}]
+    _, clean = build(tmp_path, {"parts": parts}, "clean")
+    _, noisy = build(tmp_path, {"parts": parts, "noise": {"seed": 5}})
+    noisy = [row for row in noisy if row["label"] != "duplicate"]
+    right = {row["src"]: row["tgt"] for row in clean}
+    for i, (was, now) in enumerate(zip(clean, noisy, strict=True)):
+        match now["label"]:
+            case "parallel":
+                assert (now["src"], now["tgt"]) == (was["src"], was["tgt"])
+            case "copy":
+                assert now["src"] == now["tgt"]
+            case "neighbour":
+                beside = [
+                    clean[j]["tgt"] for j in (i - 1, i + 1) if 0 <= j < len(clean) and clean[j]["doc"] == was["doc"]
+                ]
+                assert now["tgt"] in beside
+            case "misaligned":
+                assert now["tgt"] != right[now["src"]]
+            case _:
+                assert (now["src"], now["tgt"]) != (was["src"], was["tgt"])
+    assert {row["label"] for row in noisy} == {"parallel", *KINDS} - {"duplicate"}
+
+
+def bad_text(folder: Path, content: bytes) -> dict[str, Any]:
+    (folder / "bad.de").write_bytes(content)
+    return {"files": {"src": str(folder / "bad.de"), "tgt": write(folder, "bad.en", ["one", "two"])}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"eins\n", r"the two sides differ in lines: .*bad.de has 1 and .*bad.en has 2; align them"),
+        (b"1\n2\n3\n4\n", r"bad.de has 4 and .*bad.en has 2;"),
+        (b"", r"bad.de has 0 and .*bad.en has 2;"),
+        (b"eins\nf\xfcnf\n", r"bad.de:2: invalid UTF-8 at byte 2 of the line; convert"),
+        (b"eins\0\nzwei\n", r"bad.de:1: line holds a NUL byte; remove"),
+        (b"eins\n" + b"x" * 1_000_000 + b"\n", r"bad.de:2: line is longer than 65,536 bytes; split"),
+    ],
+)
+def test_bad_text_leaves_nothing_behind(tmp_path: Path, content: bytes, message: str):
+    spec = {"parts": [bad_text(tmp_path, content)]}
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError, match=message):
+        build(tmp_path, spec)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_failed_build_keeps_the_corpus_of_before(tmp_path: Path):
+    build(tmp_path, {"parts": [part(tmp_path, numbered(3))]})
+    with pytest.raises(InputError, match=r"missing.de: no such file"):
+        build(tmp_path, {"parts": [{"files": {"src": str(tmp_path / "missing.de")}}]})
+    assert files.read_json(tmp_path / "pool" / "counts.json")["out"] == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({}, "corpora.pool: a corpus without parts; give `parts"),
+        ({"parts": [{"lines": 3}]}, "part 1: not one source of rows; give one of dataset, generated, files"),
+        ({"parts": [{"files": {}}]}, "part 1: not one source of rows"),
+        ({"parts": [{"generated": "x", "line": 3}]}, "unknown key 'line'; did you mean lines"),
+        ({"parts": [{"generated": "x"}]}, "a generated part is endless; give it `lines`"),
+        ({"parts": [{"files": {"source": "x"}}]}, "unknown key 'source'; did you mean src|known: src, tgt"),
+        ({"parts": [{"generated": "x", "lines": 3, "side": "de"}]}, "no side 'de'; give src or tgt"),
+        ({"parts": [{"generated": "x", "lines": 3}], "dedup": True}, "unknown key 'dedup'; did you mean deduplicate"),
+        ({"parts": [{"generated": "x", "lines": 3}], "filter": {"min_token": 3}}, "did you mean min_tokens"),
+        ({"parts": [{"generated": "x", "lines": 3}], "noise": {"proportions": {"copies": 1}}}, "did you mean copy"),
+        ({"parts": [{"generated": "x", "lines": 3}], "exclude": ["tset"]}, "excluded corpus 'tset'; did you mean test"),
+        ({"parts": [{"generated": "x", "lines": 3, "label": ""}], "noise": {}}, "no part has any; give a part `label"),
+        ({"parts": [{"generated": "x", "lines": 3, "side": "src"}], "noise": {}}, "noise needs both sides"),
+    ],
+)  # fmt: skip
+def test_bad_specs(tmp_path: Path, spec: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=re.compile(message)):
+        build(tmp_path, spec, test=tmp_path)
+    assert list(tmp_path.iterdir()) == []

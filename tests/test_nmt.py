@@ -1,0 +1,191 @@
+"""The real fairseq, end to end on a toy language: prepare, train, translate, score."""
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from bitextbench.bleu import bleu
+from bitextbench.errors import InputError
+from bitextbench.nmt import data, train, translate
+
+PAIR = ("de", "en")
+SPEC = {
+    "vocab_size": 120, "max_length": 20, "layers": 3, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "dropout": 0.1,
+    "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1,
+    "max_updates": 30, "validate_every": 10,
+    "patience": 0, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
+}  # fmt: skip
+WORDS = {
+    "de": (
+        ["der Hund", "die Katze", "ein Kind", "das Pferd"],
+        ["sieht", "sucht", "kennt"],
+        ["den Ball", "das Haus", "ein Buch", "die Stadt"],
+    ),
+    "en": (
+        ["the dog", "the cat", "a child", "the horse"],
+        ["sees", "seeks", "knows"],
+        ["the ball", "the house", "a book", "the town"],
+    ),
+}
+LINES = {language: [" ".join(words) + " ." for words in itertools.product(*slots)] for language, slots in WORDS.items()}
+
+TRAIN_PROGRAM = """
+import json, sys
+from pathlib import Path
+from bitextbench.nmt.train import train
+folder, spec = Path(sys.argv[1]), json.loads(sys.argv[2])
+train(folder / "data", ("de", "en"), spec, 1, folder / "model.pt", folder / "checkpoints")
+"""
+
+
+def write_selection(folder: Path, sources: list[str], targets: list[str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for language, lines in zip(PAIR, (sources, targets), strict=True):
+        (folder / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def parameters(model: Path) -> dict[str, bytes]:
+    state = torch.load(model, weights_only=False)
+    return {name: value.numpy().tobytes() for name, value in state["model"].items()}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with data/ and model.pt, trained for 30 updates without a break."""
+    folder = tmp_path_factory.mktemp("nmt")
+    selected = write_selection(folder / "selected", LINES["de"][:40] * 5, LINES["en"][:40] * 5)
+    data.prepare(selected, (LINES["de"][40:], LINES["en"][40:]), PAIR, SPEC, folder / "data")
+    train.train(folder / "data", PAIR, SPEC, 1, folder / "model.pt", folder / "checkpoints")
+    return folder
+
+
+def test_prepare_counts_what_it_leaves_out_and_repeats(trained, tmp_path):
+    sources, targets = LINES["de"][:40] * 5, LINES["en"][:40] * 5
+    dirty = write_selection(tmp_path / "selected", [*sources, "", "Hund " * 30, "Hund"], [*targets, "a", "dog", " "])
+    valid = (LINES["de"][40:], LINES["en"][40:])
+    for name in ("a", "b"):
+        data.prepare(dirty, valid, PAIR, SPEC, tmp_path / name)
+    counts = json.loads((tmp_path / "a" / "counts.json").read_text(encoding="utf-8"))
+    assert counts["train"] == {"lines": 203, "kept": 200, "empty": 2, "too long": 1}
+    assert counts["valid"] == {"lines": 8, "kept": 8, "empty": 0, "too long": 0}
+    first, second = (
+        {p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()}
+        for f in (tmp_path / "a", tmp_path / "b")
+    )
+    assert first == second
+    assert str(tmp_path).encode() not in b"".join(first.values())
+
+
+def test_translate_and_score(trained, tmp_path):
+    sources = {"long": [*LINES["de"], "", "der Hund " * 30], "short": LINES["de"][:3]}
+    out = {name: tmp_path / name for name in sources}
+    translate.translate(trained / "model.pt", trained / "data", PAIR, sources, SPEC, out)
+    long, short = (out[name].read_text(encoding="utf-8").split("\n")[:-1] for name in sources)
+    assert (len(long), len(short)) == (50, 3)
+    assert long[48] == ""
+    assert long[:3] == short  # the order is that of the sources
+    assert not any("▁" in line or " ." in line for line in long)
+    references = [line.replace(" .", ".") for line in LINES["en"]]
+    assert bleu(long[:48], references, "en")["value"] > 10  # chance: this is a really trained model
+    shuffled = references[24:] + references[:24]
+    assert bleu(long[:48], references, "en")["value"] > bleu(long[:48], shuffled, "en")["value"]
+
+
+def test_the_model_file_holds_the_parameters_and_no_path(trained):
+    content = (trained / "model.pt").read_bytes()
+    assert str(trained).encode() not in content
+    assert len(content) < (trained / "checkpoints" / "checkpoint_last.pt").stat().st_size / 2
+
+
+@pytest.mark.parametrize("killed_at", [".tmp", "checkpoint_best.pt"])
+def test_a_killed_training_goes_on_to_the_same_model(trained, tmp_path, killed_at):
+    """Killed at the first sight of a half-written checkpoint, or with the best written and perhaps not the last."""
+    (tmp_path / "data").symlink_to(trained / "data")
+    checkpoints = tmp_path / "checkpoints"
+    command = [sys.executable, "-c", TRAIN_PROGRAM, str(tmp_path), json.dumps(SPEC)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    while process.poll() is None and not any(killed_at in path.name for path in checkpoints.glob("checkpoint*")):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "model.pt").exists()
+    (checkpoints / "checkpoint_last.pt.tmp").write_bytes(b"half")
+    train.train(tmp_path / "data", PAIR, SPEC, 1, tmp_path / "model.pt", checkpoints)
+    assert parameters(tmp_path / "model.pt") == parameters(trained / "model.pt")
+
+
+def test_an_early_stop_survives_a_break(trained, tmp_path, capfd):
+    """With next to no learning rate nothing is gained: patience 2 ends at the third validation, interrupted or not."""
+    spec = SPEC | {"learning_rate": 1e-12, "patience": 2, "validate_every": 2}
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train.train(trained / "data", PAIR, spec, 1, tmp_path / "whole.pt", whole)
+    train.train(trained / "data", PAIR, spec | {"max_updates": 4}, 1, tmp_path / "short.pt", broken)
+    shutil.copy(whole / "run.json", broken)  # as if the same run had been killed after 4 updates
+    capfd.readouterr()
+    for stops in (1, 0):  # the second time it knows that it has ended
+        train.train(trained / "data", PAIR, spec, 1, tmp_path / "model.pt", broken)
+        assert capfd.readouterr().err.count("early stop since") == stops
+        state = torch.load(broken / "checkpoint_last.pt", weights_only=False)
+        assert state["extra_state"]["early_stop"]["num_runs"] == 2
+        assert state["optimizer_history"][-1]["num_updates"] == 6
+    assert parameters(tmp_path / "model.pt") == parameters(tmp_path / "whole.pt")
+
+
+def test_checkpoints_of_another_run_are_not_continued(trained, tmp_path):
+    short = SPEC | {"max_updates": 2}
+    for seed, name in ((7, "seven.pt"), (1, "one.pt")):
+        train.train(trained / "data", PAIR, short, seed, tmp_path / name, tmp_path / "checkpoints")
+    train.train(trained / "data", PAIR, short, 1, tmp_path / "fresh.pt", tmp_path / "other")
+    assert parameters(tmp_path / "one.pt") == parameters(tmp_path / "fresh.pt") != parameters(tmp_path / "seven.pt")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here a GPU is present")
+def test_a_missing_gpu_is_said(trained, tmp_path):
+    with pytest.raises(InputError, match=r"a GPU was asked for .*; set device: cpu"):
+        train.train(trained / "data", PAIR, SPEC, 1, tmp_path / "model.pt", tmp_path / "checkpoints", device="gpu")
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_selections_are_named(tmp_path):
+    valid = (LINES["de"], LINES["en"])
+    cases = {
+        "the selection is empty; raise the word budget": ([], []),
+        "2 source lines but 1 target lines": (["a", "b"], ["a"]),
+        "no pair is left": (["a", ""], ["", "a"]),
+    }
+    for message, (sources, targets) in cases.items():
+        with pytest.raises(InputError, match=message):
+            data.prepare(write_selection(tmp_path / "selected", sources, targets), valid, PAIR, SPEC, tmp_path / "data")
+        assert [path.name for path in tmp_path.iterdir()] == ["selected"]
+
+
+def test_an_empty_test_set_is_named(trained, tmp_path):
+    with pytest.raises(InputError, match="test2017: the test set is empty"):
+        translate.translate(
+            trained / "model.pt", trained / "data", PAIR, {"test2017": []}, SPEC, {"test2017": tmp_path / "hyp"}
+        )
+
+
+def test_lost_hypotheses_are_noticed(tmp_path):
+    (tmp_path / "generate-test.txt").write_text("H-1\t-0.5\tb\nH-0\t-0.5\ta\n", encoding="utf-8")
+    assert translate._read_hypotheses(tmp_path / "generate-test.txt", 2) == ["a", "b"]
+    with pytest.raises(RuntimeError, match="2 hypotheses for 3 sources"):
+        translate._read_hypotheses(tmp_path / "generate-test.txt", 3)
+
+
+def test_the_shim_is_a_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "bitextbench.nmt.fairseq_shim", "generate", "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "--lenpen" in done.stdout

@@ -1,0 +1,191 @@
+"""The pre-filter's rules against plain Python, deduplication, and language identification against its own libraries."""
+
+import unicodedata
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench.errors import InputError
+from bitextbench.language import UNKNOWN, identify, words
+from bitextbench.prefilter import RULES, Deduplicator, prefilter
+
+PAIR = ("de", "en")
+SENTENCES = {
+    "de": "Die Häuser in dieser Straße sind älter als die Kirche.",
+    "en": "The houses in this street are older than the church.",
+    "fr": "Les maisons de cette rue sont plus vieilles que l'église.",
+    "es": "Las casas de esta calle son más antiguas que la iglesia.",
+    "ru": "Дома на этой улице старше, чем церковь.",
+    "zh": "这条街上的房子比教堂还要古老。",
+}
+
+
+def table(pairs: list[tuple[str | None, str | None]]) -> pa.Table:
+    src, tgt = zip(*pairs, strict=True) if pairs else ((), ())
+    return pa.table({"src": pa.array(src, pa.string()), "tgt": pa.array(tgt, pa.string())})
+
+
+def share_of_letters(text: str) -> float:
+    visible = [char for char in text if not char.isspace()]
+    return sum(unicodedata.category(char)[0] in "LM" for char in visible) / len(visible) if visible else 1.0
+
+
+def run(tokens: list[str]) -> int:
+    return max((sum(1 for _ in range(i, j)) for i in range(len(tokens)) for j in range(i + 1, len(tokens) + 1) if len({*tokens[i:j]}) == 1), default=0)  # fmt: skip  # noqa: E501
+
+
+def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, str]) -> str | None:
+    """The first rule that drops the pair."""
+    texts = [(text, words(text, code)) for text, code in zip((src, tgt), languages, strict=True) if text is not None]
+    (a, b), two = [words(text or "", code) for text, code in zip((src, tgt), languages, strict=True)], len(texts) == 2
+    keeps = {
+        "max_chars": lambda v: all(len(text) <= v for text, _ in texts),
+        "min_tokens": lambda v: all(len(tokens) >= v for _, tokens in texts),
+        "max_tokens": lambda v: all(len(tokens) <= v for _, tokens in texts),
+        "max_ratio": lambda v: not two or max(len(a), len(b)) <= v * min(len(a), len(b)),
+        "different": lambda v: not (two and v) or "".join(src.lower().split()) != "".join(tgt.lower().split()),
+        "letters": lambda v: all(share_of_letters(text) >= v for text, _ in texts),
+        "max_repeats": lambda v: all(run(tokens) <= v for _, tokens in texts),
+        "max_overlap": lambda v: not two or len({*a} & {*b}) / max(1, min(len({*a}), len({*b}))) < v,
+    }
+    return next((rule for rule in RULES if rule in rules and not keeps[rule](rules[rule])), None)
+
+
+line = st.none() | st.text("ab Ä\u0301ß1.- \t\x0b\x1f\x85\u00a0\u3000\u2028中文😀", max_size=12)
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_chars": st.integers(0, 12),
+        "min_tokens": st.integers(0, 4),
+        "max_tokens": st.integers(0, 4),
+        "max_ratio": st.sampled_from([1, 1.5, 2.0]),
+        "different": st.booleans(),
+        "letters": st.sampled_from([0.0, 0.5, 1.0]),
+        "max_repeats": st.integers(1, 3),
+        "max_overlap": st.sampled_from([0.0, 0.5, 1.0, 1.1]),
+    },
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(line, line), max_size=8), rules, st.sampled_from([PAIR, ("zh", "en"), ("de", "ja")]))
+def test_rules_are_those_of_the_oracle(pairs, rules, languages):
+    reasons = [oracle(*pair, rules, languages) for pair in pairs]
+    kept, dropped = prefilter(table(pairs), rules, languages)
+    assert list(zip(kept["src"].to_pylist(), kept["tgt"].to_pylist(), strict=True)) == [
+        pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None
+    ]
+    assert dropped == {reason: reasons.count(reason) for reason in {*reasons} - {None}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "kept", "dropped"),
+    [
+        ("max_chars", 5, ("abcde", "x"), ("x", "abcdef")),
+        ("min_tokens", 3, ("a b c", "x y z"), ("a b c", "x y")),
+        ("max_tokens", 2, ("a b", "x y"), ("a b", "x y z")),
+        ("max_ratio", 2.0, ("a b", "x y z v"), ("a b", "x y z v w")),
+        ("different", True, ("Nein", "No"), ("Radio", "RADIO ")),
+        ("letters", 0.5, ("ab 12", "ab"), ("ab", "+49 (0) 12 ab")),
+        ("max_repeats", 2, ("ja ja nein ja", "yes"), ("ja", "ho ho ho")),
+        ("max_overlap", 0.5, ("a b c d e", "a b x y z"), ("a b c d e", "a b x y")),  # 2/5 stays, 2/4 goes
+        ("language", "py3langid", (SENTENCES["de"], SENTENCES["en"]), (SENTENCES["de"], SENTENCES["fr"])),
+        ("language", "py3langid", ("12.30", "12:30"), (SENTENCES["en"], SENTENCES["de"])),
+    ],
+)
+def test_a_rule_at_its_limit(rule: str, value: object, kept: tuple[str, str], dropped: tuple[str, str]):
+    out, reasons = prefilter(table([kept, dropped]), {rule: value}, PAIR)
+    assert out.to_pylist() == table([kept]).to_pylist()
+    assert reasons == {rule: 1}
+
+
+def test_monolingual_rows_meet_one_sided_rules_only():
+    rows = table([("a b c", None), ("a", None), (None, "x y z")])
+    kept, reasons = prefilter(rows, {"min_tokens": 2, "max_ratio": 1.0, "max_overlap": 0.0, "different": True}, PAIR)
+    assert kept.to_pylist() == table([("a b c", None), (None, "x y z")]).to_pylist()
+    assert reasons == {"min_tokens": 1}
+    kept, reasons = prefilter(
+        table([(SENTENCES["de"], None), (SENTENCES["ru"], None)]), {"language": "py3langid"}, PAIR
+    )
+    assert len(kept) == reasons["language"] == 1
+
+
+def test_no_rows_and_no_rules():
+    everything = {"max_tokens": 5, "max_ratio": 2.0, "letters": 0.5, "max_overlap": 0.5, "language": "py3langid"}
+    assert len(prefilter(table([]), everything, PAIR)[0]) == 0
+    rows = table([("", "")])
+    assert prefilter(rows, {}, PAIR)[0].equals(rows)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"max_token": 3}, "no filter rule 'max_token'; did you mean max_tokens"),
+        ({"max_tokens": "80"}, "max_tokens cannot be '80'; give a number"),
+        ({"different": 1}, "different cannot be 1; give true or false"),
+        ({"max_ratio": True}, "max_ratio cannot be True; give a number"),
+        ({"language": "no/such/lid.176.bin"}, "lid.176.bin: no such file"),
+    ],
+)
+def test_bad_rules(rules: dict, message: str):
+    pytest.importorskip("fasttext")
+    with pytest.raises(InputError, match=message):
+        prefilter(table([("a", "b")]), rules, PAIR)
+
+
+@given(
+    st.lists(st.tuples(*[st.none() | st.text("ab\n", max_size=2).map(lambda t: t.replace("\n", ""))] * 2), max_size=20)
+)
+def test_deduplication_keeps_the_first(pairs):
+    seen, first = set(), []
+    for pair in pairs:
+        key = tuple(text or "" for text in pair)
+        first += [] if key in seen else [pair]
+        seen.add(key)
+    deduplicate = Deduplicator()
+    batches = [deduplicate(table(pairs[i : i + 3])) for i in range(0, len(pairs), 3)]
+    assert [tuple(row.values()) for batch in batches for row in batch.to_pylist()] == first
+
+
+def test_identify_knows_the_languages():
+    assert identify([*SENTENCES.values()], [*SENTENCES], "py3langid") == [*SENTENCES]
+    assert identify(["", "123", " "], ["de", "en"], "py3langid") == [UNKNOWN] * 3
+    assert identify([], ["de", "en"], "py3langid") == []
+    with pytest.raises(InputError, match="does not know the language xx"):
+        identify(["a"], ["xx"], "py3langid")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([*SENTENCES.values()]).flatmap(lambda s: st.sampled_from([s, s.upper(), s[:9], s[3:5], s * 2])) | st.text(max_size=9)))  # fmt: skip  # noqa: E501
+def test_identify_says_what_py3langid_says(py3langid_classify, lines):
+    for line, code in zip(lines, identify(lines, [*SENTENCES, "sr"], "py3langid"), strict=True):
+        assert code == UNKNOWN or code == py3langid_classify(line)
+
+
+@pytest.fixture(scope="module")
+def py3langid_classify():
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    model = LanguageIdentifier.from_model_file(MODEL_FILE)
+    model.set_languages([*SENTENCES, "sr"])
+    return lambda line: model.classify(line)[0]
+
+
+def test_identify_with_a_fasttext_model(tmp_path: Path):
+    fasttext = pytest.importorskip("fasttext")
+    training = tmp_path / "lid.txt"
+    training.write_text("".join(f"__label__{code} {text}\n" for code, text in SENTENCES.items()) * 30, encoding="utf-8")
+    for _ in range(5):  # training sometimes ends in NaN (fastText issue 1061)
+        try:
+            model = fasttext.train_supervised(str(training), epoch=30, dim=8, minn=1, maxn=3, bucket=5000, lr=0.3, thread=10, verbose=0)  # fmt: skip  # noqa: E501
+            break
+        except RuntimeError:
+            continue
+    model.save_model(str(tmp_path / "lid.bin"))
+    assert identify([*SENTENCES.values()], [*SENTENCES], str(tmp_path / "lid.bin")) == [*SENTENCES]
+    assert set(identify([*SENTENCES.values()], ["de", "en"], str(tmp_path / "lid.bin"))) <= {"de", "en"}
+    with pytest.raises(InputError, match=r"lid.bin: the model does not know the language pl"):
+        identify(["a"], ["pl"], str(tmp_path / "lid.bin"))

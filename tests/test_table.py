@@ -1,0 +1,362 @@
+import json
+import math
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitextbench import references, table
+from bitextbench.errors import InputError
+
+REFERENCE = Path(__file__).parents[1] / "references" / "kim2019" / "table2.csv"
+BUDGETS = {"10M": 1000, "100M": 5000}
+TESTS = ("test2017", "test2018")
+ROWS = ("random", "cosine", "mlp")
+SIGNATURE = "nrefs:1|case:mixed|tok:13a"
+
+
+def write(path: Path, value: object) -> Path:
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def metric(folder: Path, method: str, budget: str, seed: int, test: str, value: float, **changes) -> Path:
+    record = {
+        "metric": "BLEU",
+        "value": value,
+        "interval": [value - 1.5, value + 2.0],
+        "n": 100,
+        "signature": SIGNATURE,
+    }
+    record |= {"method": method, "budget": budget, "seed": seed, "test": test} | changes
+    return write(folder / f"{method}.{budget}.{seed}.{test}.json", record)
+
+
+def selection(folder: Path, method: str, budget: str, **changes) -> Path:
+    words = BUDGETS[budget] + 8
+    record = {"method": method, "budget": budget, "budget_words": BUDGETS[budget], "words": words, "pairs": words // 9}
+    record |= {"cutoff": 0.5, "reached": True, "pool_words": 9000, "pool_pairs": 900}
+    record |= {"words_by_label": {"copy": words - 252, "parallel": 252}} | changes
+    return write(folder / f"{method}.{budget}.json", record)
+
+
+def values(method: str, seed: int) -> float:
+    """random 9, 11; cosine 19, 21; mlp 29, 31: means 10, 20, 30, standard deviation sqrt(2)."""
+    return 10.0 * (ROWS.index(method) + 1) + (-1 if seed == 1 else 1)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Metric files by (method, budget, seed, test), selection files by (method, budget), and a function that builds."""
+
+    class Run:
+        def __init__(self):
+            keys = product(ROWS, BUDGETS, (1, 2), TESTS)
+            self.metrics = {key: metric(tmp_path, *key, values(key[0], key[2])) for key in keys}
+            self.selections = {key: selection(tmp_path, *key) for key in product(ROWS, BUDGETS)}
+            self.csv, self.html = tmp_path / "table2.csv", tmp_path / "table2.html"
+
+        def build(self, scale="tiny", provenance=None):
+            facts = {"code": {"commit": "abc"}} if provenance is None else provenance
+            paths = list(self.metrics.values()), list(self.selections.values())
+            table.build(REFERENCE, *paths, scale, self.csv, self.html, facts)
+            return {(line.row, line.column): line for line in table.read_csv(self.csv)}
+
+        def change(self, kind, key, **changes):
+            path = getattr(self, kind)[key]
+            write(path, json.loads(path.read_text()) | changes)
+
+    return Run()
+
+
+def test_the_reference_is_the_papers_table():
+    cells = references.load(REFERENCE)
+    assert len(cells) == 20
+    printed = {row: [cell.value for cell in cells if cell.row == row] for row in dict.fromkeys(c.row for c in cells)}
+    assert printed == {
+        "random": [19.1, 23.1, 23.2, 29.3],
+        "pivot": [26.1, 32.4, 30.0, 37.5],
+        "nmt_lm": [29.1, 35.2, 31.3, 38.2],
+        "cosine": [23.0, 28.4, 27.9, 34.4],
+        "mlp": [29.2, 35.4, 30.6, 37.5],
+    }
+    # section 4.2: "up to 5.3% BLEU in the 10M-word case and 5.1% in the 100M-word case"; MLP "up to 12.3% and 8.2%"
+    gains = {
+        row: [round(x - y, 1) for x, y in zip(printed[row], printed["random"], strict=True)]
+        for row in ("cosine", "mlp")
+    }
+    assert [max(gains["cosine"][:2]), max(gains["cosine"][2:])] == [5.3, 5.1]
+    assert [max(gains["mlp"][:2]), max(gains["mlp"][2:])] == [12.3, 8.2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("row_label,column", "label,column", ":1: columns are"),
+        ("19.1", "nan", ":2: value is not a number"),
+        ("19.1", "19,1", ":2: a field is missing or empty"),
+        ("19.1", "", ":2: a field is missing or empty"),
+        ("test2018,23.1", "test2017,23.1", ":3: random, 10M/test2017 stands twice"),
+        ("Random sampling,10M/test2018", "Random,10M/test2018", ":3: a second label for row random"),
+        ("kim2019,2,mlp", "kim2019,3,mlp", "exactly one table"),
+    ],
+)
+def test_a_bad_reference_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(REFERENCE.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        references.load(path)
+
+
+def test_an_empty_reference_is_refused(tmp_path):
+    (tmp_path / "empty.csv").write_text(",".join(references.COLUMNS) + "\n")
+    with pytest.raises(InputError, match="exactly one table"):
+        references.load(tmp_path / "empty.csv")
+
+
+def test_a_cell_worked_out_by_hand(run):
+    line = run.build()["mlp", "10M/test2017"]
+    # seeds 29 and 31: mean 30, s = sqrt(2); t(0.975, 1) = 12.706, so the seeds' part is 12.706 * sqrt(2) / sqrt(2);
+    # the test set's part is 1.5 down and 2.0 up: sqrt(12.706^2 + 1.5^2) = 12.794, sqrt(12.706^2 + 2^2) = 12.863
+    assert (line.ours, line.spread, line.low, line.high) == (30.0, 1.41, 17.21, 42.86)
+    assert (line.paper, line.delta, line.seeds) == (29.2, 0.8, "1 2")
+    assert (line.budget_words, line.words_selected, line.pairs_selected) == (1000, 1008, 112)
+    assert line.precision == 0.25  # 252 of 1008
+    assert (line.verdict, line.note, line.signature) == ("scale not comparable", "", SIGNATURE)
+
+
+def test_there_is_a_line_for_each_cell_and_rows_not_built_say_so(run):
+    lines = run.build()
+    assert len(lines) == 20
+    for key, line in lines.items():
+        built = key[0] in ROWS
+        assert (line.ours is not None) == built
+        assert (line.verdict, line.note) == (("scale not comparable", "") if built else ("not run", "not built yet"))
+
+
+def test_verdicts_at_paper_scale(run):
+    for key in run.metrics:  # all seeds alike: the interval is the test set's, 1.5 down and 2.0 up
+        run.change("metrics", key, value=20.0, interval=[18.5, 22.0])
+    verdicts = {key: line.verdict for key, line in run.build("paper").items()}
+    assert verdicts["random", "10M/test2017"] == "reproduced"  # 19.1
+    assert verdicts["random", "10M/test2018"] == "differs"  # 23.1
+    assert verdicts["pivot", "10M/test2017"] == "not run"
+
+
+def test_one_seed_has_no_spread(run):
+    run.metrics = {key: path for key, path in run.metrics.items() if key[2] == 1}
+    line = run.build()["mlp", "10M/test2017"]
+    assert (line.ours, line.spread, line.low, line.high, line.seeds) == (29.0, None, 27.5, 31.0, "1")
+    assert "one seed" in line.note
+    text = table.render(run.csv)
+    assert "29.00 (29.2)" in text
+    assert "one seed has no spread" in text
+
+
+@pytest.mark.parametrize("labels", [{}, {"": 1008}, {"": 8, "parallel": 1000}])
+def test_unknown_labels_leave_the_precision_empty(run, labels):
+    run.change("selections", ("mlp", "10M"), words_by_label=labels)
+    lines = run.build()
+    assert lines["mlp", "10M/test2017"].precision is None
+    assert lines["mlp", "100M/test2017"].precision == 0.0503  # 252 of 5008
+    assert "parallel" in run.html.read_text(encoding="utf-8")
+
+
+def test_no_labels_anywhere(run):
+    for key in run.selections:
+        run.change("selections", key, words_by_label={})
+    run.build()
+    assert "The pool has no labels" in run.html.read_text(encoding="utf-8")
+    assert not re.search(r"\d\.\d%", table.render(run.csv))
+
+
+def test_a_selection_without_a_good_pair_has_precision_0(run):
+    run.change("selections", ("mlp", "10M"), words_by_label={"copy": 1008}, reached=False)
+    line = run.build()["mlp", "10M/test2018"]
+    assert line.precision == 0.0
+    assert line.note == "budget not reached: the whole pool is taken"
+
+
+KEY = ("mlp", "10M", 2, "test2018")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (KEY, "no metric file for mlp, 10M/test2018, 2;"),
+        (("mlp", "10M"), "no selection file for mlp, 10M;"),
+    ],
+)
+def test_a_missing_file_is_refused(run, key, message):
+    del (run.metrics if len(key) == 4 else run.selections)[key]
+    with pytest.raises(InputError, match=message):
+        run.build()
+    assert not run.csv.exists()
+    assert not run.html.exists()
+
+
+def test_a_whole_row_or_everything_missing_is_refused(run):
+    run.metrics = {key: path for key, path in run.metrics.items() if key[0] != "cosine"}
+    with pytest.raises(InputError, match="no metric file for cosine, 100M/test2017, 1; cosine"):
+        run.build()
+    run.metrics, run.selections = {}, {}
+    with pytest.raises(InputError, match="no metric file for cosine"):
+        run.build()
+
+
+def test_files_that_are_no_part_of_the_table_are_refused(run, tmp_path):
+    run.metrics["more"] = metric(tmp_path, "laser", "10M", 1, "test2017", 20.0)
+    with pytest.raises(InputError, match="no part of the table: laser"):
+        run.build()
+    del run.metrics["more"]
+    run.selections["more"] = run.selections["mlp", "10M"]
+    with pytest.raises(InputError, match="two selection files"):
+        run.build()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"value": math.nan}, "value is missing or wrong: nan"),
+        ({"value": "12"}, "value is missing or wrong"),
+        ({"value": None}, "value is missing or wrong: None"),
+        ({"interval": [math.nan, 1.0]}, "interval is"),
+        ({"interval": [3.0, 1.0]}, "interval is"),
+        ({"interval": [3.0, math.inf]}, "interval is"),
+        ({"interval": []}, "interval is"),
+        ({"signature": "nrefs:1|case:lc|tok:13a"}, "signature is nrefs:1|case:"),
+        ({"metric": "chrF"}, "metric is "),
+        ({"n": 99}, "number of sentences of test2018 is "),
+    ],
+)
+def test_a_bad_metric_file_is_refused(run, changes, message):
+    run.change("metrics", KEY, **changes)
+    with pytest.raises(InputError) as error:
+        run.build()
+    assert message in str(error.value)
+    assert ".json: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"words": 1007}, "words_by_label does not add up to words, 1007"),
+        ({"words_by_label": {"parallel": "1008"}}, "words_by_label does not add up to words, 1008"),
+        ({"words": 0, "words_by_label": {}}, "no words selected"),
+        ({"budget_words": 999}, "budget 10M is 999, but 1000 in"),
+        ({"reached": None}, "reached is missing or wrong"),
+    ],
+)
+def test_a_bad_selection_file_is_refused(run, changes, message):
+    run.change("selections", ("mlp", "10M"), **changes)
+    with pytest.raises(InputError, match=message):
+        run.build()
+
+
+def test_the_same_files_in_any_order_give_the_same_bytes(run):
+    run.build()
+    first = run.csv.read_bytes(), run.html.read_bytes()
+    run.metrics = dict(reversed(run.metrics.items()))
+    run.selections = dict(reversed(run.selections.items()))
+    run.build()
+    assert (run.csv.read_bytes(), run.html.read_bytes()) == first
+
+
+def test_the_csv_reads_back_as_it_was_written(run):
+    run.build()
+    assert table.to_csv(table.read_csv(run.csv)) == run.csv.read_text(encoding="utf-8")
+
+
+def test_another_csv_is_not_rendered(tmp_path):
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="not a table of this program"):
+        table.render(tmp_path / "other.csv")
+
+
+def test_the_text_table(run):
+    run.build()
+    text = table.render(run.csv)
+    assert "10M words (here 1,000)" in text
+    row = next(line for line in text.splitlines() if line.startswith("Our method (MLP similarity)"))
+    assert re.split(r"\s{2,}", row)[1:] == [
+        *("30.00 ± 1.41 (29.2)", "30.00 ± 1.41 (35.4)", "25.0%"),
+        *("30.00 ± 1.41 (30.6)", "30.00 ± 1.41 (37.5)", "5.0%"),
+    ]
+    assert "NMT + LM, 4 models" in text
+    assert "Rossenbach" not in text
+    assert "not built yet (29.1)" in text
+    assert "Numbers of the tiny run compare methods, not papers" in text
+    run.build("paper")
+    assert "compare methods, not papers" not in table.render(run.csv)
+
+
+def line(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> table.Line:
+    budget, test = column.split("/")
+    numbers = {"ours": ours, "spread": 0.5, "low": ours - half, "high": ours + half}
+    return table.Line("kim2019/table2", row, row.upper(), column, budget, test, paper, **numbers)
+
+
+def test_reading_where_all_is_as_in_the_paper():
+    lowest, gap, order = table.reading([line("random", 19, 10), line("cosine", 23, 15), line("mlp", 29, 20)])
+    assert lowest == "Lowest row: RANDOM in all 1 columns."
+    assert "10.00 in 10M/test2017 (mlp); at least 20.0 times the spread" in gap  # (20 - 10) / 0.5
+    assert order.startswith("The paper's order of these rows holds in all 1 columns;")
+
+
+def test_reading_where_it_is_not():
+    rows = [
+        *(line("random", 19, 10), line("cosine", 23, 9), line("mlp", 29, 20)),  # 9 to 11 and 8 to 10 overlap
+        *(
+            line(*cell, column="10M/test2018")
+            for cell in (("random", 23, 10.0), ("cosine", 28, 5.0), ("mlp", 35, 20.0))
+        ),
+    ]
+    lowest, _, order = table.reading(rows)
+    assert lowest == "Lowest row: COSINE in all 2 columns."
+    assert "holds" not in order
+    assert "is undecided in 10M/test2017 (random < cosine)" in order
+    assert "is reversed in 10M/test2018 (random < cosine)" in order
+
+
+def test_rows_that_tie_in_the_paper_have_no_order():
+    order = table.reading([line("random", 19, 10), line("pivot", 37.5, 30), line("mlp", 37.5, 20)])[2]
+    assert "holds in all 1 columns" in order
+
+
+def test_the_page_needs_nothing_else_and_escapes_its_input(run):
+    run.build(
+        provenance={"config": {"name": "<script>alert(1)</script>"}, "rules": [{"rule": "a<b"}], "code": {"x": None}}
+    )
+    page = run.html.read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "a&lt;b" in page
+    assert not any(mark in page for mark in ("http://", "https://", "<link", "@import"))
+    assert "not run: not built yet" in page
+    assert page.count("<svg") == 2
+
+
+scores = st.lists(st.floats(0, 100), min_size=1, max_size=6)
+
+
+@given(scores, st.floats(0, 5), st.floats(0, 5))
+def test_the_interval_holds_the_mean_and_the_test_sets_part(values, below, above):
+    mean, spread, low, high = table.summarise(values, [(v - below, v + above) for v in values])
+    assert min(values) - 1e-9 <= mean <= max(values) + 1e-9
+    assert low <= mean - below + 1e-9
+    assert high >= mean + above - 1e-9
+    assert (spread is None) == (len(values) == 1)
+
+
+@given(scores)
+def test_equal_seeds_add_nothing(values):
+    same = [values[0]] * len(values)
+    _, spread, low, high = table.summarise(same, [(v - 1, v + 2) for v in same])
+    assert (low, high) == pytest.approx((values[0] - 1, values[0] + 2))
+    assert not spread
+
+
+def test_a_bootstrap_interval_beside_its_value_does_not_turn_the_interval_round():
+    assert table.summarise([5.0], [(5.5, 6.0)]) == (5.0, None, 5.0, 6.0)
