@@ -73,8 +73,8 @@ def test_prepare_counts_what_it_leaves_out_and_repeats(trained, tmp_path):
     sources, targets = LINES["de"][:40] * 5, LINES["en"][:40] * 5
     dirty = write_selection(tmp_path / "selected", [*sources, "", "Hund " * 30, "Hund"], [*targets, "a", "dog", " "])
     valid = (LINES["de"][40:], LINES["en"][40:])
-    for name in ("a", "b"):
-        data.prepare(dirty, valid, PAIR, SPEC, tmp_path / name)
+    for name, threads in (("a", 1), ("b", 3)):
+        data.prepare(dirty, valid, PAIR, SPEC, tmp_path / name, threads=threads)
     counts = json.loads((tmp_path / "a" / "counts.json").read_text(encoding="utf-8"))
     assert counts["train"] == {"lines": 203, "kept": 200, "empty": 2, "too long": 1}
     assert counts["valid"] == {"lines": 8, "kept": 8, "empty": 0, "too long": 0}
@@ -107,14 +107,14 @@ def test_the_model_file_holds_the_parameters_and_no_path(trained):
     assert len(content) < (trained / "checkpoints" / "checkpoint_last.pt").stat().st_size / 2
 
 
-@pytest.mark.parametrize("killed_at", [".tmp", "checkpoint_best.pt"])
+@pytest.mark.parametrize("killed_at", [".tmp", "checkpoint_last.pt"])
 def test_a_killed_training_goes_on_to_the_same_model(trained, tmp_path, killed_at):
-    """Killed at the first sight of a half-written checkpoint, or with the best written and perhaps not the last."""
+    """Killed at the first sight of a half-written checkpoint, or of a whole one to go on from."""
     (tmp_path / "data").symlink_to(trained / "data")
     checkpoints = tmp_path / "checkpoints"
     command = [sys.executable, "-c", TRAIN_PROGRAM, str(tmp_path), json.dumps(SPEC)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    while process.poll() is None and not any(killed_at in path.name for path in checkpoints.glob("checkpoint*")):
+    while process.poll() is None and not any(checkpoints.glob(f"*{killed_at}")):
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
@@ -124,17 +124,15 @@ def test_a_killed_training_goes_on_to_the_same_model(trained, tmp_path, killed_a
     assert parameters(tmp_path / "model.pt") == parameters(trained / "model.pt")
 
 
-def test_an_early_stop_survives_a_break(trained, tmp_path, capfd):
+def test_an_early_stop_survives_a_break(trained, tmp_path):
     """With next to no learning rate nothing is gained: patience 2 ends at the third validation, interrupted or not."""
     spec = SPEC | {"learning_rate": 1e-12, "patience": 2, "validate_every": 2}
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train.train(trained / "data", PAIR, spec, 1, tmp_path / "whole.pt", whole)
     train.train(trained / "data", PAIR, spec | {"max_updates": 4}, 1, tmp_path / "short.pt", broken)
     shutil.copy(whole / "run.json", broken)  # as if the same run had been killed after 4 updates
-    capfd.readouterr()
-    for stops in (1, 0):  # the second time it knows that it has ended
+    for _ in range(2):  # the second time it knows that it has ended, and makes no further update
         train.train(trained / "data", PAIR, spec, 1, tmp_path / "model.pt", broken)
-        assert capfd.readouterr().err.count("early stop since") == stops
         state = torch.load(broken / "checkpoint_last.pt", weights_only=False)
         assert state["extra_state"]["early_stop"]["num_runs"] == 2
         assert state["optimizer_history"][-1]["num_updates"] == 6

@@ -29,22 +29,6 @@ rule flaky:  # fails the first time; what it needs is left to the profile
 """
 
 
-# smaller than the tiny run: here only the way through the queue counts
-TINIER = """\
-corpora:
-  bitext: {parts: [{generated: bitext, lines: 2000, label: parallel}]}
-  mono: {parts: [{generated: mono, lines: 1000, side: src}]}
-  pool: {parts: [{generated: pool, lines: 3000, label: parallel}], shards: 1}
-  positives: {parts: [{generated: positives, lines: 500, label: parallel}]}
-  valid: {parts: [{generated: valid, lines: 50, label: parallel}]}
-  test2017: {parts: [{generated: test2017, lines: 50, label: parallel}]}
-  test2018: {parts: [{generated: test2018, lines: 50, label: parallel}]}
-text: {bpe: {vocab: 500}}
-selection: {budgets: {10M: 5000, 100M: 12000}}
-nmt: {seeds: [1], vocab_size: 500, max_updates: 10, validate_every: 10}
-"""
-
-
 def snakemake(folder: Path, env: dict[str, str], *arguments: str) -> tuple[list[Job], str]:
     """Run Snakemake with --profile slurm in `folder`; return the jobs that it sent to the cluster, and what it said."""
     before = len(jobs(env))
@@ -98,22 +82,21 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
     for entry in REPO.iterdir():
         if entry.name not in OUTPUTS:
             (tmp_path / entry.name).symlink_to(entry)
-    (tmp_path / "tinier.yaml").write_text(TINIER)
     held, said = snakemake(
         tmp_path,
         slurm,
-        *("--configfile", "config/tiny.yaml", "tinier.yaml"),
+        *("--configfile", "config/tiny.yaml", "tests/micro.yaml"),  # here only the way through the queue counts
         *("--max-threads", "2"),
         # the tiny run computes on CPUs: it asks for a GPU and leaves it idle
         *("--set-resources", "train_encoder:gpu=1", "nmt_train:gpu=1"),
         "--",
-        "results/tiny/table2.csv",
+        "results/micro/table2.csv",
     )
     assert sorted(held) == sorted(asked_for(said))
     assert {job.rule for job in held if job.gpus == 1} == {"train_encoder", "nmt_train"}
     assert {"corpus", "tokens", "bpe", "ids", "encode", "score", "select", "nmt_translate", "bleu"} < {
         job.rule for job in held
     }
-    lines = [line for line in read_csv(tmp_path / "results/tiny/table2.csv") if line.row in {"random", "cosine", "mlp"}]
+    lines = [line for line in read_csv(tmp_path / "results/micro/table2.csv") if line.row in {"random", "cosine", "mlp"}]
     assert len(lines) == 3 * 2 * 2
     assert all(line.ours is not None for line in lines)

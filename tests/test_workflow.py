@@ -76,7 +76,7 @@ def test_a_mistyped_key_is_shown_with_the_right_one(checkout):
     assert "unknown key `sede`; did you mean `seed: 3`?" in done.stderr + done.stdout
 
 
-MICRO = ["--cores", "2", "--configfile", "config/tiny.yaml", "tests/micro.yaml", "--quiet"]
+MICRO = ["--profile", "profiles/tiny", "--cores", "2", "--quiet", "all", "--configfile", "config/tiny.yaml", "tests/micro.yaml", "--"]
 TABLE = "results/micro/table2.csv"
 
 
@@ -112,8 +112,9 @@ def test_a_rerun_has_nothing_to_do(finished):
 
 def test_more_shards_change_nothing_that_is_selected(finished, tmp_path):
     root = checkout.__wrapped__(tmp_path)
-    config = ["--config", 'corpora={"pool": {"shards": 3}}']
-    snakemake(*MICRO, *config, "work/micro/selected/mlp.10M/selection.json", cwd=root)
+    config = (root / "tests/micro.yaml").read_text().replace("  pool:\n", "  pool:\n    shards: 3\n")
+    (root / "tests/micro.yaml").write_text(config)
+    snakemake(*MICRO, "work/micro/selected/mlp.10M/selection.json", cwd=root)
     name = "work/micro/selected/mlp.10M/train.de"
     assert (root / name).read_bytes() == (finished / name).read_bytes()
 
@@ -123,7 +124,7 @@ def test_killed_in_training_encoding_and_nmt_it_ends_in_the_same_table(finished,
     for command in ("train", "encode", "nmt-train"):
         kill_during(command, root)
     snakemake("--unlock", *MICRO, TABLE, cwd=root)
-    snakemake(*MICRO, "--rerun-incomplete", TABLE, cwd=root)
+    snakemake(*MICRO, TABLE, cwd=root)
     assert hashes(root) == hashes(finished)
     assert (root / TABLE).read_bytes() == (finished / TABLE).read_bytes()
 
@@ -132,7 +133,7 @@ def kill_during(command: str, root: Path) -> None:
     """Start the run, wait until a job `bitextbench <command>` is at work, then kill -9 everything."""
     snakemake("--unlock", *MICRO, TABLE, cwd=root)
     run = subprocess.Popen(
-        [sys.executable, "-m", "snakemake", *MICRO, "--rerun-incomplete", TABLE], cwd=root, env=environment(), start_new_session=True,
+        [sys.executable, "-m", "snakemake", *MICRO, TABLE], cwd=root, env=environment(), start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -21,7 +21,7 @@ from bitextbench.files import existing
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("src", pa.string()), ("tgt", pa.string()), ("doc", pa.string()), ("label", pa.string())]
 )
-BLOCK = 50_000  # rows of a batch, of a row group, dealt to one shard
+BLOCK = 5_000  # rows of a batch, of a row group, and dealt to one shard
 
 
 def shard_name(index: int) -> str:

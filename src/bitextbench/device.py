@@ -1,8 +1,10 @@
 """Threads, devices and number formats: the first import of every module that uses torch.
 
-Same bytes for any number of threads. MKL's matrix products are bit-identical for 1, 2 or more threads in the mode
-`MKL_CBWR=AUTO,STRICT`, which it reads before its first product: so it is set here, above the import of torch. What torch
-itself splits by threads are reductions of a whole tensor of more than 32,768 elements to one number; the trainer has none.
+Same bytes for any number of threads: MKL's matrix products are bit-identical for 1, 2 or more threads in the mode
+`MKL_CBWR=AUTO,STRICT`, which it reads before its first product, so it is set here, above the import of torch. What is
+left are reductions of a whole tensor of more than 32,768 elements to one number, which torch splits by threads (the
+trainer has none), and its sigmoid, which rounds the last few elements of each thread's part in another way: there is no
+such rest where layers are multiples of 16.
 """
 
 import os
@@ -28,16 +30,19 @@ def setup(threads: int, device: str = "cpu") -> torch.device:
     if chosen.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (chosen.index or 0) >= count:
-            raise InputError(f"{device} was asked for, but torch sees {count} GPUs here", remedy="run on a GPU machine, or set gpus: 0")
+            raise InputError(
+                f"{device} was asked for, but torch sees {count} GPUs here",
+                remedy="run on a GPU machine, or set gpus: 0",
+            )
         torch.use_deterministic_algorithms(True, warn_only=True)
     elif chosen.type != "cpu":
         raise InputError(f"{device} is not supported", remedy="name cpu, cuda or cuda:N")
     return chosen
 
 
-def precision(name: str, device: torch.device) -> torch.dtype:
-    """The number format of products: `fp32`, `bf16`, or `auto` (bf16 where the device computes it natively, else fp32)."""
-    match name:
+def number_format(precision: str, device: torch.device) -> torch.dtype:
+    """Of matrix products: `fp32`, `bf16`, or `auto` (bf16 where the device computes it natively, else fp32)."""
+    match precision:
         case "fp32":
             return torch.float32
         case "bf16":
@@ -45,7 +50,7 @@ def precision(name: str, device: torch.device) -> torch.dtype:
         case "auto":
             return torch.bfloat16 if _native_bf16(device) else torch.float32
         case _:
-            raise InputError(f"precision: {name} is unknown", remedy="choose auto, fp32 or bf16")
+            raise InputError(f"precision: {precision} is unknown", remedy="choose auto, fp32 or bf16")
 
 
 def _native_bf16(device: torch.device) -> bool:

@@ -1,7 +1,7 @@
 """One trainer for all encoders: SGD or Adam, clipping, a schedule, a dev retrieval score, exact resume.
 
-Everything random in update k is drawn from (seed, k): batches, dropout. So a checkpoint is parameters, optimizer state and k, and
-a run that was killed and started again ends in the same bytes.
+Everything random in update k is drawn from (seed, k): batches, dropout. So a checkpoint is parameters, optimizer state
+and k, and a run that was killed and started again ends in the same bytes.
 """
 
 import csv
@@ -9,7 +9,7 @@ import json
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import xxhash
 
 from bitextbench import encoders
 from bitextbench.batches import Padded, Sentences
-from bitextbench.device import autocast, precision, setup, torch
+from bitextbench.device import autocast, number_format, setup, torch
 from bitextbench.encode import write_vectors
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.errors import InputError
@@ -26,26 +26,31 @@ from bitextbench.files import atomic, existing
 from bitextbench.progress import log
 
 VALID = 2000  # candidates of the dev retrieval score, at most
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+State = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
 class Training:
-    """What the configuration's `training` may say. The defaults are those of Kim et al. 2019, section 4, where they are given."""
+    """What the configuration's `training` may say. Defaults: Kim et al. 2019, section 4, where it gives them.
+
+    "After 100k updates, we reduced the learning rate by a factor of 0.9 for every 50k updates": first at 150k.
+    """
 
     batch: int = 120  # sentences
     max_tokens: int = 60  # longer sentences are left out
     updates: int = 800_000
     optimizer: str = "sgd"  # or adam
     learning_rate: float = 1.0
-    decay_after: int = 100_000  # "after 100k updates, we reduced the learning rate by a factor of 0.9 for every 50k updates":
-    decay_every: int = 50_000  # the first reduction at 150k
+    decay_after: int = 100_000
+    decay_every: int = 50_000
     decay_factor: float = 0.9
     clip: float = 5.0  # the largest norm of the gradient
     precision: str = "auto"  # fp32, bf16, or auto: bf16 where the device computes it natively
     log_every: int = 100
     valid_every: int = 5_000
     checkpoint_every: int = 1_000
-    patience: int | None = None  # stop when this many dev scores in a row are not better, and keep the best model
+    patience: int | None = None  # stop when this many dev scores in a row are no better, and keep the best model
 
     def rate(self, update: int) -> float:
         """Learning rate of update number `update` (from 0)."""
@@ -54,17 +59,21 @@ class Training:
 
 def training_of(spec: dict[str, Any]) -> Training:
     """`spec["training"]`, checked. Raises InputError for an unknown key or a value that cannot be."""
-    given = spec.get("training") or {}
-    known = [field.name for field in fields(Training)]
+    given, where = spec.get("training") or {}, f"encoder {spec['type']}: training"
+    known = [key.name for key in fields(Training)]
     if unknown := set(given) - set(known):
-        raise InputError(f"unknown key {', '.join(sorted(unknown))}", f"encoder {spec['type']}: training", remedy=f"known: {', '.join(known)}")
+        raise InputError(f"unknown key {', '.join(sorted(unknown))}", where, remedy=f"known: {', '.join(known)}")
     training = Training(**given)
     if training.optimizer not in OPTIMIZERS:
-        raise InputError(f"optimizer: {training.optimizer} is unknown", f"encoder {spec['type']}: training", remedy=f"choose {' or '.join(OPTIMIZERS)}")
+        raise InputError(
+            f"optimizer: {training.optimizer} is unknown", where, remedy=f"choose {' or '.join(OPTIMIZERS)}"
+        )
+    for key in ("max_tokens", "updates", "decay_every", "log_every", "valid_every", "checkpoint_every"):
+        if getattr(training, key) < 1:
+            raise InputError(f"{key}: {getattr(training, key)} is too small", where, remedy="at least 1")
+    if training.batch < 2:
+        raise InputError(f"batch: {training.batch} is too small", where, remedy="at least 2")
     return training
-
-
-OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 
 
 def train(
@@ -85,14 +94,16 @@ def train(
     `data`: role (bitext; mono, valid where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.encode_shard`). `vectors`: word-vector files by side, matched by `pieces` (the vocabulary, by id).
 
-    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv` and `curve.png`. Goes on
-    from `checkpoints`/last.pt, which is removed when `out` is written. The same bytes for any number of threads on CPU.
+    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv` and `curve.png`.
+    Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the same bytes for any number of
+    threads.
 
-    Returns counts: {"updates", "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: n}, "valid": P@1 or None}.
-    Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
+    Returns {"updates", "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces
+    found}, "valid": P@1 of the model or None}. Raises InputError for empty data, a checkpoint of another configuration
+    or other data, a loss that is not finite.
     """
     training, where = training_of(spec), setup(threads, device)
-    dtype = precision(training.precision, where)
+    dtype = number_format(training.precision, where)
     torch.manual_seed(seed)
     model = encoders.create(spec, vocab_size)
     matched = model.initialise(vectors, pieces or []) if vectors else {}
@@ -101,105 +112,107 @@ def train(
     model.to(where)
     optimizer = OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
 
-    corpora = {role: {side: Sentences.load(f"{stem}.{side}" for stem in stems) for side in model.sides} for role, stems in data.items()}
+    corpora = {
+        role: {side: Sentences.load(f"{stem}.{side}" for stem in stems) for side in model.sides}
+        for role, stems in data.items()
+    }
     streams = model.streams(corpora, training.batch, training.max_tokens, seed)
     for name, stream in streams.items():
         log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
 
-    run = Run(model, optimizer, fingerprint(spec, vocab_size, seed, corpora, vectors), checkpoints / "last.pt")
-    run.resume(where)
-    first, started, seen = run.update, time.monotonic(), {"tokens": 0, "sentences": 0}
-    while run.update < training.updates and not run.stopped(training.patience):
-        batches = {name: stream.batch(run.update) for name, stream in streams.items()}
-        rate = training.rate(run.update)
-        losses, finite = update(model, optimizer, batches, rate, training.clip, seed + 1_000_003 * run.update, where, dtype)
-        run.update += 1
-        if not finite:
+    last, print_ = checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, corpora, vectors)
+    at = resume(last, print_, model, optimizer)
+    speed = Speed(at.update)
+    while at.update < training.updates and not at.stopped(training):
+        batches = {name: stream.batch(at.update) for name, stream in streams.items()}
+        losses = step(model, optimizer, batches, training, at.update, seed, where, dtype)
+        if losses is None:
+            kept = f"the last good checkpoint is {last}" if last.exists() else "there was no checkpoint yet"
             raise InputError(
-                f"the loss or its gradient is not finite at update {run.update:,}", f"encoder {spec['type']}",
-                remedy=f"lower training.learning_rate ({rate:g}) or training.clip; the last good checkpoint is {run.path}",
-            )  # fmt: skip
-        run.add(losses)
-        seen["sentences"] += sum(len(columns[0].lengths) for columns in batches.values())
-        seen["tokens"] += sum(int(column.lengths.sum()) for columns in batches.values() for column in columns)
-        last = run.update == training.updates
-        valid_now = "valid" in corpora and (run.update % training.valid_every == 0 or last)
-        if run.update % training.log_every == 0 or valid_now or last:
-            run.record(rate, retrieval(model, corpora["valid"], where, dtype) if valid_now else None, keep_best=training.patience is not None)
-            log(run.line(training.updates, run.update - first, seen, time.monotonic() - started))
-        if run.update % training.checkpoint_every == 0 and not last:
-            run.save()
-    state = run.best_state if training.patience is not None and run.best_state else model.state_dict()
-    save({"spec": {key: spec.get(key) for key in ("type", "model", "training")}, "vocab_size": vocab_size, "state_dict": plain(state)}, out)
-    write_curve(run.curve, out.parent)
-    run.path.unlink(missing_ok=True)
+                f"the loss or its gradient is not finite at update {at.update + 1:,}",
+                f"encoder {spec['type']}",
+                remedy=f"lower training.learning_rate or training.clip; {kept}",
+            )
+        at.add(losses)
+        speed.add(batches)
+        end = at.update == training.updates
+        if scored := "valid" in corpora and (end or at.update % training.valid_every == 0):
+            at.score(retrieval(model, corpora["valid"], where, dtype), model, training)
+        if scored or end or at.update % training.log_every == 0:
+            row = at.record(training.rate(at.update - 1), at.scores[-1] if scored else None)
+            log(speed.line(row, training.updates))
+        if not end and at.update % training.checkpoint_every == 0:
+            save({"fingerprint": print_, "model": plain(model), "optimizer": optimizer.state_dict(), **vars(at)}, last)
+
+    kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
+    save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
+    write_curve(at.curve, out.parent)
+    last.unlink(missing_ok=True)
     return {
-        "updates": run.update,
+        "updates": at.update,
         "examples": {name: len(stream) for name, stream in streams.items()},
         "dropped": {name: stream.dropped for name, stream in streams.items()},
         "vectors": matched,
-        "valid": run.best if training.patience is not None else next((row["valid"] for row in reversed(run.curve) if row["valid"] is not None), None),
+        "valid": (max(at.scores) if at.best else at.scores[-1]) if at.scores else None,
     }
 
 
-def update(
+def step(
     model: Encoder,
     optimizer: torch.optim.Optimizer,
     batches: dict[str, tuple[Padded, ...]],
-    rate: float,
-    clip: float,
+    training: Training,
+    update: int,
     seed: int,
     device: torch.device,
     dtype: torch.dtype,
-) -> tuple[dict[str, float], bool]:
-    """One update. Returns the loss of each objective, and whether loss and gradient were finite (if not, nothing was changed)."""
+) -> dict[str, float] | None:
+    """One update. Returns the loss of each objective; None, with nothing changed, when not all is finite."""
     model.train()
-    torch.manual_seed(seed)
-    batches = {name: tuple(c._replace(ids=c.ids.to(device, non_blocking=True)) for c in columns) for name, columns in batches.items()}
+    torch.manual_seed(seed + 1_000_003 * update)
+    placed = {name: tuple(c._replace(ids=c.ids.to(device)) for c in columns) for name, columns in batches.items()}
     with autocast(device, dtype):
-        losses = model.loss(batches)
+        losses = model.loss(placed)
     optimizer.zero_grad()
     torch.stack(list(losses.values())).sum().backward()
     norm = gradient_norm(model.parameters())
     values = {name: loss.item() for name, loss in losses.items()}
-    finite = math.isfinite(norm) and all(map(math.isfinite, values.values()))
-    if finite:
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        if norm > clip:
-            torch._foreach_mul_([p.grad for p in model.parameters() if p.grad is not None], clip / norm)
-        optimizer.step()
-    return values, finite
+    if not all(map(math.isfinite, [norm, *values.values()])):
+        return None
+    for group in optimizer.param_groups:
+        group["lr"] = training.rate(update)
+    if norm > training.clip:
+        torch._foreach_mul_([p.grad for p in model.parameters() if p.grad is not None], training.clip / norm)
+    optimizer.step()
+    return values
 
 
 def gradient_norm(parameters: Iterable[torch.nn.Parameter]) -> float:
-    """The Euclidean norm of all gradients together: by row in torch, the rows in float64 in numpy (in one order for any number of threads)."""
-    rows = [torch.linalg.vector_norm(p.grad.reshape(-1, p.grad.shape[-1]), dim=1) for p in parameters if p.grad is not None]
-    return float(np.sqrt(np.square(torch.cat(rows).double().cpu().numpy()).sum()))
+    """The Euclidean norm of all gradients together: of rows in torch, of all rows in numpy, which has one order."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in grads])
+    return float(np.sqrt(np.square(rows.double().cpu().numpy()).sum()))
 
 
 def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device, dtype: torch.dtype) -> float:
-    """P@1 by cosine among the first VALID dev pairs, the mean of both directions; pairs with an empty side are left out."""
-    src, tgt = (valid[side] for side in model.sides[:2])
-    pairs = np.flatnonzero((src.lengths[:VALID] > 0) & (tgt.lengths[:VALID] > 0))
+    """P@1 by cosine among the first VALID dev pairs without an empty side, the mean of both directions."""
+    sides = model.sides[:2]
+    src, tgt = (valid[side].head(VALID) for side in sides)
+    if len(src) != len(tgt) or not (pairs := np.flatnonzero((src.lengths > 0) & (tgt.lengths > 0))).size:
+        raise InputError(f"{len(src):,} and {len(tgt):,} sentences make no pairs", "valid", remedy="give it pairs")
     unit = []
-    for side, sentences in zip(model.sides[:2], (src, tgt), strict=True):
-        vectors = np.zeros((min(len(sentences), VALID), model.dimension), np.float32)
-        for _ in write_vectors(model, _first(sentences, VALID), side, vectors, 8192, device, dtype):
+    for side, sentences in zip(sides, (src, tgt), strict=True):
+        vectors = np.zeros((len(sentences), model.dimension), np.float32)
+        for _ in write_vectors(model, sentences, side, vectors, 8192, device, dtype):
             pass
         unit.append(torch.nn.functional.normalize(torch.from_numpy(vectors[pairs]), dim=1))
     similarity = (unit[0] @ unit[1].T).numpy()
-    gold = np.arange(len(pairs))
-    return float(np.mean([(similarity.argmax(axis) == gold).mean() for axis in (0, 1)]))
+    return float(np.mean([similarity.argmax(axis) == np.arange(len(pairs)) for axis in (0, 1)]))
 
 
-def _first(sentences: Sentences, count: int) -> Sentences:
-    from bitextbench.ragged import Ragged
-
-    return Sentences([Ragged.of(sentences[i] for i in range(min(count, len(sentences))))])
-
-
-def fingerprint(spec: dict[str, Any], vocab_size: int, seed: int, corpora: Corpora, vectors: dict[str, Path] | None) -> str:
+def fingerprint(
+    spec: dict[str, Any], vocab_size: int, seed: int, corpora: Corpora, vectors: dict[str, Path] | None
+) -> str:
     """A hash of everything that decides the result: a checkpoint belongs to one."""
     what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed]
     digest = xxhash.xxh3_128(json.dumps(what, sort_keys=True).encode())
@@ -207,77 +220,87 @@ def fingerprint(spec: dict[str, Any], vocab_size: int, seed: int, corpora: Corpo
         for side, sentences in sorted(sides.items()):
             digest.update(f"{role}.{side}".encode())
             for part in sentences.parts:
-                digest.update(np.ascontiguousarray(part.offsets))
-                digest.update(np.ascontiguousarray(part.flat))
+                digest.update(part.offsets.data)
+                digest.update(part.flat.data)
     for side, path in sorted((vectors or {}).items()):
         digest.update(side.encode() + existing(path).read_bytes())
     return digest.hexdigest()
 
 
-class Run:
-    """Where a training run stands, in memory and in its checkpoint."""
+@dataclass
+class Progress:
+    """Where a run stands: what a checkpoint holds beside the parameters and the optimizer's state."""
 
-    def __init__(self, model: Encoder, optimizer: torch.optim.Optimizer, fingerprint: str, path: Path) -> None:
-        self.model, self.optimizer, self.fingerprint, self.path = model, optimizer, fingerprint, path
-        self.update = 0
-        self.curve: list[dict[str, Any]] = []
-        self.sums: dict[str, float] = {}
-        self.summed = 0  # updates in `sums`
-        self.best, self.since_best = -1.0, 0
-        self.best_state: dict[str, torch.Tensor] | None = None
-
-    KEPT = ("fingerprint", "update", "curve", "sums", "summed", "best", "since_best", "best_state")
-
-    def save(self) -> None:
-        save({"model": plain(self.model.state_dict()), "optimizer": self.optimizer.state_dict(), **{k: getattr(self, k) for k in self.KEPT}}, self.path)
-
-    def resume(self, device: torch.device) -> None:
-        """Go on from the checkpoint, if there is one. Raises InputError for a damaged one or one of another run."""
-        if not self.path.exists():
-            return
-        try:
-            held = torch.load(self.path, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch raises many kinds
-            raise InputError(f"damaged checkpoint ({str(error).splitlines()[0]})", self.path, remedy="remove it to train from the start") from None
-        if held.get("fingerprint") != self.fingerprint:
-            raise InputError("checkpoint of another configuration or other data", self.path, remedy="restore those, or remove it to train from the start")
-        self.model.load_state_dict(held["model"])
-        self.optimizer.load_state_dict(held["optimizer"])
-        for key in self.KEPT:
-            setattr(self, key, held[key])
-        log(f"going on from update {self.update:,} ({self.path})")
-
-    def stopped(self, patience: int | None) -> bool:
-        return patience is not None and self.since_best >= patience
+    update: int = 0  # updates done
+    sums: dict[str, float] = field(default_factory=dict)  # of each loss since the last row of the curve
+    summed: int = 0  # updates in `sums`
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)  # dev scores so far
+    best: State | None = None  # the model of the best score, where `patience` asks for it
 
     def add(self, losses: dict[str, float]) -> None:
-        self.sums = {name: self.sums.get(name, 0.0) + loss for name, loss in losses.items()}
+        self.update += 1
         self.summed += 1
+        self.sums = {name: self.sums.get(name, 0.0) + loss for name, loss in losses.items()}
 
-    def record(self, rate: float, valid: float | None, keep_best: bool) -> None:
-        """A row of the curve: mean losses since the row before, and the dev score."""
+    def score(self, value: float, model: Encoder, training: Training) -> None:
+        if training.patience is not None and value > max(self.scores, default=-1.0):
+            self.best = plain(model)
+        self.scores.append(value)
+
+    def stopped(self, training: Training) -> bool:
+        """Whether `patience` dev scores came after the best one."""
+        if training.patience is None or not self.scores:
+            return False
+        return len(self.scores) - 1 - self.scores.index(max(self.scores)) >= training.patience
+
+    def record(self, rate: float, valid: float | None) -> dict[str, Any]:
+        """Add a row to the curve: mean losses since the row before."""
         means = {name: total / self.summed for name, total in self.sums.items()}
         self.curve.append({"update": self.update, "learning_rate": rate, **means, "valid": valid})
         self.sums, self.summed = {}, 0
-        if valid is not None:
-            better = valid > self.best
-            self.best, self.since_best = max(valid, self.best), 0 if better else self.since_best + 1
-            if better and keep_best:
-                self.best_state = plain(self.model.state_dict())
-
-    def line(self, updates: int, done: int, seen: dict[str, int], seconds: float) -> str:
-        """The last row of the curve, speed and time left, for the log."""
-        row = self.curve[-1]
-        losses = ", ".join(f"{name} {value:.3f}" for name, value in row.items() if name not in ("update", "learning_rate", "valid"))
-        score = "" if row["valid"] is None else f", P@1 {row['valid']:.3f}"
-        speed = ", ".join(f"{count / seconds:,.0f} {name}/s" for name, count in seen.items())
-        left = (updates - self.update) * seconds / done
-        return f"update {self.update:,}/{updates:,}: {losses}{score}, rate {row['learning_rate']:g}, {speed}, {left:,.0f} s left"
+        return self.curve[-1]
 
 
-def plain(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """A copy of a state dict on the CPU, each tensor with its own memory."""
-    return {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
+def resume(path: Path, print_: str, model: Encoder, optimizer: torch.optim.Optimizer) -> Progress:
+    """Load a checkpoint into model and optimizer, if there is one. Raises InputError for a damaged or another run's."""
+    if not path.exists():
+        return Progress()
+    held = encoders.read(path, "remove it to train from the start")
+    if held.pop("fingerprint", None) != print_:
+        remedy = "restore those, or remove it to train from the start"
+        raise InputError("checkpoint of another configuration or other data", path, remedy=remedy)
+    model.load_state_dict(held.pop("model"))
+    optimizer.load_state_dict(held.pop("optimizer"))
+    log(f"going on from update {held['update']:,} ({path})")
+    return Progress(**held)
+
+
+class Speed:
+    """Tokens and sentences a second since the start of this process."""
+
+    def __init__(self, update: int) -> None:
+        self.first, self.started, self.tokens, self.sentences = update, time.monotonic(), 0, 0
+
+    def add(self, batches: dict[str, tuple[Padded, ...]]) -> None:
+        self.sentences += sum(len(columns[0].lengths) for columns in batches.values())
+        self.tokens += sum(int(column.lengths.sum()) for columns in batches.values() for column in columns)
+
+    def line(self, row: dict[str, Any], updates: int) -> str:
+        """A row of the curve, speed and time left, for the log."""
+        update, rate, valid = row["update"], row["learning_rate"], row["valid"]
+        losses = ", ".join(f"{name} {row[name]:.3f}" for name in list(row)[2:-1])
+        seconds = time.monotonic() - self.started
+        left = (updates - update) * seconds / (update - self.first)
+        return (
+            f"update {update:,}/{updates:,}: {losses}{'' if valid is None else f', P@1 {valid:.3f}'}, rate {rate:g}, "
+            f"{self.tokens / seconds:,.0f} tokens/s, {self.sentences / seconds:,.0f} sentences/s, {left:,.0f} s left"
+        )
+
+
+def plain(model: Encoder) -> State:
+    """A copy of the parameters on the CPU, each tensor with its own memory."""
+    return {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
 
 
 def save(value: dict[str, Any], path: Path) -> None:
@@ -287,27 +310,23 @@ def save(value: dict[str, Any], path: Path) -> None:
 
 
 def write_curve(curve: list[dict[str, Any]], folder: Path) -> None:
-    """`curve.csv` (update, learning_rate, loss of each objective: mean since the row before, valid: P@1) and its picture, `curve.png`."""
-    import matplotlib
+    """`curve.csv` (update, learning_rate, mean of each loss since the row before, valid = P@1) and its picture."""
+    from matplotlib.figure import Figure
 
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    names = list(curve[0]) if curve else ["update", "learning_rate", "valid"]
     with atomic(folder / "curve.csv") as part, open(part, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer = csv.DictWriter(file, list(curve[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({k: "" if v is None else f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in curve)
-    figure, left = pyplot.subplots(figsize=(7, 4), layout="constrained")
-    steps = [row["update"] for row in curve]
-    for name in names[2:-1]:
-        left.plot(steps, [row[name] for row in curve], label=name)
+        for row in curve:
+            writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    left = figure.subplots()
+    for name in list(curve[0])[2:-1]:
+        left.plot([row["update"] for row in curve], [row[name] for row in curve], label=name)
     left.set(xlabel="update", ylabel="loss (nats a sentence)", ylim=(0, None))
-    if scored := [row for row in curve if row["valid"] is not None]:
-        right = left.twinx()
-        right.plot([row["update"] for row in scored], [row["valid"] for row in scored], "k.--", label="valid")
-        right.set(ylabel="P@1 on valid", ylim=(0, 1))
     left.legend(loc="upper right")
+    if scored := [(row["update"], row["valid"]) for row in curve if row["valid"] is not None]:
+        right = left.twinx()
+        right.plot(*zip(*scored, strict=True), "k.--")
+        right.set(ylabel="P@1 on valid (dashed)", ylim=(0, 1))
     with atomic(folder / "curve.png") as part:
         figure.savefig(part, format="png", dpi=120, metadata={"Software": None})
-    pyplot.close(figure)

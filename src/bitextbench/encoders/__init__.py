@@ -1,13 +1,14 @@
 """Sentence encoders: one interface, one registry, one file a member.
 
-The type of an encoder in the configuration is the name of its module here; the module has a class `Model(Encoder)`, and its
-keyword arguments are what the configuration's `model` may say.
+The type of an encoder in the configuration is the name of its module here; the module has a class `Model(Encoder)`, and
+its keyword arguments are what the configuration's `model` may say.
 """
 
 import importlib
 import inspect
 import pkgutil
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, ClassVar, Protocol
 
 from bitextbench.batches import Padded, Sentences
@@ -67,16 +68,29 @@ def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
     sizes = spec.get("model") or {}
     known = [name for name in inspect.signature(model).parameters if name != "vocab_size"]
     if unknown := set(sizes) - set(known):
-        raise InputError(f"unknown key {', '.join(sorted(unknown))}", f"encoder {spec['type']}: model", remedy=f"known: {', '.join(known)}")
+        raise InputError(
+            f"unknown key {', '.join(sorted(unknown))}",
+            f"encoder {spec['type']}: model",
+            remedy=f"known: {', '.join(known)}",
+        )
     return model(vocab_size, **sizes)
 
 
 def load(path: str | Path, device: torch.device) -> Encoder:
     """A trained encoder, ready to encode. Raises InputError for a file that is not one."""
+    saved = read(path, "train again")
     try:
-        saved = torch.load(existing(path), map_location=device, weights_only=True)
         model = create(saved["spec"], saved["vocab_size"])
         model.load_state_dict(saved["state_dict"])
-    except (RuntimeError, KeyError, EOFError, ValueError, OSError) as error:
+    except (KeyError, RuntimeError) as error:
         raise InputError(f"not a trained encoder ({str(error).splitlines()[0]})", path, remedy="train again") from None
     return model.to(device).eval()
+
+
+def read(path: str | Path, remedy: str) -> dict[str, Any]:
+    """What `torch.save` wrote: tensors and plain values. Raises InputError for a file that is damaged or not that."""
+    try:
+        return torch.load(existing(path), map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, ValueError, OSError, UnpicklingError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"cannot be read as a model ({reason})", path, remedy=remedy) from None

@@ -1,64 +1,68 @@
 """The encoder of Kim et al. 2019, sections 3.1, 3.2 and 4: translation and autoencoding through one sentence vector.
 
-Two bidirectional RNN encoders, one a language (eq. 1, 5); element-wise max-pooling over positions gives the first state of
-the one decoder that both share (eq. 3, 6), and that vector is the sentence embedding (eq. 11, 12). No attention: the decoder
-sees the sentence through its first state only.
+Two bidirectional RNN encoders, one a language (eq. 1, 5); element-wise max-pooling over positions gives the first state
+of the one decoder that both share (eq. 3, 6), and that vector is the sentence embedding (eq. 11, 12). No attention: the
+decoder sees the sentence through its first state only.
 
-Shapes: b sentences, t positions, n tokens of the batch without padding, E word embedding, D sentence embedding, V vocabulary.
+Shapes: b sentences, t positions, n tokens without padding, E word embedding, D sentence embedding, V vocabulary.
 
 What the paper leaves open, and what is done here:
-- RNN cell: `gru` has one state vector, so that eq. 2 and 3 hold to the letter; with `lstm` the cell state starts as s_0 too.
+- RNN cell: `gru` has one state vector, so that eq. 2 and 3 hold to the letter; with `lstm` the cell state starts as s_0
+  too.
 - "Hidden layers have a size of 512": D = 512, the size of the decoder's state; each direction of an encoder has D / 2.
-- Word embeddings: a table for each encoder and one for the decoder (θ_encsrc, θ_enctgt and θ_dec are named as three sets);
-  the decoder's starts from the same vectors as the encoder of its language, where vectors are given.
+- Word embeddings: a table for each encoder and one for the decoder (theta_encsrc, theta_enctgt and theta_dec are named
+  as three sets); the decoder's starts from the same vectors as the encoder of its language, where vectors are given.
 - Loss: summed over the tokens of a sentence and its end, as in eq. 7 and 8, averaged over the sentences of a batch.
 - Dropout: on word embeddings and on decoder states before the output layer; 0 by default, as none is mentioned.
 """
 
-from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from bitextbench.batches import BOS, EOS, PAD, Buckets, Padded, Sentences, stack
 from bitextbench.device import torch
 from bitextbench.encoders import Corpora, Encoder, Stream
 from bitextbench.errors import InputError
-from bitextbench.recurrent import GRU
 from bitextbench.word_vectors import read_vectors
 
 nn = torch.nn
-CELLS = {"gru": GRU, "lstm": partial(nn.LSTM, batch_first=True)}
-DIRECTIONS = ("forwards", "backwards")
+CELLS = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class Model(Encoder):
     """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10."""
 
     def __init__(
-        self, vocab_size: int, *, cell: str = "gru", embedding: int = 512, hidden: int = 512, dropout: float = 0.0, autoencode: str = "tgt"
+        self,
+        vocab_size: int,
+        *,
+        cell: str = "gru",
+        embedding: int = 512,
+        hidden: int = 512,
+        dropout: float = 0.0,
+        autoencode: str = "tgt",
     ) -> None:
         super().__init__()
-        if cell not in CELLS or autoencode not in self.sides or hidden % 2:
+        if cell not in CELLS or autoencode not in self.sides or hidden % 32:
             raise InputError(
                 f"cell: {cell}, autoencode: {autoencode}, hidden: {hidden}",
                 "encoder nmt_autoencoder: model",
-                remedy="cell is gru or lstm, autoencode is src or tgt, hidden is even",
+                remedy="cell is gru or lstm, autoencode is src or tgt, hidden is a multiple of 32",
             )
         self.vocab_size, self.dimension, self.autoencode = vocab_size, hidden, autoencode
         self.translate = "src" if autoencode == "tgt" else "tgt"  # the side that is only encoded
         rnn = CELLS[cell]
         self.words = nn.ModuleDict({side: nn.Embedding(vocab_size, embedding, PAD) for side in self.sides})
-        self.encoders = nn.ModuleDict(
-            {side: nn.ModuleList(rnn(embedding, hidden // 2) for _ in DIRECTIONS) for side in self.sides}
+        self.forwards, self.backwards = (
+            nn.ModuleDict({side: rnn(embedding, hidden // 2, batch_first=True) for side in self.sides})
+            for _ in range(2)
         )
         self.decoder_words = nn.Embedding(vocab_size, embedding, PAD)
-        self.decoder = rnn(embedding, hidden)
+        self.decoder = rnn(embedding, hidden, batch_first=True)
         self.output = nn.Linear(hidden, vocab_size)
         self.dropout = nn.Dropout(dropout)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
-        """Half of each batch translates pairs; half autoencodes the bitext's own side and the monolingual text (section 3.2)."""
+        """Half of a batch translates; half autoencodes one side of the bitext and monolingual text (section 3.2)."""
         bitext, side = corpora["bitext"], self.autoencode
         alone = Sentences([*bitext[side].parts, *(corpora["mono"][side].parts if "mono" in corpora else [])])
         return {
@@ -75,35 +79,38 @@ class Model(Encoder):
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D]: eq. 1 and 3, 5 and 6, 11 and 12."""
-        position = torch.arange(sentences.ids.shape[1], device=sentences.ids.device)
-        length = sentences.lengths.to(position.device)[:, None]  # [b, 1]
+        ids, position = sentences.ids, torch.arange(sentences.ids.shape[1], device=sentences.ids.device)
+        length = sentences.lengths.to(ids.device)[:, None]  # [b, 1]
         padding = position >= length  # [b, t]
-        backwards = torch.where(padding, position, length - 1 - position)  # [b, t]: the words in reverse, padding in its place
-        # The order of positions does not matter to a maximum: the states of the second direction stay reversed.
-        orders = (sentences.ids, sentences.ids.gather(1, backwards))
-        halves = [rnn(self.dropout(self.words[side](ids)))[0] for rnn, ids in zip(self.encoders[side], orders, strict=True)]
-        return torch.cat([h.masked_fill(padding[:, :, None], -torch.inf).amax(1) for h in halves], 1)  # h: [b, t, D / 2]
+        reverse = ids.gather(1, torch.where(padding, position, length - 1 - position))  # padding stays at the end
+        # The order of positions does not matter to a maximum: states of the backward direction stay reversed.
+        right, _ = self.forwards[side](self.dropout(self.words[side](ids)))  # [b, t, D / 2]
+        left, _ = self.backwards[side](self.dropout(self.words[side](reverse)))  # [b, t, D / 2]
+        h = torch.cat([right, left], 2).masked_fill(padding[:, :, None], -torch.inf)  # [b, t, D]
+        return h.amax(1)
 
     def decode(self, s0: torch.Tensor, target: Padded) -> torch.Tensor:
         """-log p(e | s_0) of each sentence [b], summed over its tokens and its end: eq. 2, 4."""
         start = torch.full_like(target.ids[:, :1], BOS)
         before = torch.cat([start, target.ids], 1)  # [b, t + 1]: BOS e_1 .. e_I
-        after = torch.cat([target.ids, torch.full_like(start, PAD)], 1)  # [b, t + 1]: e_1 .. e_I EOS
-        after[torch.arange(len(after)), target.lengths] = EOS
-        state = s0[None]
-        s, _ = self.decoder(self.dropout(self.decoder_words(before)), (state, state) if isinstance(self.decoder, nn.LSTM) else state)
-        words = after != PAD  # [b, t + 1]
+        after = torch.cat([target.ids, start], 1)  # [b, t + 1]: e_1 .. e_I EOS
+        length = target.lengths.to(after.device)[:, None]
+        after.scatter_(1, length, EOS)
+        words = torch.arange(after.shape[1], device=after.device) <= length  # [b, t + 1]: no padding
+        state = (s0[None], s0[None]) if isinstance(self.decoder, nn.LSTM) else s0[None]
+        s, _ = self.decoder(self.dropout(self.decoder_words(before)), state)  # [b, t + 1, D]
         logits = self.output(self.dropout(s[words]))  # [n, V]
         losses = torch.zeros_like(after, dtype=torch.float32)
         losses[words] = nn.functional.cross_entropy(logits.float(), after[words], reduction="none")
         return losses.sum(1)
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
-        """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `word_vectors.read_vectors`."""
-        matched = {}
+        """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`."""
+        matched: dict[str, int] = {}
         for side, path in vectors.items():
-            rows, values = read_vectors(path, pieces, self.decoder_words.embedding_dim)
-            for table in (self.words[side], self.decoder_words)[: 2 if side == self.autoencode else 1]:
-                table.weight.data[torch.from_numpy(rows)] = torch.from_numpy(values).to(table.weight.device)
-            matched[side] = len(np.unique(rows))
+            rows, values = map(torch.from_numpy, read_vectors(path, pieces, self.decoder_words.embedding_dim))
+            self.words[side].get_parameter("weight").data[rows] = values
+            if side == self.autoencode:
+                self.decoder_words.weight.data[rows] = values
+            matched[side] = len(rows)
         return matched

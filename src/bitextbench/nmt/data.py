@@ -13,13 +13,15 @@ from bitextbench.text import learn_sentencepiece
 Pair = tuple[str, str]  # languages, or one line in each
 
 
-def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pair, spec: dict, out: Path) -> None:
+def prepare(
+    selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pair, spec: dict, out: Path, *, threads: int = 1
+) -> None:
     """Make `<out>/{bpe.model,counts.json,data-bin/}`, atomically, of `<selected>/train.<language>` and `valid`.
 
     All lines are Moses tokens joined by spaces, in their own case. The BPE is learned on the selection, jointly for
     both languages, so that a poor selection also has a poor vocabulary; a text too small for `vocab_size` gives a
     smaller one. Pairs with an empty side, or with a side of more than `max_length` pieces, are left out and counted in
-    counts.json. The same input gives the same bytes.
+    counts.json. The same input gives the same bytes, for any number of threads (processes).
 
     `spec`: vocab_size, max_length (pieces, at most 1,000). Raises InputError when the sides have unequal numbers of
     lines, or when no pair is left.
@@ -47,7 +49,7 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
             counts[name] = _write_pieces(
                 bpe, sides, spec["max_length"], [part / f"{name}.{language}" for language in pair], where
             )
-        _binarize(part, pair)
+        _binarize(part, pair, threads)
         write_json(part / "counts.json", counts | {"pieces": bpe.get_piece_size()})
     kept, lines = counts["train"]["kept"], counts["train"]["lines"]
     log(f"nmt data: {kept:,} of {lines:,} pairs, {bpe.get_piece_size():,} BPE pieces")
@@ -88,12 +90,12 @@ def _write_pieces(
     return counts
 
 
-def _binarize(folder: Path, pair: Pair) -> None:
+def _binarize(folder: Path, pair: Pair, threads: int) -> None:
     """Turn `<folder>/{train,valid}.<language>` into `<folder>/data-bin`, with one dictionary for both languages."""
     from bitextbench.nmt import fairseq_shim
 
     fairseq_shim.run("preprocess", [
-        "--source-lang", pair[0], "--target-lang", pair[1], "--joined-dictionary", "--workers", "1",
+        "--source-lang", pair[0], "--target-lang", pair[1], "--joined-dictionary", "--workers", str(threads),
         "--trainpref", f"{folder}/train", "--validpref", f"{folder}/valid", "--destdir", f"{folder}/data-bin",
     ])  # fmt: skip
     (folder / "data-bin" / "preprocess.log").unlink()  # holds paths of this machine

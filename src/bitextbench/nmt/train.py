@@ -1,5 +1,6 @@
 """Training of the Transformer that judges a selection."""
 
+import re
 from pathlib import Path
 
 from bitextbench.errors import InputError
@@ -8,6 +9,9 @@ from bitextbench.nmt.data import Pair
 from bitextbench.progress import log
 
 NEVER = "1000000000"
+
+# Filled by fairseq whenever it loads a model: copies of parameters for the encoder's fast path, and an empty buffer.
+_NO_PARAMETER = re.compile(r"encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)|\._float_tensor$")
 
 
 def train(
@@ -30,8 +34,8 @@ def train(
     `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
     warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update),
     max_updates, validate_every (updates; also the distance of checkpoints), patience (validations without gain before
-    it stops; 0: never). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square root
-    schedule.
+    it stops; 0: never). Layers normalise their input, as Sockeye's do. Embeddings are shared by encoder, decoder and
+    softmax. Adam (.9, .98), inverse square root schedule.
     `device`: "cpu" or "gpu" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
@@ -76,10 +80,12 @@ def _options(spec: dict) -> list[str]:
         "update-freq": spec["update_freq"], "num-workers": 0,
         "max-update": spec["max_updates"], "patience": spec["patience"],
         "save-interval-updates": spec["validate_every"], "keep-interval-updates": 1,
+        "validate-interval-updates": spec["validate_every"],  # also where an update ends an epoch
         "save-interval": NEVER, "validate-interval": NEVER,
         "log-format": "simple", "log-interval": spec["validate_every"],
     }  # fmt: skip
-    return ["--share-all-embeddings", *(part for name, value in options.items() for part in (f"--{name}", str(value)))]
+    flags = ["--share-all-embeddings", "--encoder-normalize-before", "--decoder-normalize-before"]
+    return [*flags, *(part for name, value in options.items() for part in (f"--{name}", str(value)))]
 
 
 def _keep_own(checkpoints: Path, run: dict) -> None:
@@ -108,23 +114,20 @@ def _write_model(checkpoint: Path, out: Path) -> None:
     import torch
 
     state = _load(checkpoint)
-    history = [
-        {"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": state["optimizer_history"][-1]["num_updates"]}
-    ]
-    no_paths = {"data": "", "save_dir": ""}
-    configuration = {"model": vars(state["cfg"]["model"]) | no_paths, "task": state["cfg"]["task"] | {"data": ""}}
+    updates = state["optimizer_history"][-1]["num_updates"]
+    settings = state["cfg"]
     model = {
-        "cfg": configuration,
-        "model": state["model"],
-        "optimizer_history": history,
+        "cfg": {
+            "model": vars(settings["model"]) | {"data": "", "save_dir": ""},
+            "task": settings["task"] | {"data": ""},
+        },
+        "model": {name: value for name, value in state["model"].items() if not _NO_PARAMETER.search(name)},
+        "optimizer_history": [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": updates}],
         "extra_state": {"train_iterator": {}},
     }
-    for name, value in state["model"].items():
-        if name.endswith("._float_tensor"):
-            value.zero_()  # of the positions: a buffer that fairseq never fills
     with atomic(out) as part:
         torch.save(model, part)
-    log(f"nmt train: validation loss {state['extra_state']['best']} at update {history[0]['num_updates']:,}")
+    log(f"nmt train: validation loss {state['extra_state']['best']} at update {updates:,}")
 
 
 def _load(checkpoint: Path) -> dict:

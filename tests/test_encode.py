@@ -1,0 +1,111 @@
+"""Encoding: exact, in order, whatever the batch size and the number of threads."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitextbench import encoders, trainer, vectors
+from bitextbench.batches import Sentences
+from bitextbench.device import torch
+from bitextbench.encode import batches_of_one_length, encode
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+
+V = 50
+
+
+@pytest.fixture
+def stem(tmp_path: Path) -> Path:
+    """Ids of 601 sentences of 0 to 12 tokens."""
+    rng = np.random.default_rng(1)
+    Ragged.of(rng.integers(4, V, rng.integers(0, 13)) for _ in range(601)).save(tmp_path / "00000.src")
+    return tmp_path / "00000.src"
+
+
+def saved(folder: Path, vocab_size: int = V, **model) -> Path:
+    spec = {"type": "nmt_autoencoder", "model": {"embedding": 16, "hidden": 96, **model}}
+    torch.manual_seed(1)
+    encoder = encoders.create(spec, vocab_size)
+    trainer.save({"spec": spec, "vocab_size": vocab_size, "state_dict": trainer.plain(encoder)}, folder / "model.pt")
+    return folder / "model.pt"
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_any_batch_size_and_number_of_threads(tmp_path: Path, stem: Path, cell: str):
+    model, out = saved(tmp_path, cell=cell), tmp_path / "vectors.npy"
+    written = []
+    for batch_tokens, threads in ((1, 1), (37, 1), (100_000, 1), (100_000, 2), (512, 3)):
+        encode(model, stem, "src", out, batch_tokens=batch_tokens, threads=threads)
+        written.append(np.load(out))
+    for other in written[1:]:
+        if cell == "gru":
+            assert other.tobytes() == written[0].tobytes()
+        else:  # oneDNN
+            np.testing.assert_allclose(other, written[0], atol=1e-6)
+
+
+def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path, stem: Path, capsys):
+    model, out, ids = saved(tmp_path), tmp_path / "vectors.npy", Ragged.load(stem)
+    empty = int((ids.lengths == 0).sum())
+    assert empty > 0
+    assert encode(model, stem, "tgt", out) == {"sentences": 601, "tokens": len(ids.flat), "empty": empty}
+    assert f"{empty} empty sentences have a zero vector" in capsys.readouterr().err
+    found = vectors.load(out)
+    assert (found.dtype, found.shape) == (np.float32, (601, 96))
+    encoder, sentences = encoders.load(model, torch.device("cpu")), Sentences([ids])
+    for index in range(0, 601, 7):
+        if len(ids[index]):
+            alone = encoder.encode("tgt", sentences.padded(np.array([index])))[0]
+            np.testing.assert_allclose(found[index], alone.detach().numpy(), atol=1e-6)
+        else:
+            assert not found[index].any()
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[5]]])
+def test_a_shard_of_nothing_or_one(tmp_path: Path, rows: list[list[int]]):
+    Ragged.of(rows).save(tmp_path / "few.src")
+    encode(saved(tmp_path), tmp_path / "few.src", "src", tmp_path / "few.npy")
+    assert vectors.load(tmp_path / "few.npy").shape == (len(rows), 96)
+
+
+def test_several_parts_are_numbered_through():
+    parts = [Ragged.of([[4], [5, 6]]), Ragged.of([]), Ragged.of([[7, 8, 9]])]
+    sentences = Sentences(parts)
+    assert sentences.padded(np.array([2, 0, 1])).ids.tolist() == [[7, 8, 9], [4, 0, 0], [5, 6, 0]]
+    assert len(sentences.head(2)) == 2
+
+
+def test_bad_input_is_one_line_and_leaves_no_output(tmp_path: Path, stem: Path):
+    out = tmp_path / "out" / "vectors.npy"
+    model = saved(tmp_path, vocab_size=49)
+    with pytest.raises(
+        InputError, match=r"00000\.src\.ids\.npy: holds id 49, but the model's vocabulary has 49; use the BPE"
+    ):
+        encode(model, stem, "src", out)
+    with pytest.raises(InputError, match="the model has no side fr; it has: src, tgt"):
+        encode(model, stem, "fr", out)
+    with pytest.raises(InputError, match=r"absent\.pt: no such file"):
+        encode(tmp_path / "absent.pt", stem, "src", out)
+    model = saved(tmp_path)
+    held = torch.load(model, weights_only=True)
+    held["state_dict"]["words.src.weight"][7] = torch.nan
+    trainer.save(held, model)
+    with pytest.raises(InputError, match=r"the vector of sentence \d+ is not finite; train again") as error:
+        encode(model, stem, "src", out)
+    assert 7 in Ragged.load(stem)[int(str(error.value).split("sentence ")[1].split()[0]) - 1]
+    assert not out.exists()
+    assert [*out.parent.iterdir()] == []
+
+
+@given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 30), st.integers(1, 7))
+def test_batches_hold_one_length_and_every_sentence_once(lengths: list[int], tokens: int, rows: int):
+    array = np.array(lengths, np.int32)
+    batches = [batch.tolist() for batch in batches_of_one_length(array, tokens, rows)]
+    assert sorted(i for batch in batches for i in batch) == [i for i, length in enumerate(lengths) if length]
+    for batch in batches:
+        assert len({lengths[i] for i in batch}) == 1
+        assert 1 <= len(batch) <= rows
+        assert len(batch) == 1 or sum(lengths[i] for i in batch) <= tokens

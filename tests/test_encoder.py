@@ -1,0 +1,224 @@
+"""The encoder of Kim et al. 2019 against numpy, word by word."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import encoders, trainer
+from bitextbench.batches import BOS, EOS, Sentences, stack
+from bitextbench.device import number_format, setup, torch
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+
+V, E, D = 23, 8, 32
+
+
+def model(seed: int = 1, **sizes) -> encoders.Encoder:
+    torch.manual_seed(seed)
+    return encoders.create({"type": "nmt_autoencoder", "model": {"embedding": E, "hidden": D, **sizes}}, V)
+
+
+def padded(rows: list[list[int]]):
+    return Sentences([Ragged.of(rows)]).padded(np.arange(len(rows)))
+
+
+def batch(seed: int = 0, count: int = 5):
+    rng = np.random.default_rng(seed)
+    return tuple(padded([rng.integers(4, V, rng.integers(1, 9)).tolist() for _ in range(count)]) for _ in range(3))
+
+
+def sentences(column) -> list[list[int]]:
+    return [ids[:length].tolist() for ids, length in zip(column.ids, column.lengths, strict=True)]
+
+
+def weights(encoder) -> dict[str, np.ndarray]:
+    return {name: value.double().numpy() for name, value in encoder.state_dict().items()}
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def gru(w: dict, name: str, x: np.ndarray, h: np.ndarray):
+    """One step, as torch defines it."""
+    r, z, n = np.split(w[f"{name}.weight_ih_l0"] @ x + w[f"{name}.bias_ih_l0"], 3)
+    hr, hz, hn = np.split(w[f"{name}.weight_hh_l0"] @ h + w[f"{name}.bias_hh_l0"], 3)
+    z = sigmoid(z + hz)
+    return (1 - z) * np.tanh(n + sigmoid(r + hr) * hn) + z * h
+
+
+def embed(w: dict, side: str, words: list[int]) -> np.ndarray:
+    """Eq. 1 and 3: the maximum over positions of the states of both directions."""
+    halves = []
+    for name, order in (("forwards", words), ("backwards", words[::-1])):
+        h, states = np.zeros(D // 2), []
+        for word in order:
+            h = gru(w, f"{name}.{side}", w[f"words.{side}.weight"][word], h)
+            states.append(h)
+        halves.append(np.max(states, axis=0))
+    return np.concatenate(halves)
+
+
+def negative_log_likelihood(w: dict, s: np.ndarray, words: list[int]) -> float:
+    """Eq. 2 and 4."""
+    total = 0.0
+    for before, word in zip([BOS, *words], [*words, EOS], strict=True):
+        s = gru(w, "decoder", w["decoder_words.weight"][before], s)
+        logits = w["output.weight"] @ s + w["output.bias"]
+        total += np.log(np.exp(logits).sum()) - logits[word]
+    return total
+
+
+@pytest.mark.parametrize(("autoencode", "translate"), [("tgt", "src"), ("src", "tgt")])
+def test_loss_is_that_of_a_loop_over_words(autoencode, translate):
+    encoder = model(autoencode=autoencode)
+    source, target, alone = batch()
+    w = weights(encoder)
+    nmt = [
+        negative_log_likelihood(w, embed(w, translate, f), e)
+        for f, e in zip(sentences(source), sentences(target), strict=True)
+    ]
+    same = [negative_log_likelihood(w, embed(w, autoencode, e), e) for e in sentences(alone)]
+    losses = encoder.loss({"nmt": (source, target), "autoencoding": (alone,)})
+    assert losses["nmt"].item() == pytest.approx(np.mean(nmt), rel=1e-5)
+    assert losses["autoencoding"].item() == pytest.approx(np.mean(same), rel=1e-5)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_loss_of_a_batch_is_the_mean_over_its_sentences_and_padding_counts_nothing(cell):
+    encoder = model(cell=cell)
+    source, target, alone = batch(count=4)
+    whole = encoder.loss({"nmt": (source, target), "autoencoding": (alone,)})
+    single = []
+    for rows in zip(*map(sentences, (source, target, alone)), strict=True):
+        f, e, a = (padded([row]) for row in rows)
+        single.append(encoder.loss({"nmt": (f, e), "autoencoding": (a,)}))
+    for name, loss in whole.items():
+        assert loss.item() == pytest.approx(np.mean([one[name].item() for one in single]), rel=1e-5)
+
+
+def test_gradient_reaches_each_part_from_its_own_objective():
+    source, target, alone = batch()
+    for name, touched, untouched in (("nmt", "src", "tgt"), ("autoencoding", "tgt", "src")):
+        encoder = model()
+        encoder.loss({"nmt": (source, target), "autoencoding": (alone,)})[name].backward()
+        norms = {key: parameter.grad.norm().item() for key, parameter in encoder.named_parameters()}
+        assert all(norm > 0 for key, norm in norms.items() if f".{touched}." in key or key.startswith(("dec", "out")))
+        assert all(norm == 0 for key, norm in norms.items() if f".{untouched}." in key)
+
+
+def test_autoencoding_the_source_swaps_the_roles_of_the_sides():
+    tgt, src = model(autoencode="tgt"), model(autoencode="src")
+    swap = {"src": "tgt", "tgt": "src"}
+    state = {}
+    for name, value in tgt.state_dict().items():
+        side = next((side for side in swap if f".{side}." in name), None)
+        state[name.replace(f".{side}.", f".{swap[side]}.") if side else name] = value
+    src.load_state_dict(state)
+    source, target, alone = batch()
+    batches = {"nmt": (source, target), "autoencoding": (alone,)}
+    assert {k: v.item() for k, v in tgt.loss(batches).items()} == {k: v.item() for k, v in src.loss(batches).items()}
+    corpora = {
+        "bitext": {
+            "src": Sentences([Ragged.of([[5, 6], [7]])]),
+            "tgt": Sentences([Ragged.of([[8], [9]])]),
+        },
+        "mono": {"src": Sentences([Ragged.of([[10]])]), "tgt": Sentences([Ragged.of([[11]])])},
+    }
+    for encoder, pairs, alone_words in (
+        (tgt, ({5, 6, 7}, {8, 9}), {8, 9, 11}),
+        (src, ({8, 9}, {5, 6, 7}), {5, 6, 7, 10}),
+    ):
+        streams = encoder.streams(corpora, 12, 60, 1)
+        drawn = streams["nmt"].batch(0)
+        assert tuple(set(column.ids.flatten().tolist()) - {0} for column in drawn) == pairs
+        assert set(streams["autoencoding"].batch(0)[0].ids.flatten().tolist()) - {0} == alone_words
+        assert len(drawn[0].ids) == len(streams["autoencoding"].batch(0)[0].ids) == 6  # 1:1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.integers(4, V - 1), min_size=1, max_size=7), min_size=1, max_size=4), st.integers(1, 5))
+def test_max_pooling_ignores_padding(rows, more):
+    encoder = model()
+    alone = torch.cat([encoder.encode("src", padded([row])) for row in rows])
+    together = padded(rows)
+    assert torch.allclose(encoder.encode("src", together), alone, atol=1e-6)
+    # words after the end of a sentence are not read, whatever they are
+    ids = torch.nn.functional.pad(together.ids, (0, more), value=7)
+    for row, length in zip(ids, together.lengths, strict=True):
+        row[length:] = 7
+    assert torch.allclose(encoder.encode("src", together._replace(ids=ids)), alone, atol=1e-6)
+
+
+def test_stack_pads_to_the_longest():
+    both = stack(padded([[4, 5, 6]]), padded([[7], [8, 9]]))
+    assert both.ids.tolist() == [[4, 5, 6], [7, 0, 0], [8, 9, 0]]
+    assert both.lengths.tolist() == [3, 1, 2]
+
+
+def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
+    path = tmp_path / "vectors.vec"
+    rows = {"▁haus": 1.0, "nothing": 2.0, "▁in": 3.0}
+    lines = [f"{len(rows) + 1} {E}", *(f"{word} " + " ".join([str(x)] * E) for word, x in rows.items())]
+    path.write_text("\n".join([*lines, "▁haus " + " ".join(["9"] * E)]) + "\n", encoding="utf-8")
+    pieces = ["<pad>", "<unk>", "<s>", "</s>", "▁in", "▁haus", *(f"p{i}" for i in range(6, V))]
+    encoder, before = model(), model()
+    assert encoder.initialise({"src": path}, pieces) == {"src": 2}
+    assert encoder.words["src"].weight[5].tolist() == [1.0] * E  # the first of two
+    assert encoder.words["src"].weight[4].tolist() == [3.0] * E
+    assert torch.equal(encoder.words["src"].weight[6:], before.words["src"].weight[6:])
+    assert torch.equal(
+        encoder.decoder_words.weight, before.decoder_words.weight
+    )  # the decoder speaks the other language
+    encoder.initialise({"tgt": path}, pieces)
+    assert encoder.decoder_words.weight[5].tolist() == encoder.words["tgt"].weight[5].tolist() == [1.0] * E
+
+    path.write_text(f"1 {E}\nwort 1 2 3\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"vectors\.vec:2: 3 dimensions, but the embedding has 8"):
+        encoder.initialise({"src": path}, pieces)
+    path.write_text("▁in " + " ".join(["1"] * (E - 1) + ["x"]) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"vectors\.vec:1: a value is not a number"):
+        encoder.initialise({"src": path}, pieces)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"type": "nmt_autoencodr"}, "no encoder is called nmt_autoencodr; there are: .*nmt_autoencoder"),
+        ({"type": "nmt_autoencoder", "model": {"hiden": 64}}, "unknown key hiden; known: cell, embedding, hidden"),
+        ({"type": "nmt_autoencoder", "model": {"hidden": 50}}, "hidden is a multiple of 32"),
+        ({"type": "nmt_autoencoder", "model": {"cell": "rnn"}}, "cell is gru or lstm"),
+        ({"type": "nmt_autoencoder", "model": {"autoencode": "de"}}, "autoencode is src or tgt"),
+    ],
+)
+def test_a_wrong_spec_is_an_error_that_shows_the_right_one(spec, message):
+    with pytest.raises(InputError, match=message):
+        encoders.create(spec, V)
+
+
+def test_what_is_saved_is_loaded_and_other_files_are_not(tmp_path: Path):
+    encoder, path = model(), tmp_path / "model.pt"
+    spec = {"type": "nmt_autoencoder", "model": {"embedding": E, "hidden": D}}
+    trainer.save({"spec": spec, "vocab_size": V, "state_dict": trainer.plain(encoder)}, path)
+    loaded = encoders.load(path, torch.device("cpu"))
+    assert torch.equal(loaded.encode("tgt", padded([[4, 5]])), encoder.encode("tgt", padded([[4, 5]])))
+    other = tmp_path / "other.pt"
+    trainer.save({"spec": spec, "vocab_size": V + 1, "state_dict": trainer.plain(encoder)}, other)
+    for content in (b"", b"no model", path.read_bytes()[:1000], other.read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"model\.pt: .*; train again"):
+            encoders.load(path, torch.device("cpu"))
+
+
+def test_a_device_or_format_that_is_not_there_is_an_error():
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="cuda was asked for, but torch sees 0 GPUs here; run on a GPU machine"):
+            setup(1, "cuda")
+    for name in ("gpu", "meta"):
+        with pytest.raises(InputError, match=name):
+            setup(1, name)
+    with pytest.raises(InputError, match="fp8 is unknown; choose auto, fp32 or bf16"):
+        number_format("fp8", torch.device("cpu"))

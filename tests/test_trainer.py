@@ -1,0 +1,275 @@
+"""The trainer: batches, schedule, overfitting, exact resume after kill -9, any number of threads."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import encoders, trainer
+from bitextbench.batches import Buckets, Sentences
+from bitextbench.device import torch
+from bitextbench.errors import InputError
+from bitextbench.files import sha256
+from bitextbench.ragged import Ragged
+
+V = 40
+
+
+def cipher(folder: Path, name: str, count: int, seed: int = 1, longest: int = 8) -> Path:
+    """A bitext of two toy languages: the target is the source reversed, each word exchanged by a permutation."""
+    rng = np.random.default_rng(seed)
+    exchange = 4 + np.random.default_rng(0).permutation(V - 4)
+    rows = [rng.integers(4, V, rng.integers(2, longest + 1)) for _ in range(count)]
+    Ragged.of(rows).save(folder / f"{name}.src")
+    Ragged.of(exchange[row[::-1] - 4] for row in rows).save(folder / f"{name}.tgt")
+    return folder / name
+
+
+def spec(model: dict | None = None, **training) -> dict:
+    return {
+        "type": "nmt_autoencoder",
+        "model": {"embedding": 32, "hidden": 64, **(model or {})},
+        "training": {"batch": 32, "updates": 30, "log_every": 10, "valid_every": 10, "checkpoint_every": 7, **training},
+    }
+
+
+# ---- batches
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.integers(1, 5))
+def test_every_example_once_an_epoch_and_any_batch_at_any_time(lengths, size):
+    columns = [Sentences([Ragged.of([i + 4] * pair[side] for i, pair in enumerate(lengths))]) for side in (0, 1)]
+    good = [i for i, pair in enumerate(lengths) if min(pair) > 0 and max(pair) <= 7]
+    if not good:
+        with pytest.raises(InputError, match="toy: nothing to train on"):
+            Buckets(columns, size, 7, [1], "toy")
+        return
+    stream = Buckets(columns, size, 7, [1], "toy")
+    assert len(stream) == len(good)
+    assert stream.dropped["empty"] == sum(min(pair) == 0 for pair in lengths)
+    assert sum(stream.dropped.values()) + len(stream) == len(lengths)
+    batches = [stream.batch(step) for step in range(stream.chunk // size * len(good))]  # `chunk` epochs
+    for src, tgt in batches:
+        assert len(src.ids) == len(tgt.ids) == size
+        assert src.ids[:, 0].tolist() == tgt.ids[:, 0].tolist()  # a pair stays a pair
+    drawn = np.concatenate([src.ids[:, 0].numpy() for src, _ in batches])
+    assert np.bincount(drawn, minlength=24)[[i + 4 for i in good]].tolist() == [stream.chunk] * len(good)
+    again = Buckets(columns, size, 7, [1], "toy")
+    for step in (len(batches) - 1, 0):  # a run that goes on does not start at 0
+        assert torch.equal(again.batch(step)[0].ids, batches[step][0].ids)
+
+
+def test_a_batch_holds_sentences_of_about_one_length():
+    rng = np.random.default_rng(1)
+    rows = Sentences([Ragged.of([5] * n for n in rng.integers(1, 31, 6000))])
+    stream = Buckets([rows], 60, 60, [1], "toy")
+    spread = [int(lengths.max() - lengths.min()) for _, lengths in (stream.batch(step)[0] for step in range(100))]
+    assert max(spread) <= 2
+    first = [int(stream.batch(step)[0].lengths[0]) for step in range(100)]
+    assert first != sorted(first)  # but the batches come in random order
+
+
+def test_unequal_sides_are_an_error():
+    with pytest.raises(InputError, match="bitext: unequal sides: 1 and 2 sentences; run the text step again"):
+        Buckets([Sentences([Ragged.of([[5]])]), Sentences([Ragged.of([[5], [6]])])], 1, 60, [1], "bitext")
+
+
+# ---- the schedule and the update
+
+
+def test_the_papers_schedule():
+    rate = trainer.Training().rate
+    expected = {0: 1.0, 99_999: 1.0, 149_999: 1.0, 150_000: 0.9, 199_999: 0.9, 200_000: 0.81, 800_000: 0.9**14}
+    assert {update: rate(update) for update in expected} == pytest.approx(expected)
+
+
+def test_clipping_is_that_of_torch():
+    torch.manual_seed(1)
+    layers = [torch.nn.Linear(5, 7) for _ in range(2)]
+    parameters = [p for layer in layers for p in layer.parameters()]
+    (layers[0](torch.ones(2, 5)).sum() ** 2).backward()  # the second layer has no gradient
+    assert trainer.gradient_norm(parameters) == pytest.approx(torch.nn.utils.clip_grad_norm_(parameters, 1e9).item())
+
+
+def test_sgd_moves_by_rate_times_clipped_gradient():
+    torch.manual_seed(1)
+    model = encoders.create(spec(), V)
+    rows = Sentences([Ragged.of([[5, 6, 7], [8, 9]])]).padded(np.arange(2))
+    before = trainer.plain(model)
+    training = trainer.Training(learning_rate=0.5, clip=0.25)
+    optimizer = torch.optim.SGD(model.parameters(), lr=9.0)
+    cpu = torch.device("cpu")
+    trainer.step(model, optimizer, {"nmt": (rows, rows), "autoencoding": (rows,)}, training, 0, 1, cpu, torch.float32)
+    after = trainer.plain(model)
+    moved = np.sqrt(sum(((after[k] - before[k]).double() ** 2).sum().item() for k in after))
+    assert moved == pytest.approx(0.5 * 0.25, rel=1e-4)
+
+
+# ---- whole runs
+
+
+def test_overfits_64_pairs(tmp_path: Path):
+    data = [cipher(tmp_path, "pairs", 64)]
+    training = {"optimizer": "adam", "learning_rate": 0.01, "updates": 250, "batch": 64, "valid_every": 250}
+    found = trainer.train(
+        spec(**training), V, {"bitext": data, "valid": data}, tmp_path / "model.pt", tmp_path / "kept"
+    )
+    assert found["valid"] == 1.0
+    with open(tmp_path / "curve.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [*rows[0]] == ["update", "learning_rate", "nmt", "autoencoding", "valid"]
+    assert float(rows[-1]["nmt"]) < float(rows[0]["nmt"]) / 3
+    assert rows[-1]["valid"] == "1"
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "kept" / "last.pt").exists()
+
+
+def test_monolingual_text_and_what_was_left_out_are_counted(tmp_path: Path, capsys):
+    data = {"bitext": [cipher(tmp_path, "a", 20), cipher(tmp_path, "b", 10, seed=2)], "mono": [tmp_path / "m"]}
+    Ragged.of([[]] * 3).save(tmp_path / "m.src")
+    Ragged.of([[5], [6] * 9, [7]]).save(tmp_path / "m.tgt")
+    found = trainer.train(spec(updates=2, max_tokens=8), V, data, tmp_path / "model.pt", tmp_path / "kept")
+    assert found["examples"] == {"nmt": 30, "autoencoding": 32}
+    assert found["dropped"]["autoencoding"] == {"empty": 0, "too_long": 1}
+    assert found["valid"] is None
+    log = capsys.readouterr().err
+    assert "autoencoding: 32 examples, left out: {'empty': 0, 'too_long': 1}" in log
+    assert "tokens/s" in log
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_one_thread_or_two_and_twice_gives_the_same_bytes(tmp_path: Path, cell: str):
+    data = {"bitext": [cipher(tmp_path, "pairs", 300, longest=20)], "valid": [cipher(tmp_path, "valid", 50)]}
+    made = []
+    for name, threads in (("one", 1), ("two", 2), ("again", 1)):
+        out = tmp_path / name / "model.pt"
+        sizes = {"hidden": 128, "cell": cell, "dropout": 0.1}  # big enough for torch to use the second thread
+        trainer.train(spec(sizes, updates=6, batch=120), V, data, out, tmp_path / f"kept.{name}", threads=threads)
+        made.append([sha256(out.parent / file) for file in ("model.pt", "curve.csv", "curve.png")])
+    assert made[0] == made[1] == made[2]
+
+
+RUN = """
+import json, sys
+from pathlib import Path
+from bitextbench.trainer import train
+spec, data, out, kept = json.loads(sys.argv[1])
+train(spec, {V}, {{k: [Path(p) for p in v] for k, v in data.items()}}, Path(out), Path(kept))
+"""
+
+
+def test_kill_9_and_again_gives_the_same_bytes(tmp_path: Path):
+    data = {"bitext": [str(cipher(tmp_path, "pairs", 200))], "valid": [str(cipher(tmp_path, "valid", 30))]}
+    # an interval of the curve and of the dev score is open at every checkpoint
+    wanted = spec({"dropout": 0.2}, optimizer="adam", learning_rate=0.01, updates=120, patience=9)
+
+    def start(name: str) -> subprocess.Popen[str]:
+        arguments = json.dumps([wanted, data, str(tmp_path / name / "model.pt"), str(tmp_path / f"kept.{name}")])
+        return subprocess.Popen(
+            [sys.executable, "-c", RUN.format(V=V), arguments], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        )
+
+    whole = start("whole")
+    assert whole.wait(120) == 0, whole.stderr.read() if whole.stderr else ""
+    killed, last = start("killed"), tmp_path / "kept.killed" / "last.pt"
+    while not last.exists():
+        assert killed.poll() is None
+        time.sleep(0.005)
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait(60) == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "model.pt").exists()
+    again = start("killed")
+    log = again.communicate(timeout=120)[1]
+    assert again.returncode == 0, log
+    assert "going on from update" in log
+    for file in ("model.pt", "curve.csv", "curve.png"):
+        assert sha256(tmp_path / "whole" / file) == sha256(tmp_path / "killed" / file)
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, monkeypatch):
+    data, kept, out = [cipher(tmp_path, "pairs", 50)], tmp_path / "kept", tmp_path / "model.pt"
+
+    # a run that ends badly at update 10 leaves the checkpoint of update 7
+    real = trainer.step
+    monkeypatch.setattr(trainer, "step", lambda *a: real(*a) if a[4] < 9 else None)
+    with pytest.raises(InputError, match="not finite at update 10"):
+        trainer.train(spec(), V, {"bitext": data}, out, kept)
+    monkeypatch.undo()
+    refused = r"last\.pt: checkpoint of another configuration or other data; restore those, or remove it"
+    other = [cipher(tmp_path, "other", 50, seed=5)]
+    for wrong in (
+        (spec(learning_rate=0.5), V, {"bitext": data}),
+        (spec({"hidden": 32}), V, {"bitext": data}),
+        (spec(), V + 1, {"bitext": data}),
+        (spec(), V, {"bitext": other}),
+    ):
+        with pytest.raises(InputError, match=refused):
+            trainer.train(*wrong, out, kept)
+    assert not out.exists()
+    (kept / "last.pt").write_bytes((kept / "last.pt").read_bytes()[:-500])
+    with pytest.raises(InputError, match=r"last\.pt: cannot be read .*; remove it to train from the start"):
+        trainer.train(spec(), V, {"bitext": data}, out, kept)
+
+
+def test_a_loss_that_is_not_finite_stops_and_leaves_the_last_good_checkpoint(tmp_path: Path):
+    data, kept, out = {"bitext": [cipher(tmp_path, "pairs", 50)]}, tmp_path / "kept", tmp_path / "model.pt"
+    told = "lower training.learning_rate or training.clip; "
+    with pytest.raises(InputError, match=rf"not finite at update \d+; {told}there was no checkpoint yet"):
+        trainer.train(spec(learning_rate=1e38, clip=1e30), V, data, out, kept)
+    # grows until it overflows: after some updates, and some checkpoints
+    growing = spec(learning_rate=1.0, clip=1.0, checkpoint_every=1, updates=100_000, decay_after=0, decay_every=1)
+    growing["training"]["decay_factor"] = 3.0
+    with pytest.raises(InputError, match=rf"not finite at update \d+; {told}the last good checkpoint is .*last\.pt"):
+        trainer.train(growing, V, data, out, kept)
+    held = encoders.read(kept / "last.pt", "")
+    assert all(torch.isfinite(value).all() for value in held["model"].values())
+    assert not out.exists()
+
+
+def test_stops_when_the_dev_score_does_not_improve_and_keeps_the_best(tmp_path: Path):
+    data = {"bitext": [cipher(tmp_path, "pairs", 64)], "valid": [cipher(tmp_path, "valid", 30)]}
+    still = spec(learning_rate=1e-30, patience=2, valid_every=3, updates=500)
+    found = trainer.train(still, V, data, tmp_path / "model.pt", tmp_path / "kept")
+    assert found["updates"] == 9  # the first score is the best, then two that are no better
+    assert found["valid"] is not None
+    assert encoders.load(tmp_path / "model.pt", torch.device("cpu"))
+
+
+def test_bf16_trains(tmp_path: Path):
+    data = {"bitext": [cipher(tmp_path, "pairs", 40)], "valid": [cipher(tmp_path, "valid", 5)]}
+    losses = []
+    for precision in ("fp32", "bf16"):
+        out = tmp_path / precision / "model.pt"
+        trainer.train(spec(updates=3, log_every=3, precision=precision), V, data, out, tmp_path / "kept")
+        with open(out.parent / "curve.csv", encoding="utf-8") as file:
+            losses.append(float(next(csv.DictReader(file))["nmt"]))
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ({"learning_rat": 1}, "training: unknown key learning_rat; known: batch, max_tokens"),
+        ({"optimizer": "lbfgs"}, "training: optimizer: lbfgs is unknown; choose sgd or adam"),
+        ({"log_every": 0}, "training: log_every: 0 is too small; at least 1"),
+        ({"batch": 1}, "training: batch: 1 is too small; at least 2"),
+        ({"max_tokens": 1}, r"bitext: nothing to train on \(left out: .*'too_long': 5}\); .*raise max_tokens"),
+    ],
+)
+def test_a_wrong_training_is_an_error(tmp_path: Path, training: dict, message: str):
+    with pytest.raises(InputError, match=message):
+        trainer.train(
+            spec(**training), V, {"bitext": [cipher(tmp_path, "p", 5)]}, tmp_path / "model.pt", tmp_path / "k"
+        )
+    assert not (tmp_path / "model.pt").exists()
