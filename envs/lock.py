@@ -17,8 +17,21 @@ CUDA = re.compile(r"(cuda|nvidia|triton|torch)[-=]")
 
 
 def compile_lock(source: str, *options: str) -> str:
-    command = ["uv", "pip", "compile", "-", "--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
-    return subprocess.run([*command, *options], input=source, text=True, check=True, capture_output=True, cwd=HERE).stdout
+    command = [
+        "uv",
+        "pip",
+        "compile",
+        "-",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+        "--no-annotate",
+        "--no-header",
+        "--quiet",
+    ]
+    return subprocess.run(
+        [*command, *options], input=source, text=True, check=True, capture_output=True, cwd=HERE
+    ).stdout
 
 
 def entries(lock: str) -> list[str]:

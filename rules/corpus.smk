@@ -40,15 +40,15 @@ rule corpus:
         f"logs/{RUN}/corpus/{{corpus}}.log",
     benchmark:
         benchmarked("corpus", "{corpus}")
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=megabytes(3, 1500),  # digests of every pair, for the deduplication
+        runtime="24h",
     params:
         spec=lambda w: spec(corpus_spec(w)),
         excluded=lambda w, input: [f"--exclude {os.path.basename(folder)}={folder}" for folder in input.excluded],
         seed=config["seed"],
-    resources:
-        mem_mb=megabytes(3, 1500),  # digests of every pair, for the deduplication
-        runtime="24h",
-    conda:
-        "../envs/data.yaml"
     shell:
         "python -m bitextbench corpus {wildcards.corpus} --spec {params.spec} {LANGUAGES} --data {DATA}"
         " {params.excluded} --seed {params.seed} --out {output} 2> {log}"

@@ -23,6 +23,15 @@ rule train_encoder:
         f"logs/{RUN}/train_encoder/{{encoder}}.log",
     benchmark:
         benchmarked("train_encoder", "{encoder}")
+    priority: 10  # the longest chain of jobs begins here
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 3000),
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="72h",
     params:
         spec=lambda w: spec(config["encoders"][w.encoder]),
         # checkpoints outlive a failed job: they are no output
@@ -34,15 +43,6 @@ rule train_encoder:
         ],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=config["seed"],
-    threads: 2
-    priority: 10  # the longest chain of jobs begins here
-    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
-    resources:
-        mem_mb=megabytes(4, 3000),
-        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
-        runtime="72h",
-    conda:
-        "../envs/embed.yaml"
     shell:
         "python -m bitextbench train --spec {params.spec} {params.corpora} --bpe {input.bpe} --gpus {params.gpus}"
         " --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
@@ -60,18 +60,18 @@ rule encode:
         f"logs/{RUN}/encode/{{encoder}}.{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("encode", "{encoder}.{corpus}.{shard}")
-    params:
-        stem=f"{WORK}/ids/{{corpus}}/{{shard}}",
-        out=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}",
-        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-    threads: 2
     retries: retries(1)
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
     resources:
         mem_mb=megabytes(4, 2500),
         gpu=lambda w: config["encoders"][w.encoder]["gpus"],
         runtime="12h",
-    conda:
-        "../envs/embed.yaml"
+    params:
+        stem=f"{WORK}/ids/{{corpus}}/{{shard}}",
+        out=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}",
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
     shell:
         "python -m bitextbench encode {params.stem} --model {input.model} --gpus {params.gpus} --threads {threads}"
         " --out {params.out} 2> {log}"

@@ -8,15 +8,15 @@ rule fetch:
         "logs/fetch/{dataset}.log",
     benchmark:
         f"{DATA}/benchmarks/fetch/{{dataset}}.tsv"
-    params:
-        folder=subpath(output[0], parent=True),
-        mirrors=[f"--mirror {shlex.quote(folder)}" for folder in config["mirrors"]],
     retries: retries(3)  # servers fail; a fetch goes on where it stopped
+    conda:
+        "../envs/data.yaml"
     resources:
         mem_mb=1000,
         runtime="24h",
-    conda:
-        "../envs/data.yaml"
+    params:
+        folder=subpath(output[0], parent=True),
+        mirrors=[f"--mirror {shlex.quote(folder)}" for folder in config["mirrors"]],
     shell:
         "python -m bitextbench fetch {wildcards.dataset} {params.mirrors}"
         " --lock registry.lock/{wildcards.dataset}.json --out {params.folder} 2> {log}"

@@ -14,15 +14,15 @@ rule nmt_prepare:
         f"logs/{RUN}/nmt_prepare/{{method}}.{{budget}}.log",
     benchmark:
         benchmarked("nmt_prepare", "{method}.{budget}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(10, 1500),
+        runtime="4h",
     params:
         selected=f"{WORK}/selected/{{method}}.{{budget}}",
         valid=f"{WORK}/tokens/{config['nmt']['valid']}",
         spec=spec(NMT_SPEC),
-    resources:
-        mem_mb=megabytes(10, 1500),
-        runtime="4h",
-    conda:
-        "../envs/nmt.yaml"
     shell:
         "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {LANGUAGES}"
         " --out {output} 2> {log}"
@@ -37,19 +37,19 @@ rule nmt_train:
         f"logs/{RUN}/nmt_train/{{method}}.{{budget}}.{{seed}}.log",
     benchmark:
         benchmarked("nmt_train", "{method}.{budget}.{seed}")
+    priority: -10  # what other selections wait for goes first
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        gpu=config["nmt"]["gpus"],
+        runtime="72h",
     params:
         spec=spec(NMT_SPEC),
         gpus=config["nmt"]["gpus"],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
-    priority: -10  # what other selections wait for goes first
-    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
-    resources:
-        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
-        gpu=config["nmt"]["gpus"],
-        runtime="72h",
-    conda:
-        "../envs/nmt.yaml"
     shell:
         "python -m bitextbench nmt-train {input} --spec {params.spec} {LANGUAGES} --seed {wildcards.seed}"
         " --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints} --out {output} 2>> {log}"
@@ -66,18 +66,18 @@ rule nmt_translate:
         f"logs/{RUN}/nmt_translate/{{method}}.{{budget}}.{{seed}}.log",
     benchmark:
         benchmarked("nmt_translate", "{method}.{budget}.{seed}")
+    retries: retries(1)
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(10, 2000),
+        gpu=config["nmt"]["gpus"],
+        runtime="12h",
     params:
         spec=spec(NMT_SPEC),
         gpus=config["nmt"]["gpus"],
         tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
         folder=subpath(output[0], parent=True),
-    retries: retries(1)
-    resources:
-        mem_mb=megabytes(10, 2000),
-        gpu=config["nmt"]["gpus"],
-        runtime="12h",
-    conda:
-        "../envs/nmt.yaml"
     shell:
         "python -m bitextbench nmt-translate {input.data} --model {input.model} --spec {params.spec} {params.tests}"
         " {LANGUAGES} --gpus {params.gpus} --threads {threads} --out {params.folder} 2> {log}"
@@ -93,15 +93,15 @@ rule bleu:
         f"logs/{RUN}/bleu/{{method}}.{{budget}}.{{seed}}.log",
     benchmark:
         benchmarked("bleu", "{method}.{budget}.{seed}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
     params:
         hypotheses=lambda w, input: [f"--hypotheses {test}={path}" for test, path in zip(TESTS, input.hypotheses)],
         references=lambda w, input: [f"--references {test}={path}" for test, path in zip(TESTS, input.references)],
         folder=subpath(output[0], parent=True),
-    resources:
-        mem_mb=1500,
-        runtime="1h",
-    conda:
-        "../envs/nmt.yaml"
     shell:
         "python -m bitextbench bleu {wildcards.method} --budget {wildcards.budget} --seed {wildcards.seed} --language {TGT}"
         " {params.hypotheses} {params.references} --out {params.folder} 2> {log}"

@@ -6,7 +6,9 @@ def method_encoder(wildcards):
 
 
 def vectors_of(wildcards, corpus):
-    return of_shards(f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy", corpus, encoder=method_encoder(wildcards))
+    return of_shards(
+        f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy", corpus, encoder=method_encoder(wildcards)
+    )
 
 
 def scores_of(method, corpus):
@@ -24,6 +26,11 @@ rule fit_similarity:
         f"logs/{RUN}/fit_similarity/{{method}}.log",
     benchmark:
         benchmarked("fit_similarity", "{method}")
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=16000 if RUN == "paper" else 2000,  # the scores of the pool and the vectors of the chosen pairs
+        runtime="4h",
     params:
         name=lambda w: config["methods"][w.method]["similarity"],
         spec=lambda w: spec(config["methods"][w.method]),
@@ -31,11 +38,6 @@ rule fit_similarity:
         pool=lambda w, input: [f"--pool {path.removesuffix('.src.npy')}" for path in input.pool],
         scores=lambda w, input: [f"--pool-scores {path}" for path in input.scores],
         seed=config["seed"],
-    resources:
-        mem_mb=16000 if RUN == "paper" else 2000,  # the scores of the pool and the vectors of the chosen pairs
-        runtime="4h",
-    conda:
-        "../envs/embed.yaml"
     shell:
         "python -m bitextbench fit-similarity {params.name} --spec {params.spec} {params.positives} {params.pool}"
         " {params.scores} --seed {params.seed} --out {output} 2> {log}"
@@ -63,16 +65,16 @@ rule score:
         f"logs/{RUN}/score/{{method}}.{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("score", "{method}.{corpus}.{shard}")
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(2, 2000),
+        runtime="4h",
     params:
         similarity=lambda w: config["methods"][w.method]["similarity"],
         vectors=lambda w, input: [f"--{side}-vectors {path}" for side, path in zip(SIDES, input.vectors)],
         model=lambda w, input: f"--model {input.model}" if input.model else "",
         seed=config["seed"],
-    resources:
-        mem_mb=megabytes(2, 2000),
-        runtime="4h",
-    conda:
-        "../envs/embed.yaml"
     shell:
         "python -m bitextbench score {input.corpus}/{wildcards.shard}.parquet --similarity {params.similarity}"
         " {params.vectors} {params.model} --seed {params.seed} --out {output} 2> {log}"

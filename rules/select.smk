@@ -12,17 +12,17 @@ rule select:
         f"logs/{RUN}/select/{{method}}.{{budget}}.log",
     benchmark:
         benchmarked("select", "{method}.{budget}")
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=48000 if RUN == "paper" else 2000,  # scores and word counts of the whole pool, and one of its shards
+        runtime="8h",
     params:
         words=lambda w: config["selection"]["budgets"][w.budget],
         side=config["selection"]["count"],
         tokens=f"{WORK}/tokens/{POOL}",
         scores=lambda w, input: [f"--scores {path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
-    resources:
-        mem_mb=48000 if RUN == "paper" else 2000,  # scores and word counts of the whole pool, and one of its shards
-        runtime="8h",
-    conda:
-        "../envs/embed.yaml"
     shell:
         "python -m bitextbench select {wildcards.method} --budget {wildcards.budget} --words {params.words}"
         " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.side} {LANGUAGES}"

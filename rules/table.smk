@@ -25,6 +25,11 @@ rule table2:
         provenance=f"{RESULTS}/table2.provenance.json",
     log:
         f"logs/{RUN}/table2.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
     params:
         config=spec(config),
         scale=SCALE,
@@ -33,11 +38,6 @@ rule table2:
         corpora=lambda w, input: [f"--input {path}/counts.json" for path in input.corpora],
         manifests=lambda w, input: [f"--input {path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
-    resources:
-        mem_mb=1500,
-        runtime="1h",
-    conda:
-        "../envs/report.yaml"
     shell:
         "python -m bitextbench table {input.reference} --scale {params.scale} --config {params.config} {params.metrics}"
         " {params.selections} {params.corpora} {params.manifests} --benchmarks {params.benchmarks}"

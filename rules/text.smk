@@ -10,11 +10,11 @@ rule tokens:
         f"logs/{RUN}/tokens/{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("tokens", "{corpus}.{shard}")
+    conda:
+        "../envs/data.yaml"
     resources:
         mem_mb=4000,
         runtime="12h",
-    conda:
-        "../envs/data.yaml"
     shell:
         "python -m bitextbench tokens {input}/{wildcards.shard}.parquet {LANGUAGES} --out {output} 2> {log}"
 
@@ -28,17 +28,17 @@ rule bpe:
         f"logs/{RUN}/bpe.log",
     benchmark:
         benchmarked("bpe", "joint")
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=megabytes(8, 1500),  # sentencepiece keeps its sample in memory
+        runtime="12h",
     params:
         folders=[f"{WORK}/tokens/{name}" for name in config["text"]["bpe"]["corpora"]],
         vocab=config["text"]["bpe"]["vocab"],
         sample=config["text"]["bpe"]["sample"],
         case="--lowercase" if config["text"]["lowercase"] else "--cased",
         seed=config["seed"],
-    resources:
-        mem_mb=megabytes(8, 1500),  # sentencepiece keeps its sample in memory
-        runtime="12h",
-    conda:
-        "../envs/data.yaml"
     shell:
         "python -m bitextbench bpe {params.folders} --vocab {params.vocab} --sample {params.sample} {params.case}"
         " --seed {params.seed} --out {output} 2> {log}"
@@ -56,13 +56,13 @@ rule ids:
         f"logs/{RUN}/ids/{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("ids", "{corpus}.{shard}")
-    params:
-        folder=subpath(output[0], parent=True),
-        case="--lowercase" if config["text"]["lowercase"] else "--cased",
+    conda:
+        "../envs/data.yaml"
     resources:
         mem_mb=megabytes(20, 1000),
         runtime="4h",
-    conda:
-        "../envs/data.yaml"
+    params:
+        folder=subpath(output[0], parent=True),
+        case="--lowercase" if config["text"]["lowercase"] else "--cased",
     shell:
         "python -m bitextbench ids {input.tokens} --model {input.model} {params.case} --out {params.folder} 2> {log}"

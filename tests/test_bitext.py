@@ -12,7 +12,9 @@ from bitextbench.ragged import Ragged
 
 
 def rows(n: int) -> pa.Table:
-    return pa.table({"src": [f"s{i}" for i in range(n)], "tgt": [f"t{i}" for i in range(n)], "doc": [""] * n, "label": [""] * n})
+    return pa.table(
+        {"src": [f"s{i}" for i in range(n)], "tgt": [f"t{i}" for i in range(n)], "doc": [""] * n, "label": [""] * n}
+    )
 
 
 @pytest.mark.parametrize("n", [0, 1, 6, 7, 8, 50])

@@ -46,11 +46,27 @@ def changed(place: str, value) -> dict:
         ("corpora.pool.filtre", {}, r"unknown key `corpora.pool.filtre`; did you mean `filter: \{\}`\?"),
         ("nmt.seed", [1], r"unknown key `nmt.seed`; did you mean `seeds: \[1\]`\?"),
         ("nmt.model", 3, r"unknown key `nmt.model`"),
-        ("selection.budgets", {"10M": "many"}, r"`selection.budgets.10M: many` is wrong: 'many' is not of type 'integer'"),
+        (
+            "selection.budgets",
+            {"10M": "many"},
+            r"`selection.budgets.10M: many` is wrong: 'many' is not of type 'integer'",
+        ),
         ("selection.budgets", {"10M": 0}, r"`selection.budgets.10M: 0` is wrong: 0 is less than the minimum of 1"),
-        ("corpora.pool.exclude", ["positive"], r"`corpora.pool.exclude` names `positive`, which is not defined; did you mean `positives`\?"),
-        ("methods.mlp.encoder", "nmt_autoencodr", r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean `nmt_autoencoder`\?"),
-        ("encoders.nmt_autoencoder.training.bach", 3, r"unknown key `encoders.nmt_autoencoder.training.bach`; did you mean `batch: 3`\?"),
+        (
+            "corpora.pool.exclude",
+            ["positive"],
+            r"`corpora.pool.exclude` names `positive`, which is not defined; did you mean `positives`\?",
+        ),
+        (
+            "methods.mlp.encoder",
+            "nmt_autoencodr",
+            r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean `nmt_autoencoder`\?",
+        ),
+        (
+            "encoders.nmt_autoencoder.training.bach",
+            3,
+            r"unknown key `encoders.nmt_autoencoder.training.bach`; did you mean `batch: 3`\?",
+        ),
     ],
 )
 def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
@@ -61,5 +77,5 @@ def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
 def test_a_missing_key_is_named():
     config = load()
     del config["selection"]["corpus"]
-    with pytest.raises(InputError, match="`selection.corpus` is missing; the pool to select from"):
+    with pytest.raises(InputError, match=r"`selection.corpus` is missing; the pool to select from"):
         check(config)

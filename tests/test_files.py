@@ -3,13 +3,18 @@
 import gzip
 import lzma
 
-import pytest
 import pyarrow
+import pytest
 
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, read_json, read_lines
 
-PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda data: pyarrow.compress(data, "zstd", asbytes=True)}
+PACKERS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pyarrow.compress(data, "zstd", asbytes=True),
+}
 
 
 @pytest.mark.parametrize("suffix", PACKERS)

@@ -34,7 +34,7 @@ def share_of_letters(text: str) -> float:
 
 
 def run(tokens: list[str]) -> int:
-    return max((sum(1 for _ in range(i, j)) for i in range(len(tokens)) for j in range(i + 1, len(tokens) + 1) if len({*tokens[i:j]}) == 1), default=0)  # fmt: skip  # noqa: E501
+    return max((sum(1 for _ in range(i, j)) for i in range(len(tokens)) for j in range(i + 1, len(tokens) + 1) if len({*tokens[i:j]}) == 1), default=0)  # fmt: skip
 
 
 def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, str]) -> str | None:
@@ -159,7 +159,7 @@ def test_identify_knows_the_languages():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from([*SENTENCES.values()]).flatmap(lambda s: st.sampled_from([s, s.upper(), s[:9], s[3:5], s * 2])) | st.text(max_size=9)))  # fmt: skip  # noqa: E501
+@given(st.lists(st.sampled_from([*SENTENCES.values()]).flatmap(lambda s: st.sampled_from([s, s.upper(), s[:9], s[3:5], s * 2])) | st.text(max_size=9)))  # fmt: skip
 def test_identify_says_what_py3langid_says(py3langid_classify, lines):
     for line, code in zip(lines, identify(lines, [*SENTENCES, "sr"], "py3langid"), strict=True):
         assert code == UNKNOWN or code == py3langid_classify(line)
@@ -180,7 +180,7 @@ def test_identify_with_a_fasttext_model(tmp_path: Path):
     training.write_text("".join(f"__label__{code} {text}\n" for code, text in SENTENCES.items()) * 30, encoding="utf-8")
     for _ in range(5):  # training sometimes ends in NaN (fastText issue 1061)
         try:
-            model = fasttext.train_supervised(str(training), epoch=30, dim=8, minn=1, maxn=3, bucket=5000, lr=0.3, thread=10, verbose=0)  # fmt: skip  # noqa: E501
+            model = fasttext.train_supervised(str(training), epoch=30, dim=8, minn=1, maxn=3, bucket=5000, lr=0.3, thread=10, verbose=0)  # fmt: skip
             break
         except RuntimeError:
             continue

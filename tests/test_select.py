@@ -63,7 +63,14 @@ def test_cutoff_equals_the_oracle(pairs, budget):
 
 
 def corpus(folder: Path, shards: int, texts: list[str], labels: list[str] | None = None) -> tuple[Path, Path]:
-    rows = pa.table({"src": [f"Q{i}" for i in range(len(texts))], "tgt": texts, "doc": [""] * len(texts), "label": labels or ["parallel"] * len(texts)})
+    rows = pa.table(
+        {
+            "src": [f"Q{i}" for i in range(len(texts))],
+            "tgt": texts,
+            "doc": [""] * len(texts),
+            "label": labels or ["parallel"] * len(texts),
+        }
+    )
     bitext.write_shards(folder / "corpus", [rows], shards)
     (folder / "tokens").mkdir()
     for path in bitext.shard_paths(folder / "corpus"):
@@ -97,7 +104,9 @@ def test_selection_is_the_same_for_any_number_of_shards(tmp_path, shards, monkey
 
 def test_a_budget_larger_than_the_pool_takes_all_and_says_so(tmp_path, capsys):
     raw, tokens = corpus(tmp_path, 1, ["a", "b"])
-    select("random", "100M", 99, raw, tokens, save_scores(tmp_path, raw, [0.5, 0.1]), ("de", "en"), "tgt", tmp_path / "out")
+    select(
+        "random", "100M", 99, raw, tokens, save_scores(tmp_path, raw, [0.5, 0.1]), ("de", "en"), "tgt", tmp_path / "out"
+    )
     assert read_json(tmp_path / "out/selection.json")["reached"] is False
     assert "everything is taken" in capsys.readouterr().err
 

@@ -97,6 +97,8 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
     assert {"corpus", "tokens", "bpe", "ids", "encode", "score", "select", "nmt_translate", "bleu"} < {
         job.rule for job in held
     }
-    lines = [line for line in read_csv(tmp_path / "results/micro/table2.csv") if line.row in {"random", "cosine", "mlp"}]
+    lines = [
+        line for line in read_csv(tmp_path / "results/micro/table2.csv") if line.row in {"random", "cosine", "mlp"}
+    ]
     assert len(lines) == 3 * 2 * 2
     assert all(line.ours is not None for line in lines)

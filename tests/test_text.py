@@ -54,7 +54,10 @@ def test_bpe_is_the_same_every_time_and_says_when_the_text_is_too_small(tokens, 
 
 
 def test_nothing_to_learn_from_is_an_error(tmp_path):
-    pq.write_table(pa.table({"id": pa.array([], pa.int64()), "src": pa.array([], pa.string()), "tgt": pa.array([], pa.string())}), tmp_path / "00000.parquet")
+    pq.write_table(
+        pa.table({"id": pa.array([], pa.int64()), "src": pa.array([], pa.string()), "tgt": pa.array([], pa.string())}),
+        tmp_path / "00000.parquet",
+    )
     with pytest.raises(InputError, match="sentencepiece cannot learn a BPE"):
         learn_bpe([tmp_path], 100, 100, 1, tmp_path / "m")
     assert not (tmp_path / "m").exists()

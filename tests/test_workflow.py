@@ -30,7 +30,9 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def checkout(tmp_path):
     """What a clone of the repository holds, with the changes that are not yet committed."""
-    listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True
+    )
     for name in filter(None, listed.stdout.split("\0")):
         source, target = ROOT / name, tmp_path / "repo" / name
         if source.exists() or source.is_symlink():
@@ -54,7 +56,11 @@ def test_the_slurm_profile_plans_the_paper_scale_job(checkout):
 
 def test_paper_scale_jobs_ask_for_gpus_and_time(checkout):
     out = snakemake("--profile", "slurm", "-n", "results/table2.csv", cwd=checkout).stdout
-    job = next(block for block in out.split("\n\n") if block.startswith("rule train_encoder:") or "\nrule train_encoder:" in block)
+    job = next(
+        block
+        for block in out.split("\n\n")
+        if block.startswith("rule train_encoder:") or "\nrule train_encoder:" in block
+    )
     assert re.search(r"resources: .*gpu=1.*runtime=4320", job), job
 
 
@@ -76,7 +82,18 @@ def test_a_mistyped_key_is_shown_with_the_right_one(checkout):
     assert "unknown key `sede`; did you mean `seed: 3`?" in done.stderr + done.stdout
 
 
-MICRO = ["--profile", "profiles/tiny", "--cores", "2", "--quiet", "all", "--configfile", "config/tiny.yaml", "tests/micro.yaml", "--"]
+MICRO = [
+    "--profile",
+    "profiles/tiny",
+    "--cores",
+    "2",
+    "--quiet",
+    "all",
+    "--configfile",
+    "config/tiny.yaml",
+    "tests/micro.yaml",
+    "--",
+]
 TABLE = "results/micro/table2.csv"
 
 
@@ -84,7 +101,11 @@ def hashes(folder: Path) -> dict[str, str]:
     """Of everything that a run made before NMT."""
     parts = ("corpus", "tokens", "bpe", "ids", "encoders", "vectors", "similarities", "scores", "selected")
     files = sorted(path for part in parts for path in (folder / "work/micro" / part).rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.suffix != ".png"}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+        if path.suffix != ".png"
+    }
 
 
 @pytest.fixture(scope="module")

@@ -60,14 +60,24 @@ seed_option = click.option("--seed", type=int, default=1)
 threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
 gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-checkpoints_option = click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
+checkpoints_option = click.option(
+    "--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails."
+)
 out_option = click.option("-o", "--out", type=FILE, required=True)
 
 
 @cli.command()
 @click.argument("dataset")
-@click.option("--mirror", "mirrors", type=FILE, multiple=True, help="Folder to look in before the network (also BITEXTBENCH_MIRROR).")
-@click.option("--lock", type=FILE, required=True, help="Where the checksum of a first download is kept, if none is published.")
+@click.option(
+    "--mirror",
+    "mirrors",
+    type=FILE,
+    multiple=True,
+    help="Folder to look in before the network (also BITEXTBENCH_MIRROR).",
+)
+@click.option(
+    "--lock", type=FILE, required=True, help="Where the checksum of a first download is kept, if none is published."
+)
 @out_option
 def fetch(dataset: str, mirrors: tuple[Path, ...], lock: Path, out: Path) -> None:
     """Download a data set of the registry into a folder, verified."""
@@ -83,10 +93,21 @@ def fetch(dataset: str, mirrors: tuple[Path, ...], lock: Path, out: Path) -> Non
 @src_option
 @tgt_option
 @click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
-@click.option("--exclude", "excluded", type=Mapping(), multiple=True, help="A corpus whose sentences must not occur in this one.")
+@click.option(
+    "--exclude", "excluded", type=Mapping(), multiple=True, help="A corpus whose sentences must not occur in this one."
+)
 @seed_option
 @out_option
-def corpus(name: str, spec: dict[str, Any], src: str, tgt: str, data: Path, excluded: tuple[tuple[str, Path], ...], seed: int, out: Path) -> None:
+def corpus(
+    name: str,
+    spec: dict[str, Any],
+    src: str,
+    tgt: str,
+    data: Path,
+    excluded: tuple[tuple[str, Path], ...],
+    seed: int,
+    out: Path,
+) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
     from bitextbench.corpus import build
 
@@ -187,7 +208,15 @@ def encode(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: int, o
 @click.option("--model", type=FILE)
 @seed_option
 @out_option
-def score(shard: Path, similarity: str, src_vectors: Path | None, tgt_vectors: Path | None, model: Path | None, seed: int, out: Path) -> None:
+def score(
+    shard: Path,
+    similarity: str,
+    src_vectors: Path | None,
+    tgt_vectors: Path | None,
+    model: Path | None,
+    seed: int,
+    out: Path,
+) -> None:
     """Score the pairs of a shard."""
     from bitextbench.score import score_shard
 
@@ -199,11 +228,19 @@ def score(shard: Path, similarity: str, src_vectors: Path | None, tgt_vectors: P
 @spec_option
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option("--pool", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
-@click.option("--pool-scores", type=FILE, multiple=True, required=True, help="Scores that rank the pool, shard by shard.")
+@click.option(
+    "--pool-scores", type=FILE, multiple=True, required=True, help="Scores that rank the pool, shard by shard."
+)
 @seed_option
 @out_option
 def fit_similarity(
-    similarity: str, spec: dict[str, Any], positives: tuple[Path, ...], pool: tuple[Path, ...], pool_scores: tuple[Path, ...], seed: int, out: Path
+    similarity: str,
+    spec: dict[str, Any],
+    positives: tuple[Path, ...],
+    pool: tuple[Path, ...],
+    pool_scores: tuple[Path, ...],
+    seed: int,
+    out: Path,
 ) -> None:
     """Train a similarity on trusted pairs and non-parallel ones of the pool."""
     from bitextbench import score as scoring
@@ -226,7 +263,16 @@ def fit_similarity(
 @tgt_option
 @out_option
 def select(
-    method: str, budget: str, words: int, corpus: Path, tokens: Path, scores: tuple[Path, ...], count: str, src: str, tgt: str, out: Path
+    method: str,
+    budget: str,
+    words: int,
+    corpus: Path,
+    tokens: Path,
+    scores: tuple[Path, ...],
+    count: str,
+    src: str,
+    tgt: str,
+    out: Path,
 ) -> None:
     """Take the best-scored pairs up to a number of words (WMT18 rule)."""
     from bitextbench.select import select as run

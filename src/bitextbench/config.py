@@ -19,7 +19,10 @@ def schema() -> Config:
 
 def check(config: Config) -> None:
     """Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing defines."""
-    errors = sorted(jsonschema.Draft202012Validator(schema()).iter_errors(config), key=lambda error: [str(p) for p in error.absolute_path])
+    errors = sorted(
+        jsonschema.Draft202012Validator(schema()).iter_errors(config),
+        key=lambda error: [str(p) for p in error.absolute_path],
+    )
     if errors:
         raise InputError(_message(_deepest(errors[0])), "config")
     _check_names(config)
@@ -62,4 +65,8 @@ def _check_names(config: Config) -> None:
     for place, name, defined in used:
         if name not in defined:
             close = difflib.get_close_matches(name, defined, 1)
-            raise InputError(f"`{place}` names `{name}`, which is not defined", "config", remedy=f"did you mean `{close[0]}`?" if close else f"defined: {', '.join(defined)}")
+            raise InputError(
+                f"`{place}` names `{name}`, which is not defined",
+                "config",
+                remedy=f"did you mean `{close[0]}`?" if close else f"defined: {', '.join(defined)}",
+            )

@@ -10,6 +10,8 @@ class InputError(Exception):
     `pool.de:17: line is not UTF-8; convert the file to UTF-8`. The command line prints it and exits with 1.
     """
 
-    def __init__(self, what: str, where: str | Path | None = None, *, line: int | None = None, remedy: str = "") -> None:
+    def __init__(
+        self, what: str, where: str | Path | None = None, *, line: int | None = None, remedy: str = ""
+    ) -> None:
         place = "" if where is None else f"{where}: " if line is None else f"{where}:{line}: "
         super().__init__(place + what + (f"; {remedy}" if remedy else ""))

@@ -109,14 +109,23 @@ def decode_lines(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LI
             number += 1
             text = line.removesuffix(b"\n").removesuffix(b"\r")
             if len(text) > max_bytes:
-                raise InputError(f"line is longer than {max_bytes:,} bytes", name, line=number, remedy="split or remove it")
+                raise InputError(
+                    f"line is longer than {max_bytes:,} bytes", name, line=number, remedy="split or remove it"
+                )
             if b"\0" in text:
-                raise InputError("line holds a NUL byte", name, line=number, remedy="remove the byte; is this a text file?")
+                raise InputError(
+                    "line holds a NUL byte", name, line=number, remedy="remove the byte; is this a text file?"
+                )
             try:
                 yield text.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"invalid UTF-8 at byte {error.start + 1} of the line", name, line=number, remedy="convert the file to UTF-8"
+                    f"invalid UTF-8 at byte {error.start + 1} of the line",
+                    name,
+                    line=number,
+                    remedy="convert the file to UTF-8",
                 ) from None
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
-        raise InputError(f"damaged or truncated archive ({error})", name, line=number + 1, remedy="fetch it again") from None
+        raise InputError(
+            f"damaged or truncated archive ({error})", name, line=number + 1, remedy="fetch it again"
+        ) from None

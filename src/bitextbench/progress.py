@@ -15,7 +15,9 @@ def log(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def progress(items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0) -> Iterator[Item]:
+def progress(
+    items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0
+) -> Iterator[Item]:
     """Pass `items` on and show how far and how fast: a bar on a terminal, else a line every `every` seconds and at the end."""
     if sys.stderr.isatty():
         yield from tqdm(items, desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True)

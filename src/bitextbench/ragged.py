@@ -59,5 +59,7 @@ class Ragged:
         """Memory-map what `save` wrote. Raises InputError when the two files do not fit together."""
         flat, offsets = (np.load(existing(f"{stem}.{name}.npy"), mmap_mode="r") for name in ("ids", "offsets"))
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(flat):
-            raise InputError("ids and offsets do not belong together", f"{stem}.offsets.npy", remedy="run the text step again")
+            raise InputError(
+                "ids and offsets do not belong together", f"{stem}.offsets.npy", remedy="run the text step again"
+            )
         return cls(flat, offsets)

@@ -15,12 +15,16 @@ from bitextbench.progress import log
 from bitextbench.similarity import Pairs, similarity
 
 
-def score_shard(shard: Path, name: str, out: Path, *, src: Path | None, tgt: Path | None, model: Path | None, seed: int) -> None:
+def score_shard(
+    shard: Path, name: str, out: Path, *, src: Path | None, tgt: Path | None, model: Path | None, seed: int
+) -> None:
     """Score the pairs of a corpus shard by the similarity `name`; `src` and `tgt` are the vectors of its two sides."""
     ids = bitext.read_shard(shard, ["id"])["id"].to_numpy()
     sides = vectors.load_pair(src, tgt) if src and tgt else (None, None)
     if sides[0] is not None and len(sides[0]) != len(ids):
-        raise InputError(f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again")
+        raise InputError(
+            f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again"
+        )
     scorer = similarity(name).score
     options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
     scores = scorer(Pairs(ids, *sides), model, **options)

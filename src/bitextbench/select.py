@@ -52,7 +52,9 @@ def select(
     for path, score_path, shard_scores in zip(bitext.shard_paths(corpus), scores, loaded, strict=True):
         shard = bitext.read_shard(path, [count_side, "label"])
         if len(shard) != len(shard_scores):
-            raise InputError(f"{len(shard_scores):,} scores for {len(shard):,} pairs", score_path, remedy="score this shard again")
+            raise InputError(
+                f"{len(shard_scores):,} scores for {len(shard):,} pairs", score_path, remedy="score this shard again"
+            )
         words.append(count_words(shard[count_side]))
         labels.append(shard["label"].combine_chunks().dictionary_encode())
     cut = cutoff(np.concatenate(loaded), np.concatenate(words), budget_words)
@@ -63,7 +65,9 @@ def select(
     by_label: Counter[str] = Counter()
     for shard_words, keep, label in zip(words, kept, labels, strict=True):
         sums = np.bincount(label.indices.to_numpy()[keep], weights=shard_words[keep], minlength=len(label.dictionary))
-        by_label.update({name: int(total) for name, total in zip(label.dictionary.to_pylist(), sums, strict=True) if total})
+        by_label.update(
+            {name: int(total) for name, total in zip(label.dictionary.to_pylist(), sums, strict=True) if total}
+        )
     rows = pa.concat_tables(
         bitext.read_shard(path, ["id", "src", "tgt"]).filter(pa.array(keep))
         for path, keep in zip(bitext.shard_paths(tokens), kept, strict=True)
@@ -75,10 +79,14 @@ def select(
         "words_by_label": dict(sorted(by_label.items())) if set(by_label) != {""} else {},
     }  # fmt: skip
     if cut is None:
-        log(f"{method} {budget}: the pool has {pool_words:,} words, the budget is {budget_words:,}: everything is taken")
+        log(
+            f"{method} {budget}: the pool has {pool_words:,} words, the budget is {budget_words:,}: everything is taken"
+        )
     with atomic(out) as folder:
         folder.mkdir()
         for side, language in zip(("src", "tgt"), languages, strict=True):
-            (folder / f"train.{language}").write_text("".join(f"{line}\n" for line in rows[side].to_pylist()), encoding="utf-8")
+            (folder / f"train.{language}").write_text(
+                "".join(f"{line}\n" for line in rows[side].to_pylist()), encoding="utf-8"
+            )
         write_json(folder / "selection.json", summary)
     log(f"{method} {budget}: {summary['pairs']:,} pairs, {summary['words']:,} words, cut-off {cut}")

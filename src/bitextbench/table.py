@@ -219,10 +219,14 @@ def lines(
 
 def _with_own_tests(cells: Sequence[Cell], metrics: Sequence[Metric]) -> list[Cell]:
     """The paper's cells and, after those of the same row and budget, cells without a number for tests that only this run has."""
-    place = {name: [cell.column.partition("/")[index] for cell in cells] for name, index in (("budget", 0), ("test", 2))}
+    place = {
+        name: [cell.column.partition("/")[index] for cell in cells] for name, index in (("budget", 0), ("test", 2))
+    }
     tests = sorted({metric.test for metric in metrics}.difference(place["test"]))
     first = {(cell.row, budget): cell for cell, budget in zip(cells, place["budget"], strict=True)}
-    own = [replace(cell, column=f"{budget}/{test}", value=None) for (_, budget), cell in first.items() for test in tests]
+    own = [
+        replace(cell, column=f"{budget}/{test}", value=None) for (_, budget), cell in first.items() for test in tests
+    ]
     rows, budgets = _names(cells, "row"), list(dict.fromkeys(place["budget"]))
     return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
 

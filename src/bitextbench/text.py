@@ -38,7 +38,9 @@ def tokenize_shard(shard: Path, languages: tuple[str, str], out: Path) -> None:
         pq.write_table(pa.table(columns), part, compression="zstd")
 
 
-def learn_bpe(corpora: Sequence[Path], vocab_size: int, sample: int, seed: int, out: Path, *, lowercase: bool = True) -> None:
+def learn_bpe(
+    corpora: Sequence[Path], vocab_size: int, sample: int, seed: int, out: Path, *, lowercase: bool = True
+) -> None:
     """Learn one BPE model for all languages from tokenised corpora (folders of token shards), atomically.
 
     At most `sample` lines of each corpus are used, spread evenly over its shards. The vocabulary holds pad=0, unk=1, bos=2,
@@ -67,7 +69,9 @@ def learn_sentencepiece(lines: Iterator[str], vocab_size: int, seed: int) -> byt
             num_threads=1, minloglevel=2,
         )  # fmt: skip
     except RuntimeError as error:
-        raise InputError(f"sentencepiece cannot learn a BPE ({error})", remedy="give it more text or a smaller vocabulary") from None
+        raise InputError(
+            f"sentencepiece cannot learn a BPE ({error})", remedy="give it more text or a smaller vocabulary"
+        ) from None
     return model.getvalue()
 
 
@@ -88,4 +92,6 @@ def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True
     table = bitext.read_shard(tokens, ["id", *SIDES])
     for side in SIDES:
         lines = (line or "" for line in table[side].to_pylist())
-        Ragged.of(bpe.encode([line.lower() if lowercase else line for line in lines], num_threads=1)).save(out / f"{tokens.stem}.{side}")
+        Ragged.of(bpe.encode([line.lower() if lowercase else line for line in lines], num_threads=1)).save(
+            out / f"{tokens.stem}.{side}"
+        )

@@ -24,7 +24,9 @@ def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], ND
     """The vectors of both sides. Raises InputError when their shapes differ or a value is not finite."""
     a, b = load(src), load(tgt)
     if a.shape != b.shape:
-        raise InputError(f"shape {a.shape}, but {tgt} has {b.shape}", src, remedy="encode both sides of one corpus with one model")
+        raise InputError(
+            f"shape {a.shape}, but {tgt} has {b.shape}", src, remedy="encode both sides of one corpus with one model"
+        )
     for path, array in ((src, a), (tgt, b)):
         if len(bad := np.flatnonzero(~np.isfinite(array).all(axis=1))):
             raise InputError("vector is not finite", path, line=int(bad[0]) + 1, remedy="encode again")

@@ -33,11 +33,15 @@ def fit(src: Vectors, tgt: Vectors, labels: NDArray[np.integer], spec: dict[str,
 
     counts = np.bincount(labels, minlength=2)
     if not counts.all():
-        raise InputError(f"{counts[1]} positive and {counts[0]} negative pairs to learn from", remedy="give it both kinds")
+        raise InputError(
+            f"{counts[1]} positive and {counts[0]} negative pairs to learn from", remedy="give it both kinds"
+        )
     features = np.concatenate([src, tgt], axis=1)
     if not np.isfinite(features).all():
         raise InputError("training vectors are not finite", remedy="encode again")
-    model = MLPClassifier(hidden_layer_sizes=tuple(spec["hidden"]), activation="relu", max_iter=spec["max_iter"], random_state=seed)
+    model = MLPClassifier(
+        hidden_layer_sizes=tuple(spec["hidden"]), activation="relu", max_iter=spec["max_iter"], random_state=seed
+    )
     with threadpool_limits(1):
         model.fit(features, labels)
     log(f"mlp: {counts[1]:,} positive, {counts[0]:,} negative pairs, {model.n_iter_} epochs, loss {model.loss_:.4f}")
@@ -54,7 +58,11 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     with np.load(existing(model)) as file:
         layers = [(file[f"W{i}"], file[f"b{i}"]) for i in range(len(file.files) // 2)]
     if (needs := layers[0][0].shape[0]) != 2 * src.shape[1]:
-        raise InputError(f"is for vectors of {needs // 2} dimensions, not {src.shape[1]}", model, remedy="fit it again with this encoder")
+        raise InputError(
+            f"is for vectors of {needs // 2} dimensions, not {src.shape[1]}",
+            model,
+            remedy="fit it again with this encoder",
+        )
     out = np.empty(len(src), np.float32)
     with threadpool_limits(1):
         for start in range(0, len(src), BLOCK):

@@ -9,7 +9,7 @@
 
 Types: p person, o organisation, n animal, f food, t thing, v vehicle, d text, m medium, b building, l place, a abstract, e event.
 Rows of one type are ordered: earlier is more frequent (Zipf).
-"""  # noqa: E501
+"""
 
 from functools import cache
 from pathlib import Path
