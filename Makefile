@@ -10,6 +10,7 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --requ
 tiny small: env
 	snakemake --profile profiles/$@ results/$@/table2.csv
 	@bitextbench show results/$@/table2.csv
+	@echo "report: results/$@/table2.html"
 
 test: env
 	pytest

@@ -1,7 +1,14 @@
 # a selection -> BPE and fairseq data -> one trained model a seed -> hypotheses -> BLEU
 
 TESTS = config["nmt"]["tests"]
-NMT_SPEC = {key: value for key, value in config["nmt"].items() if key not in ("seeds", "valid", "tests", "gpus")}
+# what each step takes from the configuration, so that a changed key reruns what uses it
+PREPARE_KEYS = ("vocab_size", "max_length")
+TRANSLATE_KEYS = ("beam", "length_penalty", "batch_tokens", "max_length")
+TRAIN_KEYS = set(config["nmt"]).difference(PREPARE_KEYS, TRANSLATE_KEYS, ("seeds", "valid", "tests", "gpus"))
+
+
+def nmt_spec(keys):
+    return spec({key: config["nmt"][key] for key in sorted(keys)})
 
 
 rule nmt_prepare:
@@ -22,7 +29,7 @@ rule nmt_prepare:
     params:
         selected=f"{WORK}/selected/{{method}}.{{budget}}",
         valid=f"{WORK}/tokens/{config['nmt']['valid']}",
-        spec=spec(NMT_SPEC),
+        spec=nmt_spec(PREPARE_KEYS),
     shell:
         "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {LANGUAGES}"
         " --out {output} 2> {log}"
@@ -46,7 +53,7 @@ rule nmt_train:
         gpu=config["nmt"]["gpus"],
         runtime="72h",
     params:
-        spec=spec(NMT_SPEC),
+        spec=nmt_spec(TRAIN_KEYS),
         gpus=config["nmt"]["gpus"],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
@@ -74,7 +81,7 @@ rule nmt_translate:
         gpu=config["nmt"]["gpus"],
         runtime="12h",
     params:
-        spec=spec(NMT_SPEC),
+        spec=nmt_spec(TRANSLATE_KEYS),
         gpus=config["nmt"]["gpus"],
         tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
         folder=subpath(output[0], parent=True),

@@ -66,9 +66,9 @@ class Selection:
 
     @property
     def precision(self) -> float | None:
-        """Share of good pairs among the selected words; None where a label is unknown."""
-        known = self.words_by_label and "" not in self.words_by_label
-        return self.words_by_label.get("parallel", 0) / sum(self.words_by_label.values()) if known else None
+        """Share of good pairs among the selected words whose label is known; None where none is."""
+        known = sum(count for label, count in self.words_by_label.items() if label)
+        return self.words_by_label.get("parallel", 0) / known if known else None
 
 
 @dataclass(frozen=True)

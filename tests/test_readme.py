@@ -1,0 +1,67 @@
+"""Every command of the README is run: the main job for real, what needs a cluster or hours as a plan."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_workflow import ROOT, checkout, environment
+
+from bitextbench.table import read_csv
+
+README = (ROOT / "README.md").read_text()
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, flags=re.S) for line in block.splitlines()]
+PLANNED = [command for command in COMMANDS if command.startswith("snakemake ")]
+
+
+def run(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, shell=True, cwd=cwd, text=True, capture_output=True, env=environment())
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    return done
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A fresh checkout after `make tiny`, in the environment of the tests; and what the command said."""
+    root = checkout.__wrapped__(tmp_path_factory.mktemp("tiny"))
+    (root / ".venv").symlink_to(ROOT / ".venv")
+    return root, run("make --assume-old .venv/installed tiny", root)
+
+
+def test_no_command_of_the_readme_is_left_out():
+    others = {"make tiny", "make test", ".venv/bin/bitextbench show results/tiny/table2.csv"}
+    assert set(COMMANDS) == others | set(PLANNED)
+
+
+@pytest.mark.slow
+def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
+    root, done = tiny
+    assert "Lowest row: Random sampling in all 4 columns." in done.stdout
+    assert "results/tiny/table2.html" in done.stdout
+    lines = {(line.row, line.column): line for line in read_csv(root / "results/tiny/table2.csv")}
+    for column in ("10M/test2017", "10M/test2018", "100M/test2017", "100M/test2018"):
+        random, best = lines["random", column], max((lines[row, column] for row in ("cosine", "mlp")), key=lambda x: x.ours)
+        assert best.ours - random.ours > max(best.spread, random.spread)
+        assert lines["pivot", column].verdict == "not run"
+
+
+@pytest.mark.slow
+def test_show_prints_what_make_tiny_ended_with(tiny):
+    root, done = tiny
+    shown = run(".venv/bin/bitextbench show results/tiny/table2.csv", root).stdout
+    assert shown in done.stdout
+
+
+def test_make_test_sets_up_and_runs_pytest():
+    said = run("make --dry-run --always-make test", ROOT).stdout
+    assert "--require-hashes" in said
+    assert said.splitlines()[-1] == "pytest"
+
+
+@pytest.mark.parametrize("command", PLANNED)
+def test_snakemake_commands_plan(command, tmp_path):
+    root = checkout.__wrapped__(tmp_path)
+    (root / "config/mine.yaml").write_text(re.search(r"```yaml\n(.*?)```", README, flags=re.S)[1])
+    for name in ("crawl.de", "crawl.en"):
+        (root / name).write_text("a line\n")
+    assert "This was a dry-run" in run(command.replace("snakemake", "snakemake -n", 1), root).stdout
