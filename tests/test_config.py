@@ -55,12 +55,12 @@ def changed(place: str, value) -> dict:
         (
             "corpora.pool.exclude",
             ["positive"],
-            r"`corpora.pool.exclude` names `positive`, which is not defined; did you mean `positives`\?",
+            r"`corpora.pool.exclude` names `positive`, which is not defined; did you mean positives",
         ),
         (
             "methods.mlp.encoder",
             "nmt_autoencodr",
-            r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean `nmt_autoencoder`\?",
+            r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean nmt_autoencoder",
         ),
         (
             "encoders.nmt_autoencoder.training.bach",

@@ -40,7 +40,10 @@ def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
     assert "results/tiny/table2.html" in done.stdout
     lines = {(line.row, line.column): line for line in read_csv(root / "results/tiny/table2.csv")}
     for column in ("10M/test2017", "10M/test2018", "100M/test2017", "100M/test2018"):
-        random, best = lines["random", column], max((lines[row, column] for row in ("cosine", "mlp")), key=lambda x: x.ours)
+        random, best = (
+            lines["random", column],
+            max((lines[row, column] for row in ("cosine", "mlp")), key=lambda x: x.ours),
+        )
         assert best.ours - random.ours > max(best.spread, random.spread)
         assert lines["pivot", column].verdict == "not run"
 

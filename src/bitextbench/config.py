@@ -8,6 +8,7 @@ import jsonschema
 import yaml
 
 from bitextbench.errors import InputError
+from bitextbench.registry import near
 
 Config = dict[str, Any]
 
@@ -64,9 +65,4 @@ def _check_names(config: Config) -> None:
     ]  # fmt: skip
     for place, name, defined in used:
         if name not in defined:
-            close = difflib.get_close_matches(name, defined, 1)
-            raise InputError(
-                f"`{place}` names `{name}`, which is not defined",
-                "config",
-                remedy=f"did you mean `{close[0]}`?" if close else f"defined: {', '.join(defined)}",
-            )
+            raise InputError(f"`{place}` names `{name}`, which is not defined", "config", remedy=near(name, defined))
