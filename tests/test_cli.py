@@ -1,0 +1,77 @@
+"""The command line on bad input: one line that says what, where and what to do, an exit code, and nothing left behind."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bitextbench.bitext import read_shard
+from bitextbench.files import read_json
+
+
+def bitextbench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bitextbench", *map(str, arguments)], cwd=cwd, text=True, capture_output=True
+    )
+
+
+def corpus(folder: Path, src: bytes, tgt: bytes) -> subprocess.CompletedProcess[str]:
+    (folder / "a.de").write_bytes(src)
+    (folder / "a.en").write_bytes(tgt)
+    spec = {"parts": [{"files": {"src": "a.de", "tgt": "a.en"}}]}
+    return bitextbench(
+        "corpus", "mine", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=folder
+    )
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt", "message"),
+    [
+        (b"eins\nzwei\n", b"one\n", r"a\.de.*2.*a\.en.*1|2 lines.*1 line"),
+        (b"eins\n\xff\n", b"one\ntwo\n", r"a\.de:2: invalid UTF-8 at byte 1 of the line; convert"),
+        (b"eins\n", b"o\0ne\n", r"a\.en:1: line holds a NUL byte; remove"),
+        (b"eins\n" + b"x" * 1_000_000 + b"\n", b"one\ntwo\n", r"a\.de:2: line is longer than 65,536 bytes; split"),
+    ],
+)
+def test_bad_text_ends_in_one_line(tmp_path, src, tgt, message):
+    done = corpus(tmp_path, src, tgt)
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if line.startswith("bitextbench: error: ")]
+    assert len(errors) == 1
+    assert "Traceback" not in done.stderr
+    assert re.search(message, errors[0]), errors[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en"]
+
+
+def test_empty_lines_are_counted_and_dropped(tmp_path):
+    done = corpus(tmp_path, b"eins\n\ndrei\n", b"one\ntwo\n \n")
+    assert done.returncode == 0, done.stderr
+    counts = read_json(tmp_path / "out/counts.json")
+    assert (counts["in"], counts["out"], counts["dropped"]) == (3, 1, {"empty": 2})
+    assert read_shard(tmp_path / "out/00000.parquet")["tgt"].to_pylist() == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tokens", "none.parquet", "--src", "de", "--tgt", "en", "-o", "out"], "none.parquet: no such file; check the path"),
+        (["fetch", "newstest2081.de-en", "--lock", "lock", "-o", "out"], "did you mean"),
+        (["encode", "ids", "--model", "m", "--gpus", "1", "-o", "out"], "cuda was asked for, but torch sees 0 GPUs here; run on a GPU machine"),
+        (["score", "x.parquet", "--similarity", "random", "-o", "out"], "x.parquet: no such file"),
+    ],
+)  # fmt: skip
+def test_other_mistakes(tmp_path, arguments, message):
+    done = bitextbench(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_spec_may_stand_in_a_file(tmp_path):
+    (tmp_path / "spec.yaml").write_text("parts: [{generated: pool, lines: 5}]\n")
+    done = bitextbench("corpus", "x", "--spec", "@spec.yaml", "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_json(tmp_path / "out/counts.json")["out"] == 5
