@@ -1,12 +1,6 @@
 # ids -> a trained sentence encoder -> vectors
 
 
-def encoder_corpora(encoder):
-    """The corpora that an encoder learns from, by role."""
-    spec = config["encoders"][encoder]
-    return {role: spec[role] for role in ("bitext", "mono", "valid") if spec.get(role)}
-
-
 rule train_encoder:
     input:
         lambda w: [
@@ -69,8 +63,8 @@ rule encode:
         gpu=lambda w: config["encoders"][w.encoder]["gpus"],
         runtime="12h",
     params:
-        stem=f"{WORK}/ids/{{corpus}}/{{shard}}",
-        out=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}",
+        stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
+        out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
     shell:
         "python -m bitextbench encode {params.stem} --model {input.model} --gpus {params.gpus} --threads {threads}"

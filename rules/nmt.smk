@@ -1,15 +1,5 @@
 # a selection -> BPE and fairseq data -> one trained model a seed -> hypotheses -> BLEU
 
-TESTS = config["nmt"]["tests"]
-# what each step takes from the configuration, so that a changed key reruns what uses it
-PREPARE_KEYS = ("vocab_size", "max_length")
-TRANSLATE_KEYS = ("beam", "length_penalty", "batch_tokens", "max_length")
-TRAIN_KEYS = set(config["nmt"]).difference(PREPARE_KEYS, TRANSLATE_KEYS, ("seeds", "valid", "tests", "gpus"))
-
-
-def nmt_spec(keys):
-    return spec({key: config["nmt"][key] for key in sorted(keys)})
-
 
 rule nmt_prepare:
     input:
@@ -27,11 +17,12 @@ rule nmt_prepare:
         mem_mb=megabytes(10, 1500),
         runtime="4h",
     params:
-        selected=f"{WORK}/selected/{{method}}.{{budget}}",
-        valid=f"{WORK}/tokens/{config['nmt']['valid']}",
+        selected=lambda w, input: os.path.dirname(input.selected[0]),
+        valid=lambda w, input: os.path.dirname(input.valid[0]),
         spec=nmt_spec(PREPARE_KEYS),
+        languages=LANGUAGES,
     shell:
-        "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {LANGUAGES}"
+        "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {params.languages}"
         " --out {output} 2> {log}"
 
 
@@ -54,11 +45,12 @@ rule nmt_train:
         runtime="72h",
     params:
         spec=nmt_spec(TRAIN_KEYS),
+        languages=LANGUAGES,
         gpus=config["nmt"]["gpus"],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
     shell:
-        "python -m bitextbench nmt-train {input} --spec {params.spec} {LANGUAGES} --seed {wildcards.seed}"
+        "python -m bitextbench nmt-train {input} --spec {params.spec} {params.languages} --seed {wildcards.seed}"
         " --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints} --out {output} 2>> {log}"
 
 
@@ -82,12 +74,13 @@ rule nmt_translate:
         runtime="12h",
     params:
         spec=nmt_spec(TRANSLATE_KEYS),
+        languages=LANGUAGES,
         gpus=config["nmt"]["gpus"],
         tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench nmt-translate {input.data} --model {input.model} --spec {params.spec} {params.tests}"
-        " {LANGUAGES} --gpus {params.gpus} --threads {threads} --out {params.folder} 2> {log}"
+        " {params.languages} --gpus {params.gpus} --threads {threads} --out {params.folder} 2> {log}"
 
 
 rule bleu:
@@ -106,9 +99,10 @@ rule bleu:
         mem_mb=1500,
         runtime="1h",
     params:
+        language=TGT,
         hypotheses=lambda w, input: [f"--hypotheses {test}={path}" for test, path in zip(TESTS, input.hypotheses)],
         references=lambda w, input: [f"--references {test}={path}" for test, path in zip(TESTS, input.references)],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench bleu {wildcards.method} --budget {wildcards.budget} --seed {wildcards.seed} --language {TGT}"
+        "python -m bitextbench bleu {wildcards.method} --budget {wildcards.budget} --seed {wildcards.seed} --language {params.language}"
         " {params.hypotheses} {params.references} --out {params.folder} 2> {log}"

@@ -1,20 +1,6 @@
 # vectors -> one score a pair
 
 
-def method_encoder(wildcards):
-    return config["methods"][wildcards.method].get("encoder")
-
-
-def vectors_of(wildcards, corpus):
-    return of_shards(
-        f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy", corpus, encoder=method_encoder(wildcards)
-    )
-
-
-def scores_of(method, corpus):
-    return of_shards(f"{WORK}/scores/{method}/{{corpus}}/{{shard}}.npy", corpus)
-
-
 rule fit_similarity:
     input:
         positives=lambda w: vectors_of(w, config["methods"][w.method]["positives"]),
@@ -41,17 +27,6 @@ rule fit_similarity:
     shell:
         "python -m bitextbench fit-similarity {params.name} --spec {params.spec} {params.positives} {params.pool}"
         " {params.scores} --seed {params.seed} --out {output} 2> {log}"
-
-
-def score_vectors(wildcards):
-    encoder = method_encoder(wildcards)
-    stem = f"{WORK}/vectors/{encoder}/{wildcards.corpus}/{wildcards.shard}"
-    return [f"{stem}.{side}.npy" for side in SIDES] if encoder else []
-
-
-def score_model(wildcards):
-    learns = "positives" in config["methods"][wildcards.method]
-    return f"{WORK}/similarities/{wildcards.method}.npz" if learns else []
 
 
 rule score:

@@ -20,10 +20,11 @@ rule select:
     params:
         words=lambda w: config["selection"]["budgets"][w.budget],
         side=config["selection"]["count"],
-        tokens=f"{WORK}/tokens/{POOL}",
+        tokens=lambda w, input: os.path.dirname(input.tokens[0]),
+        languages=LANGUAGES,
         scores=lambda w, input: [f"--scores {path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench select {wildcards.method} --budget {wildcards.budget} --words {params.words}"
-        " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.side} {LANGUAGES}"
+        " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.side} {params.languages}"
         " --out {params.folder} 2> {log}"

@@ -1,8 +1,5 @@
 # metrics -> the paper's table with ours beside it, and where each number comes from
 
-BUDGETS = list(config["selection"]["budgets"])
-ALL_DATASETS = sorted({part["dataset"] for c in config["corpora"].values() for part in c["parts"] if "dataset" in part})
-
 
 rule table2:
     input:

@@ -15,8 +15,10 @@ rule tokens:
     resources:
         mem_mb=4000,
         runtime="12h",
+    params:
+        languages=LANGUAGES,
     shell:
-        "python -m bitextbench tokens {input}/{wildcards.shard}.parquet {LANGUAGES} --out {output} 2> {log}"
+        "python -m bitextbench tokens {input}/{wildcards.shard}.parquet {params.languages} --out {output} 2> {log}"
 
 
 rule bpe:
