@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_workflow import ROOT, checkout, environment
+from test_workflow import ROOT, copy_checkout, environment
 
 from bitextbench.table import read_csv
 
@@ -23,7 +23,7 @@ def run(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """A fresh checkout after `make tiny`, in the environment of the tests; and what the command said."""
-    root = checkout.__wrapped__(tmp_path_factory.mktemp("tiny"))
+    root = copy_checkout(tmp_path_factory.mktemp("tiny"))
     (root / ".venv").symlink_to(ROOT / ".venv")
     return root, run("make --assume-old .venv/installed tiny", root)
 
@@ -63,7 +63,7 @@ def test_make_test_sets_up_and_runs_pytest():
 
 @pytest.mark.parametrize("command", PLANNED)
 def test_snakemake_commands_plan(command, tmp_path):
-    root = checkout.__wrapped__(tmp_path)
+    root = copy_checkout(tmp_path)
     (root / "config/mine.yaml").write_text(re.search(r"```yaml\n(.*?)```", README, flags=re.S)[1])
     for name in ("crawl.de", "crawl.en"):
         (root / name).write_text("a line\n")

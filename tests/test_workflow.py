@@ -1,5 +1,6 @@
 """The workflow: what it plans, and that a run ends the same however it went."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -27,18 +28,22 @@ def environment() -> dict[str, str]:
     return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    """What a clone of the repository holds, with the changes that are not yet committed."""
+def copy_checkout(target_root: Path) -> Path:
+    """What a clone of the repository holds, with the changes that are not yet committed, in `target_root`/repo."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True
     )
     for name in filter(None, listed.stdout.split("\0")):
-        source, target = ROOT / name, tmp_path / "repo" / name
+        source, target = ROOT / name, target_root / "repo" / name
         if source.exists() or source.is_symlink():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(os.readlink(source)) if source.is_symlink() else target.write_bytes(source.read_bytes())
-    return tmp_path / "repo"
+    return target_root / "repo"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return copy_checkout(tmp_path)
 
 
 def jobs(output: str) -> dict[str, int]:
@@ -111,18 +116,20 @@ def hashes(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A micro run on two cores, in one go."""
-    folder = tmp_path_factory.mktemp("run")
-    root = checkout.__wrapped__(folder)
+    root = copy_checkout(tmp_path_factory.mktemp("run"))
     snakemake(*MICRO, TABLE, cwd=root)
     return root
 
 
 def test_one_core_or_two_give_the_same_bytes(finished, tmp_path):
-    root = checkout.__wrapped__(tmp_path)
+    root = copy_checkout(tmp_path)
     single = ["1" if part == "2" else part for part in MICRO]
-    snakemake(*single, TABLE, cwd=root)
-    assert hashes(root) == hashes(finished)
-    assert (root / TABLE).read_bytes() == (finished / TABLE).read_bytes()
+    metric = "work/micro/metrics/bleu/mlp.10M.1/test2017.json"
+    snakemake(*single, metric, cwd=root)
+    one, two = hashes(root), hashes(finished)
+    assert {"work/micro/encoders/nmt_autoencoder/model.pt", "work/micro/selected/mlp.10M/train.de"} < one.keys()
+    assert one == {name: two[name] for name in one}
+    assert (root / metric).read_bytes() == (finished / metric).read_bytes()
 
 
 def test_a_rerun_has_nothing_to_do(finished):
@@ -132,7 +139,7 @@ def test_a_rerun_has_nothing_to_do(finished):
 
 
 def test_more_shards_change_nothing_that_is_selected(finished, tmp_path):
-    root = checkout.__wrapped__(tmp_path)
+    root = copy_checkout(tmp_path)
     config = (root / "tests/micro.yaml").read_text().replace("  pool:\n", "  pool:\n    shards: 3\n")
     (root / "tests/micro.yaml").write_text(config)
     snakemake(*MICRO, "work/micro/selected/mlp.10M/selection.json", cwd=root)
@@ -141,7 +148,7 @@ def test_more_shards_change_nothing_that_is_selected(finished, tmp_path):
 
 
 def test_killed_in_training_encoding_and_nmt_it_ends_in_the_same_table(finished, tmp_path):
-    root = checkout.__wrapped__(tmp_path)
+    root = copy_checkout(tmp_path)
     for command in ("train", "encode", "nmt-train"):
         kill_during(command, root)
     snakemake("--unlock", *MICRO, TABLE, cwd=root)
@@ -163,25 +170,33 @@ def kill_during(command: str, root: Path) -> None:
             assert run.poll() is None, f"the run ended before `{command}` was seen"
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        time.sleep(2 if command != "encode" else 0.5)  # into the work, past the start of Python
+        time.sleep({"train": 6, "encode": 1, "nmt-train": 8}[command])  # into the work, past the imports
     finally:
         os.killpg(run.pid, signal.SIGKILL)
+        for process in processes(root):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         run.wait()
 
 
 def working(command: str, root: Path) -> bool:
     """Whether a process of this run is at `bitextbench <command>`."""
+    return any(arguments[1:4] == [b"-m", b"bitextbench", command.encode()] for arguments in processes(root).values())
+
+
+def processes(root: Path) -> dict[int, list[bytes]]:
+    """Process id -> command line of whatever runs in this folder."""
+    found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            arguments = (entry / "cmdline").read_bytes().split(b"\0")
-            if arguments[1:4] == [b"-m", b"bitextbench", command.encode()] and (entry / "cwd").resolve() == root:
-                return True
-        except (OSError, ValueError):
-            continue
-    return False
+            if (entry / "cwd").resolve() == root:
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it ended
+    return found
 
 
 def test_provenance_names_what_made_the_table(finished):
     facts = json.loads((finished / "results/micro/table2.provenance.json").read_text())
     assert facts["config"]["run"] == "micro"
-    assert any(name.endswith("selection.json") for name in facts["inputs"])
+    assert any(entry["path"].endswith("mlp.10M/selection.json") for entry in facts["inputs"])
