@@ -81,7 +81,7 @@ LID = "fasttext-lid176"  # the data set that is a language model
 def corpus_datasets(wildcards):
     corpus = config["corpora"][wildcards.corpus]
     names = [part["dataset"] for part in corpus["parts"] if "dataset" in part]
-    if corpus.get("filter", {}).get("language") == LID:
+    if (corpus.get("filter") or {}).get("language") == LID:
         names.append(LID)
     return [f"{DATA}/{name}/manifest.json" for name in names]
 
@@ -89,7 +89,7 @@ def corpus_datasets(wildcards):
 def corpus_spec(wildcards):
     """The corpus as configured, the language model as a path."""
     corpus = config["corpora"][wildcards.corpus]
-    rules = corpus.get("filter", {})
+    rules = corpus.get("filter") or {}
     if rules.get("language") == LID:
         return corpus | {"filter": rules | {"language": f"{DATA}/{LID}/lid.176.bin"}}
     return corpus

@@ -63,6 +63,7 @@ def build(
 
     Raises InputError for an unknown key, corpus, rule or kind of noise, and for whatever is wrong with the text.
     """
+    spec = {key: value for key, value in spec.items() if value is not None}  # an overlay says `noise: null` for none
     _check_spec(name, spec)
     excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
     by_part: Counter[str] = Counter()
