@@ -156,13 +156,18 @@ def test_one_seed_has_no_spread(run):
     assert "one seed has no spread" in text
 
 
-@pytest.mark.parametrize("labels", [{}, {"": 1008}, {"": 8, "parallel": 1000}])
+@pytest.mark.parametrize("labels", [{}, {"": 1008}])
 def test_unknown_labels_leave_the_precision_empty(run, labels):
     run.change("selections", ("mlp", "10M"), words_by_label=labels)
     lines = run.build()
     assert lines["mlp", "10M/test2017"].precision is None
     assert lines["mlp", "100M/test2017"].precision == 0.0503  # 252 of 5008
     assert "parallel" in run.html.read_text(encoding="utf-8")
+
+
+def test_precision_is_of_the_words_whose_label_is_known(run):
+    run.change("selections", ("mlp", "10M"), words_by_label={"": 8, "copy": 400, "parallel": 600})
+    assert run.build()["mlp", "10M/test2017"].precision == 0.6
 
 
 def test_no_labels_anywhere(run):

@@ -6,7 +6,7 @@ The interval of a cell is for the mean over k NMT seeds, 95%, and has two parts:
 - the test set: the distance from a seed's BLEU to the end of its bootstrap interval, averaged over seeds. The seeds
   translate the same sentences, so that their sampling errors go together and averaging does not make them smaller.
 
-The parts are independent and add in quadrature, each side for itself: low = mean - sqrt(h_seed^2 + h_test,low^2).
+The parts are independent and add in quadrature, each side for itself: low = mean - sqrt(h_seed^2 + h_test,low^2), cut to BLEU's range of 0 to 100.
 """
 
 import csv
@@ -234,7 +234,7 @@ def _with_own_tests(cells: Sequence[Cell], metrics: Sequence[Metric]) -> list[Ce
 def _filled(place: Line, runs: Sequence[Metric], selection: Selection) -> Line:
     """The line with our numbers."""
     mean, spread, low, high = summarise([run.value for run in runs], [(run.low, run.high) for run in runs])
-    mean, low, high = round(mean, 2), round(low, 2), round(high, 2)
+    mean, low, high = round(mean, 2), round(max(low, 0.0), 2), round(min(high, 100.0), 2)
     inside = "not in the paper" if place.paper is None else "reproduced" if low <= place.paper <= high else "differs"
     notes = ["one seed: the interval is the test set's alone"] * (len(runs) == 1)
     notes += ["budget not reached: the whole pool is taken"] * (not selection.reached)
