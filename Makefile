@@ -1,5 +1,5 @@
 # make tiny   set up and run the tiny table (no network beyond the package registry, minutes)
-# make small  the same on real text; needs the network or BITEXTBENCH_MIRROR, about an hour
+# make small  the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
 # make test   set up and run every test
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
