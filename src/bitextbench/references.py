@@ -2,11 +2,12 @@
 
 | column | meaning |
 |---|---|
-| paper, table | the paper's short name and the table's number in it |
+| paper, table | the paper's short name and the table's number in it; "figure3" or "section5" for a number printed there |
 | row, row_label | the row's name here, and its label as printed |
 | column | the column's name; "/" between the levels of a heading ("10M/test2017") |
 | value, unit | the number as printed, and its unit |
 | condition | data, direction and setting of the number, in words |
+| note | what is doubtful about the number, may be empty; the column may be absent |
 """
 
 import csv
@@ -15,7 +16,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from bitextbench.errors import InputError
-from bitextbench.files import read_lines
+from bitextbench.files import existing, read_lines
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,34 @@ class Cell:
     value: float | None  # None where the paper has no such cell
     unit: str
     condition: str
+    note: str = ""
+    decimals: int = 0  # as printed: 48.90 has 2
+
+    @property
+    def place(self) -> str:
+        """The table's name among all papers, "kim2019/table2"; it is also its file, less the suffix."""
+        return f"{self.paper}/{'table' if self.table.isdigit() else ''}{self.table}"
 
 
-COLUMNS = [field.name for field in fields(Cell)]
+NOTE = "note"
+COLUMNS = [field.name for field in fields(Cell) if field.name not in (NOTE, "decimals")]
+
+
+def load_all(folder: str | Path) -> dict[str, list[Cell]]:
+    """The cells of every `<paper>/<table>.csv` in a folder, by the table's place, in the order of places.
+
+    Raises InputError as `load` does, for a file whose name is not the place of its cells, and when there is none.
+    """
+    tables = {}
+    for path in sorted(existing(folder).glob("*/*.csv")):
+        cells = load(path)
+        place = f"{path.parent.name}/{path.stem}"
+        if cells[0].place != place:
+            raise InputError(f"holds {cells[0].place}", path, remedy="name the file after its paper and table")
+        tables[place] = cells
+    if not tables:
+        raise InputError("no <paper>/<table>.csv in this folder", folder, remedy="name the folder of references")
+    return tables
 
 
 def load(path: str | Path) -> list[Cell]:
@@ -45,12 +71,12 @@ def load(path: str | Path) -> list[Cell]:
     cells: dict[tuple[str, str], Cell] = {}
     labels: dict[str, str] = {}
     try:
-        if (header := next(reader, [])) != COLUMNS:
+        if (header := next(reader, [])) not in (COLUMNS, [*COLUMNS, NOTE]):
             raise InputError(
                 f"columns are {','.join(header)}", path, line=1, remedy=f"they must be {','.join(COLUMNS)}"
             )
         for record in reader:
-            cell = _cell(record, path, reader.line_num)
+            cell = _cell(header, record, path, reader.line_num)
             if (cell.row, cell.column) in cells:
                 raise InputError(
                     f"{cell.row}, {cell.column} stands twice", path, line=reader.line_num, remedy="remove one"
@@ -69,14 +95,15 @@ def load(path: str | Path) -> list[Cell]:
     return list(cells.values())
 
 
-def _cell(record: list[str], path: str | Path, line: int) -> Cell:
-    if len(record) != len(COLUMNS) or not all(record):
+def _cell(header: list[str], record: list[str], path: str | Path, line: int) -> Cell:
+    if len(record) != len(header) or not all(record[: len(COLUMNS)]):
         raise InputError("a field is missing or empty", path, line=line, remedy=f"fill {','.join(COLUMNS)}")
-    named = dict(zip(COLUMNS, record, strict=True))
+    named = dict(zip(header, record, strict=True))
+    text = named.pop("value")
     try:
-        value = float(named.pop("value"))
+        value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
         raise InputError("value is not a number", path, line=line, remedy="write the number that the paper printed")
-    return Cell(**named, value=value)  # type: ignore[arg-type]
+    return Cell(**named, value=value, decimals=len(text.partition(".")[2]))  # type: ignore[arg-type]
