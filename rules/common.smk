@@ -21,7 +21,6 @@ RUN = config["run"]
 SRC, TGT = config["pair"]["src"], config["pair"]["tgt"]
 WORK = f"work/{RUN}"
 RESULTS = "results" if RUN == "paper" else f"results/{RUN}"
-SCALE = config["scale"]
 DATA = config["data"]
 POOL = config["selection"]["corpus"]
 SIDES = ("src", "tgt")

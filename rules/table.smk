@@ -29,13 +29,12 @@ rule table2:
         runtime="1h",
     params:
         config=spec(config),
-        scale=SCALE,
         metrics=lambda w, input: [f"--metric {path}" for path in input.metrics],
         selections=lambda w, input: [f"--selection {path}" for path in input.selections],
         corpora=lambda w, input: [f"--input {path}/counts.json" for path in input.corpora],
         manifests=lambda w, input: [f"--input {path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench table {input.reference} --scale {params.scale} --config {params.config} {params.metrics}"
+        "python -m bitextbench table {input.reference} --config {params.config} {params.metrics}"
         " {params.selections} {params.corpora} {params.manifests} --benchmarks {params.benchmarks}"
         " --html {output.html} --provenance {output.provenance} --out {output.csv} 2> {log}"

@@ -79,3 +79,10 @@ def test_a_missing_key_is_named():
     del config["selection"]["corpus"]
     with pytest.raises(InputError, match=r"`selection.corpus` is missing; the pool to select from"):
         check(config)
+
+
+def test_null_leaves_a_named_entry_out():
+    config = overlaid(load(), {"methods": {"mlp": None}, "selection": {"budgets": {"100M": None}}})
+    check(config)
+    assert [*config["methods"]] == ["random", "cosine"]
+    assert [*config["selection"]["budgets"]] == ["10M"]

@@ -57,12 +57,14 @@ def run(tmp_path):
             keys = product(ROWS, BUDGETS, (1, 2), TESTS)
             self.metrics = {key: metric(tmp_path, *key, values(key[0], key[2])) for key in keys}
             self.selections = {key: selection(tmp_path, *key) for key in product(ROWS, BUDGETS)}
+            self.methods, self.budgets = dict.fromkeys(ROWS, {}), dict(BUDGETS)
             self.csv, self.html = tmp_path / "table2.csv", tmp_path / "table2.html"
 
         def build(self, scale="tiny", provenance=None):
             facts = {"code": {"commit": "abc"}} if provenance is None else provenance
             paths = list(self.metrics.values()), list(self.selections.values())
-            table.build(REFERENCE, *paths, scale, self.csv, self.html, facts)
+            config = {"scale": scale, "methods": self.methods, "selection": {"budgets": self.budgets}}
+            table.build(REFERENCE, *paths, config, self.csv, self.html, facts)
             return {(line.row, line.column): line for line in table.read_csv(self.csv)}
 
         def change(self, kind, key, **changes):
@@ -134,7 +136,16 @@ def test_there_is_a_line_for_each_cell_and_rows_not_built_say_so(run):
     for key, line in lines.items():
         built = key[0] in ROWS
         assert (line.ours is not None) == built
-        assert (line.verdict, line.note) == (("scale not comparable", "") if built else ("not run", "not built yet"))
+        assert (line.verdict, line.note) == (("scale not comparable", "") if built else ("not run", "not in this run"))
+
+
+def test_a_run_of_fewer_rows_and_budgets(run):
+    run.methods, run.budgets = {"mlp": {}}, {"10M": 1000}
+    run.metrics = {key: path for key, path in run.metrics.items() if key[:2] == ("mlp", "10M")}
+    run.selections = {key: path for key, path in run.selections.items() if key == ("mlp", "10M")}
+    ran = {key for key, line in run.build().items() if line.ours is not None}
+    assert ran == {("mlp", "10M/test2017"), ("mlp", "10M/test2018")}
+    assert "not in this run (23.2)" in table.render(run.csv)
 
 
 def test_verdicts_at_paper_scale(run):
@@ -292,7 +303,7 @@ def test_the_text_table(run):
     ]
     assert "NMT + LM, 4 models" in text
     assert "Rossenbach" not in text
-    assert "not built yet (29.1)" in text
+    assert "not in this run (29.1)" in text
     assert "Numbers of the tiny run compare methods, not papers" in text
     run.build("paper")
     assert "compare methods, not papers" not in table.render(run.csv)
@@ -339,7 +350,7 @@ def test_the_page_needs_nothing_else_and_escapes_its_input(run):
     assert "<script" not in page
     assert "a&lt;b" in page
     assert not any(mark in page for mark in ("http://", "https://", "<link", "@import"))
-    assert "not run: not built yet" in page
+    assert "not run: not in this run" in page
     assert page.count("<svg") == 2
 
 

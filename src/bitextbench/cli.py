@@ -364,7 +364,6 @@ def bleu(
 
 @cli.command()
 @click.argument("reference", type=FILE)
-@click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--metric", "metrics", type=FILE, multiple=True)
 @click.option("--selection", "selections", type=FILE, multiple=True)
@@ -374,7 +373,7 @@ def bleu(
 @click.option("--provenance", type=FILE, required=True)
 @out_option
 def table(
-    reference: Path, scale: Any, config: dict[str, Any], metrics: tuple[Path, ...], selections: tuple[Path, ...], inputs: tuple[Path, ...],
+    reference: Path, config: dict[str, Any], metrics: tuple[Path, ...], selections: tuple[Path, ...], inputs: tuple[Path, ...],
     benchmarks: Path, html: Path, provenance: Path, out: Path,
 ) -> None:  # fmt: skip
     """Set our numbers beside the paper's: CSV, HTML and provenance."""
@@ -382,7 +381,7 @@ def table(
     from bitextbench.table import build
 
     collect(config, [*inputs, *metrics, *selections], benchmarks, provenance)
-    build(reference, metrics, selections, scale, out, html, provenance)
+    build(reference, metrics, selections, config, out, html, provenance)
 
 
 @cli.command()

@@ -19,7 +19,15 @@ def schema() -> Config:
 
 
 def check(config: Config) -> None:
-    """Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing defines."""
+    """Take out what an overlay left out by `null`, then check what remains.
+
+    Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing
+    defines.
+    """
+    for named in (config, config.get("selection")):
+        for key in ("corpora", "encoders", "methods", "budgets"):
+            if isinstance(named, dict) and isinstance(named.get(key), dict):
+                named[key] = {name: value for name, value in named[key].items() if value is not None}
     errors = sorted(
         jsonschema.Draft202012Validator(schema()).iter_errors(config),
         key=lambda error: [str(p) for p in error.absolute_path],

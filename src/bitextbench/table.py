@@ -28,7 +28,7 @@ from bitextbench.files import atomic, existing, read_json
 from bitextbench.references import Cell
 
 TITLE = "Kim et al. 2019, Table 2: parallel corpus filtering, German→English"
-NOT_BUILT = ("pivot", "nmt_lm")  # rows of the paper that no rule makes yet
+NOT_RUN = "not in this run"
 WARNING = "Numbers of the {} run compare methods, not papers: its data, models and budgets are not the paper's."
 
 Scale = Literal["tiny", "small", "paper"]
@@ -103,18 +103,20 @@ DECIMALS = {"paper": 1, "ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2,
 
 
 def build(
-    reference: Path, metrics: Sequence[Path], selections: Sequence[Path], scale: Scale, out: Path, html: Path,
+    reference: Path, metrics: Sequence[Path], selections: Sequence[Path], config: dict[str, Any], out: Path, html: Path,
     provenance: Path | dict[str, Any],
 ) -> None:  # fmt: skip
     """Write the table as CSV and as a self-contained page.
 
-    Needs a metric file for each built row, budget, seed and test, and a selection file for each built row and budget.
+    `config` is the run's: its methods are the rows, its budgets the columns that have our numbers; the paper's others
+    say that they are not part of the run. Needs a metric file for each of these rows and budgets, each seed and test,
+    and a selection file for each row and budget.
     Raises InputError when one is missing, stands twice, is no part of the table, holds NaN, or has another sacreBLEU
     signature than the rest: there is no table from a part of the data.
     """
     cells = references.load(reference)
     chosen = [read_selection(path) for path in selections]
-    table = lines(cells, [read_metric(path) for path in metrics], chosen, scale)
+    table = lines(cells, [read_metric(path) for path in metrics], chosen, config)
     facts = provenance if isinstance(provenance, dict) else read_json(provenance)
     text, page = to_csv(table), to_html(table, chosen, facts)
     for path, content in ((out, text), (html, page)):
@@ -172,26 +174,19 @@ def summarise(
 
 
 def lines(
-    cells: Sequence[Cell], metrics: Sequence[Metric], selections: Sequence[Selection], scale: Scale
+    cells: Sequence[Cell], metrics: Sequence[Metric], selections: Sequence[Selection], config: dict[str, Any]
 ) -> list[Line]:
     """The table's lines, one a cell of the paper, in the paper's order. Raises InputError as `build` does."""
+    scale, methods, budgets = config["scale"], list(config["methods"]), list(config["selection"]["budgets"])
     if scale not in ("tiny", "small", "paper"):
         raise InputError(f"unknown scale {scale}", remedy="use tiny, small or paper")
     cells = _with_own_tests(cells, metrics)
-    given = {metric.method for metric in metrics}
-    built = [row for row in _names(cells, "row") if row not in NOT_BUILT or row in given]
-    columns = _names(cells, "column")
+    columns = [column for column in _names(cells, "column") if column.split("/")[0] in budgets]
     seeds = sorted({metric.seed for metric in metrics})
     by_cell = {(m.method, f"{m.budget}/{m.test}", m.seed): m for m in metrics}
     by_row = {(s.method, s.budget): s for s in selections}
-    budgets = dict.fromkeys(column.split("/")[0] for column in columns)
-    _complete(
-        "metric",
-        metrics,
-        by_cell,
-        product(built, columns, seeds or [1]),
-    )
-    _complete("selection", selections, by_row, product(built, budgets))
+    _complete("metric", metrics, by_cell, product(methods, columns, seeds or [1]))
+    _complete("selection", selections, by_row, product(methods, budgets))
     _same("signature", ((m.signature, m.path) for m in metrics))
     _same("metric", ((m.metric, m.path) for m in metrics))
     for test, group in groupby(sorted(metrics, key=lambda m: m.test), key=lambda m: m.test):
@@ -212,8 +207,9 @@ def lines(
             cell.value,
             scale=scale,
         )
-        runs = [by_cell[cell.row, cell.column, seed] for seed in seeds] if cell.row in built else []
-        table.append(_filled(place, runs, by_row[cell.row, budget]) if runs else replace(place, note="not built yet"))
+        ours = cell.row in methods and budget in budgets
+        runs = [by_cell[cell.row, cell.column, seed] for seed in seeds] if ours else []
+        table.append(_filled(place, runs, by_row[cell.row, budget]) if ours else replace(place, note=NOT_RUN))
     return table
 
 
@@ -314,10 +310,8 @@ def short(label: str) -> str:
 
 def reading(table: Sequence[Line]) -> list[str]:
     """Three sentences on the rows that ran: the lowest row, random against the best, and the paper's order."""
-    columns = {
-        name: [line for line in table if line.column == name and line.ours is not None]
-        for name in _names(table, "column")
-    }
+    done = [line for line in table if line.ours is not None]
+    columns = {name: [line for line in done if line.column == name] for name in _names(done, "column")}
     return [_lowest(columns), _gap(columns), _order(columns)]
 
 
@@ -340,7 +334,7 @@ def _gap(columns: dict[str, list[Line]]) -> str:
     """Best row minus random in each column, and the least ratio of this gap to the larger spread of the two rows."""
     parts, ratios = [], []
     for name, column in columns.items():
-        base = next(line for line in column if line.row == "random")
+        base = next((line for line in column if line.row == "random"), column[0])
         best = max(column, key=attrgetter("ours"))
         gap = (best.ours or 0.0) - (base.ours or 0.0)
         parts.append(f"{gap:.2f} in {name} ({best.row})")
