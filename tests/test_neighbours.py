@@ -1,0 +1,228 @@
+"""Neighbours against brute force: ties, duplicates, zero vectors, any block, backend, precision, sharding; and memory."""
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bitextbench import neighbours
+from bitextbench.embeddings import Embeddings, read, read_pair
+from bitextbench.errors import InputError
+from bitextbench.neighbours import LEAST_MEMORY, Both, load, merge, save, search
+
+
+def oracle(x: np.ndarray, y: np.ndarray, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and similarities of the k nearest rows of y for each row of x, by sorting all of them."""
+    x, y = x.astype(np.float64)[:, None], y.astype(np.float64)[None]
+    lengths = np.sqrt(np.vecdot(x, x)) * np.sqrt(np.vecdot(y, y))
+    similarity = {
+        "cosine": lambda: np.divide(np.vecdot(x, y), lengths, out=np.zeros(lengths.shape), where=lengths > 0),
+        "dot": lambda: np.vecdot(x, y),
+        "euclidean": lambda: -np.sqrt(np.vecdot(x - y, x - y)),
+    }
+    scores = similarity[metric]().astype(np.float32)
+    ids = np.array([sorted(range(y.shape[1]), key=lambda j: (-row[j], j))[:k] for row in scores])
+    return ids, np.take_along_axis(scores, ids, 1)
+
+
+def check(both: Both, x: np.ndarray, y: np.ndarray, k: int, metric: str = "cosine") -> None:
+    for side, (a, b) in zip(both, ((x, y), (y, x)), strict=True):
+        ids, scores = oracle(a, b, k, metric)
+        np.testing.assert_array_equal(side.ids, ids)
+        np.testing.assert_array_equal(side.similarities, scores)
+        assert (side.ids.dtype, side.similarities.dtype) == (np.int64, np.float32)
+
+
+def normal(seed: int, n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+
+
+def ties(seed: int, n: int, d: int = 3) -> np.ndarray:
+    """Whole numbers: equal vectors, equal similarities, zero vectors."""
+    return np.random.default_rng(seed).integers(-1, 2, (n, d)).astype(np.float32)
+
+
+SMALL = st.integers(-2, 2).map(float)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.just(2)), elements=SMALL),
+    hnp.arrays(np.float32, st.tuples(st.integers(1, 9), st.just(2)), elements=SMALL),
+    st.integers(1, 12),
+    st.sampled_from(neighbours.METRICS),
+    st.sampled_from(neighbours.BACKENDS),
+)
+def test_equals_brute_force_on_ties_zero_vectors_and_k_above_n(x, y, k, metric, backend):
+    both = search(Embeddings(x), Embeddings(y), k, metric=metric, backend=backend)
+    check(both, x, y, k, metric)
+
+
+@pytest.mark.parametrize("metric", neighbours.METRICS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"tile": 32},
+        {"tile": 100},
+        {"threads": 2},
+        {"precision": "fp32"},
+        {"precision": "bf16"},
+        {"backend": "faiss"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("src", "tgt"), [(normal(1, 130, 8), normal(2, 203, 8)), (ties(3, 131), ties(4, 150))])
+def test_the_same_for_any_block_precision_and_backend(metric, options, src, tgt):
+    check(search(Embeddings(src), Embeddings(tgt), 4, metric=metric, **options), src, tgt, 4, metric)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-42, 1e12])
+def test_long_and_short_vectors(scale):
+    src, tgt = (scale * normal(seed, 70, 6).astype(np.float64) for seed in (5, 6))
+    src, tgt = src.astype(np.float32), tgt.astype(np.float32)
+    check(search(Embeddings(src), Embeddings(tgt), 3), src, tgt, 3)
+
+
+def test_near_duplicates_that_bf16_cannot_tell_apart():
+    tgt = np.repeat(normal(7, 4, 16), 40, axis=0) * (1 + 1e-5 * normal(8, 160, 16))
+    src = normal(7, 4, 16)
+    check(search(Embeddings(src), Embeddings(tgt), 4, precision="bf16"), src, tgt, 4)
+
+
+def test_rows_that_grow_more_similar_from_block_to_block():
+    tgt = np.stack([np.ones(300), np.linspace(2, 0, 300)], 1).astype(np.float32)  # the nearest of (1, 0) is the last
+    check(search(Embeddings(tgt[-1:]), Embeddings(tgt), 4, tile=64), tgt[-1:], tgt, 4)
+
+
+def test_panels_of_a_small_budget_give_the_same(monkeypatch):
+    monkeypatch.setattr(neighbours, "SUPER", 64)
+    monkeypatch.setattr(neighbours, "LEAST_MEMORY", 1)
+    src, tgt = ties(9, 150), ties(10, 170)
+    check(search(Embeddings(src), Embeddings(tgt), 4, memory=1), src, tgt, 4)
+
+
+@pytest.mark.parametrize("cuts", [(0, 90, 90), (0, 1, 40, 90)])
+def test_parts_join_to_the_same_bytes(tmp_path, cuts):
+    src, tgt = ties(11, cuts[-1]), ties(12, 75)
+    save(tmp_path / "one", search(Embeddings(src), Embeddings(tgt), 5), "cosine", 5, slice(0, len(src)), slice(0, 75))
+    folders = []
+    ranges = [slice(a, b) for a, b in pairwise(cuts) if a < b]
+    for a in ranges:
+        for b in (slice(0, 3), slice(3, 75)):  # 3 rows have fewer neighbours than k
+            both = search(Embeddings(src[a]), Embeddings(tgt[b]), 5)
+            folders.append(tmp_path / f"{a.start}-{b.start}")
+            save(folders[-1], both, "cosine", 5, a, b)
+    merge(folders[::-1], tmp_path / "merged")
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert len(names) == 5
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "merged" / name).read_bytes(), name
+    check(load(tmp_path / "merged")[0], src, tgt, 5)
+    with pytest.raises(InputError, match=r"1 missing, do not make a grid|do not make a grid of 1 x 1"):
+        merge(folders[:-1] + folders[:1], tmp_path / "bad")
+
+
+def test_parts_that_do_not_fit_together(tmp_path):
+    x = Embeddings(normal(1, 10, 4))
+    for name, metric, rows in (
+        ("a", "cosine", slice(0, 10)),
+        ("b", "dot", slice(10, 20)),
+        ("c", "cosine", slice(5, 15)),
+    ):
+        save(tmp_path / name, search(x, x, 2, metric=metric), metric, 2, rows, slice(0, 10))
+    with pytest.raises(InputError, match="another metric or k"):
+        merge([tmp_path / "a", tmp_path / "b"], tmp_path / "o")
+    with pytest.raises(InputError, match="src rows 10 to 5 are in no part or in two"):
+        merge([tmp_path / "a", tmp_path / "c"], tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_files_of_other_types_and_orders_are_read(tmp_path, dtype, order, capsys):
+    tgt = normal(2, 20, 4).astype(dtype)
+    np.save(tmp_path / "x.npy", np.array(tgt, order=order))
+    side = read(tmp_path / "x.npy")
+    check(search(side, side, 2), tgt.astype(np.float32), tgt.astype(np.float32), 2)
+    assert ("read as float32" in capsys.readouterr().err) == (dtype != np.float32 or order == "F")
+
+
+def test_selected_rows():
+    x, rows = normal(3, 30, 4), np.array([4, 9, 2, 29])
+    some = Embeddings(x).select(rows).part(1, 4)
+    np.testing.assert_array_equal(some.block(0, 3), x[[9, 2, 29]])
+    np.testing.assert_array_equal(some.take(np.array([2, 0])), x[[29, 9]])
+    check(search(some, Embeddings(x), 2), x[[9, 2, 29]], x, 2)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((0, 4), np.float32), "bad.npy: has no vectors"),
+        (np.ones((3, 5), np.float32), r"4 dimensions, but .*bad.npy has 5"),
+        (np.ones(3, np.float32), r"bad.npy: has the shape \(3,\)"),
+        (np.ones((3, 4), np.int32), "bad.npy: holds int32, not floats"),
+        (np.array([[1, 2, 3, 4], [1, np.nan, 0, 0]], np.float32), r"bad.npy:2: vector is not finite \(1 such\)"),
+        (np.array([[1, 2, np.inf, 4]], np.float32), "bad.npy:1: vector is not finite"),
+        (np.array([[1e300, 0, 0, 0]]), "bad.npy:1: vector is not finite"),
+        (np.full((1, 4), 1e20, np.float32), "good.npy: vectors are too long"),
+        (np.array([{}]), "bad.npy: cannot be read as .npy"),
+    ],
+)
+def test_bad_vectors(tmp_path, array, message):
+    np.save(tmp_path / "good.npy", np.full((2, 4), 1e18, np.float32))
+    np.save(tmp_path / "bad.npy", array)
+    with pytest.raises(InputError, match=message):
+        search(*read_pair(tmp_path / "good.npy", tmp_path / "bad.npy"), 2)
+
+
+def test_other_mistakes(tmp_path):
+    x = Embeddings(normal(1, 3, 4))
+    (tmp_path / "cut.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    with pytest.raises(InputError, match=r"cut.npy: cannot be read as .npy"):
+        read(tmp_path / "cut.npy")
+    for options, message in (
+        ({"k": 0}, "k is 0"),
+        ({"metric": "cosin"}, "unknown metric 'cosin'"),
+        ({"backend": "annoy"}, "unknown backend"),
+        ({"memory": LEAST_MEMORY - 1}, "are too few; give it at least"),
+    ):
+        with pytest.raises(InputError, match=message):
+            search(x, x, **{"k": 1, **options})
+
+
+def test_zero_vectors_are_counted(capsys):
+    x = normal(1, 5, 4)
+    x[[1, 3]] = 0
+    search(Embeddings(x, "x.npy"), Embeddings(x, "x.npy"), 2)
+    assert "x.npy: 2 of 5 vectors are zero" in capsys.readouterr().err
+
+
+MEASURE = """
+import resource, sys
+import numpy as np
+from bitextbench import neighbours
+from bitextbench.embeddings import read_pair
+neighbours.search(*read_pair(sys.argv[1], sys.argv[1]), 4)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+neighbours.search(*read_pair(sys.argv[2], sys.argv[2]), 4, memory=neighbours.LEAST_MEMORY)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def test_memory_stays_within_the_budget(tmp_path: Path):
+    np.save(tmp_path / "warm.npy", normal(1, 100, 16))
+    np.save(tmp_path / "x.npy", normal(1, 12_000, 16))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, tmp_path / "warm.npy", tmp_path / "x.npy"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    file = (tmp_path / "x.npy").stat().st_size
+    assert int(done.stdout) < LEAST_MEMORY + file + 24 * 4 * 12_000  # 12,000^2 similarities would take 576 MB
