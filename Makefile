@@ -13,7 +13,7 @@ tiny small: env
 	@echo "report: results/$@/table2.html"
 
 test: env
-	pytest
+	pytest -n logical --maxprocesses 4 --dist loadfile
 
 env: .venv/installed
 

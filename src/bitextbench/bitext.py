@@ -87,6 +87,11 @@ def read_shard(path: str | Path, columns: list[str] | None = None) -> pa.Table:
     return table
 
 
+def read_side(folder: str | Path, side: str) -> list[str]:
+    """One side (a column) of a corpus, raw or tokenised, in the order of ids."""
+    return [line for table in read_batches(folder, [side]) for line in table[side].to_pylist()]
+
+
 def read_batches(folder: str | Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """All rows of a corpus, a block at a time, in the order of ids: the first block of every shard, the second, and so on."""
     with contextlib.ExitStack() as stack:

@@ -1,12 +1,11 @@
 """BLEU by sacreBLEU, with its signature and a bootstrap interval."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bitextbench.errors import InputError
-from bitextbench.files import read_lines, write_json
 
 SAMPLES = 1000  # of the bootstrap (Koehn 2004)
 SEED = 12345
@@ -44,9 +43,3 @@ def bleu(
         "sys_len": score.sys_len,
         "ref_len": score.ref_len,
     }
-
-
-def evaluate(hypotheses: Path, references: Path, language: str, out: Path, extra: Mapping[str, Any]) -> None:
-    """Write `bleu` of two files of lines, then `extra` (provenance), to a JSON file. `language` is the target's."""
-    hypothesis_lines, reference_lines = (list(read_lines(path)) for path in (hypotheses, references))
-    write_json(out, bleu(hypothesis_lines, reference_lines, language, hypotheses) | dict(extra))

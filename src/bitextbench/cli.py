@@ -280,13 +280,6 @@ def select(
     run(method, budget, words, corpus, tokens, scores, (src, tgt), count, out)
 
 
-def corpus_lines(folder: Path, side: str) -> list[str]:
-    """One side of a corpus, raw or tokenised, in the order of ids."""
-    from bitextbench.bitext import read_batches
-
-    return [line for table in read_batches(folder, [side]) for line in table[side].to_pylist()]
-
-
 @cli.command("nmt-prepare")
 @click.argument("selected", type=FILE)
 @click.option("--valid", type=FILE, required=True, help="Validation corpus, tokenised.")
@@ -296,9 +289,10 @@ def corpus_lines(folder: Path, side: str) -> list[str]:
 @out_option
 def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt: str, out: Path) -> None:
     """Learn a BPE on a selection and make fairseq's binary data."""
+    from bitextbench.bitext import read_side
     from bitextbench.nmt.data import prepare
 
-    prepare(selected, (corpus_lines(valid, "src"), corpus_lines(valid, "tgt")), (src, tgt), spec, out)
+    prepare(selected, (read_side(valid, "src"), read_side(valid, "tgt")), (src, tgt), spec, out)
 
 
 @cli.command("nmt-train")
@@ -334,9 +328,10 @@ def nmt_translate(
     data: Path, model: Path, tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, gpus: int, threads: int, out: Path
 ) -> None:  # fmt: skip
     """Translate test sets; writes <out>/<test>.<tgt>, detokenised."""
+    from bitextbench.bitext import read_side
     from bitextbench.nmt.translate import translate
 
-    sources = {name: corpus_lines(folder, "src") for name, folder in tests}
+    sources = {name: read_side(folder, "src") for name, folder in tests}
     hypotheses = {name: out / f"{name}.{tgt}" for name in sources}
     translate(model, data, (src, tgt), sources, spec, hypotheses, device="gpu" if gpus else "cpu", threads=threads)
 
@@ -354,11 +349,12 @@ def bleu(
 ) -> None:  # fmt: skip
     """Score hypotheses; writes <out>/<test>.json."""
     from bitextbench import bleu as metric
+    from bitextbench.bitext import read_side
     from bitextbench.files import read_lines, write_json
 
     folders = dict(references)
     for test, path in hypotheses:
-        value = metric.bleu(list(read_lines(path)), corpus_lines(folders[test], "tgt"), language, path)
+        value = metric.bleu(list(read_lines(path)), read_side(folders[test], "tgt"), language, path)
         write_json(out / f"{test}.json", value | {"method": method, "budget": budget, "seed": seed, "test": test})
 
 

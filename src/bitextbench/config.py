@@ -7,8 +7,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from bitextbench.errors import InputError
-from bitextbench.registry import near
+from bitextbench.errors import InputError, near
 
 Config = dict[str, Any]
 

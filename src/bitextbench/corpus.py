@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench import bitext
-from bitextbench.errors import InputError
+from bitextbench.errors import InputError, near
 from bitextbench.files import atomic, read_lines, write_json
 from bitextbench.noise import DEFAULT_PROPORTIONS, PARALLEL, add_noise
 from bitextbench.prefilter import Deduplicator, check_rules, prefilter
 from bitextbench.progress import log, progress
-from bitextbench.registry import near
 
 Spec = Mapping[str, Any]
 Languages = tuple[str, str]

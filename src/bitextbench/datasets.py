@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from bitextbench.errors import InputError
+from bitextbench.errors import InputError, near
 from bitextbench.files import decode_lines, existing
 from bitextbench.progress import log
-from bitextbench.registry import DataSet, Parser, entry, near
+from bitextbench.registry import DataSet, Parser, entry
 from bitextbench.unpack import open_place
 
 Languages = tuple[str, str]

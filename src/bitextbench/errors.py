@@ -1,5 +1,7 @@
 """The one error that a user sees."""
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -15,3 +17,10 @@ class InputError(Exception):
     ) -> None:
         place = "" if where is None else f"{where}: " if line is None else f"{where}:{line}: "
         super().__init__(place + what + (f"; {remedy}" if remedy else ""))
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """A remedy: the nearest of the known words, or all of them when none is near."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"

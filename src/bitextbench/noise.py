@@ -10,9 +10,8 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from bitextbench.errors import InputError
+from bitextbench.errors import InputError, near
 from bitextbench.language import UNSPACED, join, words
-from bitextbench.registry import near
 
 PARALLEL = "parallel"
 DEFAULT_PROPORTIONS = {

@@ -13,7 +13,6 @@ The facts stand in `registry/*.yaml`, a list of entries in each file:
       note: what a user has to know
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -24,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from bitextbench.errors import InputError
+from bitextbench.errors import InputError, near
 
 TIERS = ("core", "research", "noncommercial")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster
@@ -74,13 +73,6 @@ def entry(name: str) -> DataSet:
         return load()[name]
     except KeyError:
         raise InputError(f"no data set {name!r} in the registry", remedy=near(name, load())) from None
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """A remedy: the nearest of the known words, or all of them when none is near."""
-    known = list(known)
-    close = difflib.get_close_matches(word, known, n=3)
-    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
 
 
 def read(paths: Iterable[Path]) -> dict[str, DataSet]:
