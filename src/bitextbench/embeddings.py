@@ -40,7 +40,7 @@ class Embeddings:
         """Rows by number, float32 [len(rows), d]."""
         return _float32(self.array[rows if self.rows is None else self.rows[rows]])
 
-    def select(self, rows: NDArray[np.integer]) -> "Embeddings":
+    def select(self, rows: NDArray[np.int64]) -> "Embeddings":
         """Some of the rows; nothing is copied."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
