@@ -381,6 +381,18 @@ def table(
 
 
 @cli.command()
+@click.argument("tables", type=FILE, nargs=-1)
+@click.option("--references", "folder", type=FILE, default=Path("references"), help="What the papers printed.")
+@click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
+@out_option
+def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> None:
+    """Set the tables of a run beside every number and every claim of the papers."""
+    from bitextbench.audit import write
+
+    click.echo(write(folder, tables, out, claims))
+
+
+@cli.command()
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:
     """Print a table for a person to read."""

@@ -1,0 +1,25 @@
+# tables -> every number and every claim of the papers, and what became of it in this run
+
+from pathlib import Path
+
+AUDITED = [f"{RESULTS}/table2.csv"]  # a new table's rule adds its own
+
+
+rule audit:
+    input:
+        references=sorted(map(str, Path("references").glob("*/*.csv"))),
+        claims="references/claims.yaml",
+        tables=AUDITED,
+    output:
+        numbers=report(f"{RESULTS}/audit.csv", category="audit"),
+        claims=report(f"{RESULTS}/claims.csv", category="audit"),
+    log:
+        f"logs/{RUN}/audit.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    shell:
+        "python -m bitextbench audit {input.tables} --references references --claims {output.claims} --out {output.numbers}"
+        " > {log} 2>&1"

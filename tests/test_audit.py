@@ -1,0 +1,183 @@
+"""The audit: verdicts worked out by hand, every number of the papers once, and tables that do not belong together."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitextbench import audit, claims, references, table
+from bitextbench.cli import cli
+from bitextbench.errors import InputError
+from bitextbench.table import Line
+
+REFERENCES = Path(__file__).parents[1] / "references"
+TABLE1 = """paper,table,row,row_label,column,value,unit,condition,note
+p,1,a,A,x,20.0,BLEU [%],here,
+p,1,a,A,y,30.15,BLEU [%],there,doubtful
+p,1,b,B,x,25.0,BLEU [%],here,
+"""
+CLAIMS = """
+- {id: b-beats-a, table: p/table1, section: "1", quote: b is better, predicate: "[b, x] > [a, x]"}
+- {id: a-grows, table: p/table1, section: "1", quote: a grows, predicate: "[a, y] > [a, x]", why: by 10.15}
+- {id: by-5, table: p/table1, section: "2", quote: 5 better, scale: paper, predicate: "[b, x] - [a, x] == 5"}
+- {id: all-over-10, table: p/table1, section: "2", quote: over 10, for: {row: [a, b]}, predicate: "[{row}, x] > 10"}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "references/p").mkdir(parents=True)
+    (tmp_path / "references/p/table1.csv").write_text(TABLE1, encoding="utf-8")
+    (tmp_path / "references/claims.yaml").write_text(CLAIMS, encoding="utf-8")
+    return tmp_path / "references"
+
+
+def ours(
+    row: str, column: str, paper: float | None, value: float | None, half: float | None, scale="paper", **more
+) -> Line:
+    low, high = (None, None) if value is None or half is None else (value - half, value + half)
+    return Line("p/table1", row, row.upper(), column, "", "", paper, value, low=low, high=high, scale=scale, **more)
+
+
+def run(folder: Path, *lines: Line) -> tuple[dict, dict]:
+    path = folder.parent / "table1.csv"
+    path.write_text(table.to_csv(lines), encoding="utf-8")
+    numbers, judgements = audit.audit(folder, [path])
+    return {(n.row, n.column): n for n in numbers}, {j.claim: j for j in judgements}
+
+
+def test_numbers_worked_out_by_hand(folder):
+    numbers, _ = run(
+        folder,
+        ours("a", "x", 20.0, 20.5, 0.45, seeds="1 2", note="one thing"),  # 20.05 to 20.95: 20.05 may round to 20.0
+        ours("a", "y", 30.2, 30.0, 0.1),  # 30.15 written with one decimal
+        ours("a", "own", None, 40.0, 1.0),
+    )
+    first, second, third = numbers["a", "x"], numbers["a", "y"], numbers["b", "x"]
+    assert (first.printed, first.ours, first.low, first.high, first.delta) == ("20.0", 20.5, 20.05, 20.95, 0.5)
+    assert (first.verdict, first.scale, first.seeds, first.note) == ("reproduced", "paper", "1 2", "one thing")
+    assert first.evidence == f"{folder.parent.as_posix()}/table1.csv:2"
+    assert (second.printed, second.delta, second.verdict, second.note) == ("30.15", -0.15, "differs", "doubtful")
+    assert second.evidence.endswith("table1.csv:3")
+    assert (third.printed, third.ours, third.verdict, third.evidence) == ("25.0", None, "not run", "")
+    assert len(numbers) == 3
+
+
+@pytest.mark.parametrize("scale", ["tiny", "small"])
+def test_another_scale_is_not_comparable(folder, scale):
+    numbers, judgements = run(folder, ours("a", "x", 20.0, 20.0, 1.0, scale), ours("b", "x", 25.0, 25.0, 1.0, scale))
+    assert [number.verdict for number in numbers.values()] == [
+        "scale not comparable",
+        "not run",
+        "scale not comparable",
+    ]
+    assert {name: judgement.verdict for name, judgement in judgements.items()} == {
+        "b-beats-a": "holds", "a-grows": "not run", "by-5": "scale not comparable", "all-over-10": "holds"
+    }  # fmt: skip
+
+
+def test_claims_worked_out_by_hand(folder):
+    _, judgements = run(folder, ours("a", "x", 20.0, 20.0, 2.0), ours("b", "x", 25.0, 23.0, 2.0))
+    first = judgements["b-beats-a"]  # 21 to 25 against 18 to 22
+    assert (first.verdict, first.on_paper, first.otherwise) == ("undecided", "holds", "undecided: as a whole")
+    assert (first.instances, first.holds, first.fails, first.undecided, first.not_run) == (1, 0, 0, 1, 0)
+    assert (judgements["by-5"].verdict, judgements["by-5"].scale) == ("undecided", "paper")
+    assert judgements["all-over-10"].evidence.endswith("table1.csv")
+    grows = judgements["a-grows"]
+    assert (grows.verdict, grows.not_run, grows.evidence, grows.scale, grows.note) == ("not run", 1, "", "", "by 10.15")
+
+
+def test_part_of_a_claim_is_not_the_claim(folder):
+    _, judgements = run(folder, ours("a", "x", 20.0, 20.0, 2.0))
+    part = judgements["all-over-10"]
+    assert (part.verdict, part.holds, part.not_run, part.otherwise) == ("undecided", 1, 1, "")
+    _, judgements = run(folder, ours("a", "x", 20.0, 5.0, 2.0))
+    assert (judgements["all-over-10"].verdict, judgements["all-over-10"].otherwise) == ("fails", "fails: a")
+
+
+def test_a_number_without_an_interval_stands_for_itself(folder):
+    numbers, judgements = run(folder, ours("a", "x", 20.0, 20.0, None), ours("b", "x", 25.0, 20.1, None))
+    assert (numbers["a", "x"].verdict, numbers["a", "x"].note) == ("reproduced", "no interval")
+    assert numbers["b", "x"].verdict == "differs"
+    assert judgements["b-beats-a"].verdict == "holds"
+
+
+@given(st.integers(0, 400), st.integers(0, 50))
+def test_reproduced_means_that_the_interval_has_a_number_that_rounds_to_the_papers(tenths, half):
+    cell = references.Cell("p", "1", "a", "A", "x", 20.0, "BLEU [%]", "here", decimals=0)
+    line = ours("a", "x", 20.0, tenths / 10, half / 10)
+    number = audit._number(cell, audit.Found(line, Path("t"), 2))
+    hundredths = range(10 * (tenths - half), 10 * (tenths + half) + 1)
+    expected = any(1950 <= value <= 2050 for value in hundredths)
+    assert (number.verdict == "reproduced") == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            [ours("a", "x", 19.9, 20.0, 1.0)],
+            r"table1.csv:2: the paper's number for a, x is 19.9, but 20.0 in the references",
+        ),
+        ([ours("z", "x", 19.9, 20.0, 1.0)], "the paper's number for z, x is 19.9, but None"),
+        ([ours("a", "x", 20.0, 20.0, 1.0)] * 2, r"table1.csv:3: p/table1, a, x stands also in .*table1.csv:2"),
+        (
+            [ours("a", "x", 20.0, 20.0, 1.0), ours("b", "x", 25.0, 2.0, 1.0, "tiny")],
+            "tables of several scales: paper, tiny",
+        ),
+    ],
+)
+def test_tables_that_do_not_belong_together_are_refused(folder, lines, message):
+    with pytest.raises(InputError, match=message):
+        run(folder, *lines)
+
+
+def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
+    """Run the real audit on tables that say what the papers say: each number once, and each claim as on paper."""
+    printed = references.load_all(REFERENCES)
+    paths = []
+    for place, cells in printed.items():
+        lines = [
+            Line(place, cell.row, cell.row_label, cell.column, "", "", None, cell.value, low=cell.value, high=cell.value, scale="paper")
+            for cell in cells
+        ]  # fmt: skip
+        paths.append(tmp_path / f"{place.replace('/', '-')}.csv")
+        paths[-1].write_text(table.to_csv(lines), encoding="utf-8")
+    numbers, judgements = audit.audit(REFERENCES, paths)
+    assert len(numbers) == sum(map(len, printed.values()))
+    assert {(number.verdict, number.delta) for number in numbers} == {("reproduced", 0.0)}
+    listed = [claim.id for claim in claims.load(REFERENCES / "claims.yaml") if claim.fails]
+    assert [judgement.claim for judgement in judgements if judgement.verdict != "holds"] == listed
+    assert all(judgement.verdict == judgement.on_paper for judgement in judgements)
+
+
+def test_the_command_writes_both_files(folder):
+    lines = [ours("a", "x", 20.0, 20.0, 1.0), replace(ours("b", "x", 25.0, None, None), note="not in this run")]
+    (folder.parent / "table1.csv").write_text(table.to_csv(lines), encoding="utf-8")
+    arguments = ["--references", folder, "--claims", folder.parent / "claims.csv", "-o", folder.parent / "audit.csv"]
+    done = CliRunner().invoke(cli, ["audit", str(folder.parent / "table1.csv"), *map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    assert done.output == "3 numbers: 2 not run, 1 reproduced; 4 claims: 3 not run, 1 undecided\n"
+    numbers, judged = (
+        list(csv.DictReader((folder.parent / name).open(encoding="utf-8"))) for name in ("audit.csv", "claims.csv")
+    )
+    assert [(line["row"], line["printed"], line["ours"], line["verdict"]) for line in numbers] == [
+        ("a", "20.0", "20.0", "reproduced"), ("a", "30.15", "", "not run"), ("b", "25.0", "", "not run")
+    ]  # fmt: skip
+    assert [line["verdict"] for line in judged] == ["not run", "not run", "not run", "undecided"]
+
+
+def test_no_table_at_all_is_an_audit_of_nothing(folder):
+    numbers, judgements = audit.audit(folder, [])
+    assert {number.verdict for number in numbers} == {judgement.verdict for judgement in judgements} == {"not run"}
+
+
+def test_nothing_is_written_when_something_is_wrong(folder):
+    (folder.parent / "table1.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="not a table of this program"):
+        audit.write(folder, [folder.parent / "table1.csv"], folder.parent / "audit.csv", folder.parent / "claims.csv")
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["references", "table1.csv"]
