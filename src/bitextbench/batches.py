@@ -17,7 +17,7 @@ CHUNK = 100  # batches that are sorted by length together
 
 
 class Padded(NamedTuple):
-    """`ids` int64 [b, t], PAD after the end; `lengths` int64 [b], on the CPU."""
+    """`ids` int64 [b, t], PAD after the end; `lengths` int64 [b] in tokens, on the CPU."""
 
     ids: torch.Tensor
     lengths: torch.Tensor
@@ -31,17 +31,26 @@ def stack(*parts: Padded) -> Padded:
 
 
 class Sentences:
-    """The sentences of several Ragged parts, numbered through. The parts stay where they are (memory-mapped)."""
+    """The sentences of several Ragged parts, numbered through. The parts stay where they are (memory-mapped).
 
-    def __init__(self, parts: Iterable[Ragged]) -> None:
-        self.parts = [part for part in parts if len(part)]
+    `lengths` int32 [sentences], in tokens: an id is one; where `below` is given, an id below it begins one (see `ngrams`).
+    """
+
+    def __init__(self, parts: Iterable[Ragged], below: int | None = None) -> None:
+        self.parts, self.below = [part for part in parts if len(part)], below
         self.starts = np.cumsum([0, *map(len, self.parts)])
-        self.lengths = np.concatenate([np.empty(0, np.int32), *(part.lengths.astype(np.int32) for part in self.parts)])
+        self.lengths = np.concatenate([np.empty(0, np.int32), *map(self._lengths, self.parts)])
 
     @classmethod
-    def load(cls, stems: Iterable[str | Path]) -> "Sentences":
+    def load(cls, stems: Iterable[str | Path], below: int | None = None) -> "Sentences":
         """Raises InputError as Ragged.load."""
-        return cls(map(Ragged.load, stems))
+        return cls(map(Ragged.load, stems), below)
+
+    def _lengths(self, part: Ragged) -> NDArray[np.int32]:
+        if self.below is None:
+            return part.lengths.astype(np.int32)
+        begun = np.concatenate([np.zeros(1, np.int32), np.cumsum(part.flat < self.below, dtype=np.int32)])
+        return np.diff(begun[part.offsets])
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -52,45 +61,50 @@ class Sentences:
 
     def head(self, count: int) -> "Sentences":
         """The first `count` sentences, in memory."""
-        return Sentences([Ragged.of(self[i] for i in range(min(count, len(self))))])
+        return Sentences([Ragged.of(self[i] for i in range(min(count, len(self))))], self.below)
 
     def padded(self, indices: NDArray[np.integer]) -> Padded:
         """The sentences at `indices` as one tensor, in that order."""
-        lengths = self.lengths[indices].astype(np.int64)
-        ids = np.full((len(indices), lengths.max(initial=1)), PAD, np.int64)
-        ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate([self[int(i)] for i in indices])
-        return Padded(torch.from_numpy(ids), torch.from_numpy(lengths))
+        rows = [self[int(i)] for i in indices]
+        widths = np.fromiter(map(len, rows), np.int64, len(rows))
+        ids = np.full((len(rows), widths.max(initial=1)), PAD, np.int64)
+        ids[np.arange(ids.shape[1]) < widths[:, None]] = np.concatenate([np.empty(0, np.int32), *rows])
+        return Padded(torch.from_numpy(ids), torch.from_numpy(self.lengths[indices].astype(np.int64)))
 
 
 class Buckets:
     """An endless stream of batches of `size` examples; an example is one sentence of each column, at the same index.
 
-    The stream is one seeded permutation of the examples after the other, cut into chunks of CHUNK batches; a chunk is
-    sorted by length (the last column first) and its batches come in random order. So batches hold sentences of about
-    one length, all have the same size, and every example occurs once in an epoch. Memory: about 20 bytes an example.
+    The stream is one seeded permutation of the examples after the other, cut into chunks of `together` batches; a chunk
+    is sorted by length (the last column first) and its batches come in random order. So batches hold sentences of about
+    one length (with `together` 1 of any length), all have the same size, and every example occurs once in an epoch.
+    Memory: about 20 bytes an example.
 
-    Left out, and counted in `dropped`: examples with an empty sentence, or one of more than `max_tokens`.
+    Left out, and counted in `dropped`: examples with an empty sentence, or one of more than `max_tokens`. `among` bool
+    [examples] leaves out more, uncounted: what another stream draws.
     Raises InputError when nothing is left, or the columns have different lengths.
     """
 
     def __init__(
-        self, columns: Sequence[Sentences], size: int, max_tokens: int, seed: Sequence[int], name: str
-    ) -> None:
+        self, columns: Sequence[Sentences], size: int, max_tokens: int, seed: Sequence[int], name: str,
+        together: int = CHUNK, among: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
         if len({len(column) for column in columns}) > 1:
             counts = " and ".join(f"{len(column):,}" for column in columns)
             raise InputError(f"unequal sides: {counts} sentences", name, remedy="run the text step again")
         shortest, longest = (f([column.lengths for column in columns], axis=0) for f in (np.min, np.max))
-        kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens))
+        wanted = True if among is None else among
+        kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens) & wanted)
         self.columns, self.size, self.seed = list(columns), size, list(seed)
         self.dropped = {
-            "empty": int((shortest == 0).sum()),
-            "too_long": int(((shortest > 0) & (longest > max_tokens)).sum()),
+            "empty": int(((shortest == 0) & wanted).sum()),
+            "too_long": int(((shortest > 0) & (longest > max_tokens) & wanted).sum()),
         }
         self.kept = kept.astype(np.int32 if len(shortest) < 2**31 else np.int64)
         if not len(kept):
             remedy = "give it sentences, or raise max_tokens" if len(shortest) else "give it sentences"
             raise InputError(f"nothing to train on (left out: {self.dropped})", name, remedy=remedy)
-        self.chunk = size * min(CHUNK, max(1, len(kept) // size))
+        self.chunk = size * min(together, max(1, len(kept) // size))
         self._epoch, self._chunk = lru_cache(2)(self._permute), lru_cache(1)(self._sort)
 
     def __len__(self) -> int:
@@ -98,9 +112,13 @@ class Buckets:
 
     def batch(self, step: int) -> tuple[Padded, ...]:
         """Batch number `step`: for each column a tensor of `size` sentences."""
-        chunk, row = divmod(step * self.size, self.chunk)
-        indices = self._chunk(chunk)[row // self.size]
+        indices = self.rows(step)
         return tuple(column.padded(indices) for column in self.columns)
+
+    def rows(self, step: int) -> NDArray[np.integer]:
+        """The examples [size] of batch number `step`."""
+        chunk, row = divmod(step * self.size, self.chunk)
+        return self._chunk(chunk)[row // self.size]
 
     def _permute(self, epoch: int) -> NDArray[np.integer]:
         return np.random.default_rng([*self.seed, epoch]).permutation(self.kept)

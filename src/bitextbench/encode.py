@@ -50,7 +50,7 @@ def encode(
         if not 0 <= wrong < model.vocab_size:
             what = f"holds id {wrong}, but the model's vocabulary has {model.vocab_size:,}"
             raise InputError(what, f"{stem}.ids.npy", remedy="use the BPE that the model was trained with")
-    sentences = Sentences([ids])
+    sentences = model.read("encode", [stem])
     empty = int((sentences.lengths == 0).sum())
     with atomic(out) as part:
         shape = (len(sentences), model.dimension)

@@ -26,7 +26,7 @@ from bitextbench.files import atomic, existing
 from bitextbench.progress import log
 
 VALID = 2000  # candidates of the dev retrieval score, at most
-OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}
 State = dict[str, torch.Tensor]
 
 
@@ -40,8 +40,9 @@ class Training:
     batch: int = 120  # sentences
     max_tokens: int = 60  # longer sentences are left out
     updates: int = 800_000
-    optimizer: str = "sgd"  # or adam
+    optimizer: str = "sgd"  # or adam; or adagrad, which takes sparse gradients, as sgd does
     learning_rate: float = 1.0
+    warmup: int = 0  # updates in which the rate rises from 0
     decay_after: int = 100_000
     decay_every: int = 50_000
     decay_factor: float = 0.9
@@ -54,7 +55,8 @@ class Training:
 
     def rate(self, update: int) -> float:
         """Learning rate of update number `update` (from 0)."""
-        return self.learning_rate * self.decay_factor ** max(0, (update - self.decay_after) // self.decay_every)
+        rate = self.learning_rate * self.decay_factor ** max(0, (update - self.decay_after) // self.decay_every)
+        return rate * (update + 1) / self.warmup if update < self.warmup else rate
 
 
 def training_of(spec: dict[str, Any]) -> Training:
@@ -91,7 +93,7 @@ def train(
 ) -> dict[str, Any]:
     """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`.
 
-    `data`: role (bitext; mono, valid where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
+    `data`: role (bitext; mono, valid, hard where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.encode_shard`). `vectors`: word-vector files by side, matched by `pieces` (the vocabulary, by id).
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv` and `curve.png`.
@@ -110,10 +112,13 @@ def train(
     for side, count in matched.items():
         log(f"word vectors, {side}: {count:,} of {vocab_size:,} pieces")
     model.to(where)
+    if model.sparse and training.optimizer == "adam":
+        remedy = "set training.optimizer: sgd or adagrad, or model.sparse: false"
+        raise InputError("adam takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
     optimizer = OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
 
     corpora = {
-        role: {side: Sentences.load(f"{stem}.{side}" for stem in stems) for side in model.sides}
+        role: {side: model.read(role, [f"{stem}.{side}" for stem in stems]) for side in model.sides}
         for role, stems in data.items()
     }
     streams = model.streams(corpora, training.batch, training.max_tokens, seed)
@@ -175,6 +180,9 @@ def step(
         losses = model.loss(placed)
     optimizer.zero_grad()
     torch.stack(list(losses.values())).sum().backward()
+    for parameter in model.parameters():
+        if parameter.grad is not None and parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
     norm = gradient_norm(model.parameters())
     values = {name: loss.item() for name, loss in losses.items()}
     if not all(map(math.isfinite, [norm, *values.values()])):
@@ -182,20 +190,27 @@ def step(
     for group in optimizer.param_groups:
         group["lr"] = training.rate(update)
     if norm > training.clip:
-        torch._foreach_mul_([p.grad for p in model.parameters() if p.grad is not None], training.clip / norm)
+        torch._foreach_mul_([dense(p.grad) for p in model.parameters() if p.grad is not None], training.clip / norm)
     optimizer.step()
     return values
 
 
 def gradient_norm(parameters: Iterable[torch.nn.Parameter]) -> float:
     """The Euclidean norm of all gradients together: of rows in torch, of all rows in numpy, which has one order."""
-    grads = [p.grad for p in parameters if p.grad is not None]
+    grads = [dense(p.grad) for p in parameters if p.grad is not None]
     rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in grads])
     return float(np.sqrt(np.square(rows.double().cpu().numpy()).sum()))
 
 
+def dense(gradient: torch.Tensor) -> torch.Tensor:
+    """The values of a gradient: of a sparse one its rows, which `step` has coalesced."""
+    return gradient._values() if gradient.is_sparse else gradient
+
+
 def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device, dtype: torch.dtype) -> float:
-    """P@1 by cosine among the first VALID dev pairs without an empty side, the mean of both directions."""
+    """P@1 by the model's metric among the first VALID dev pairs without an empty side: the mean of both directions, or
+    forward alone where the model is trained for nothing else.
+    """
     sides = model.sides[:2]
     src, tgt = (valid[side].head(VALID) for side in sides)
     if len(src) != len(tgt) or not (pairs := np.flatnonzero((src.lengths > 0) & (tgt.lengths > 0))).size:
@@ -205,9 +220,14 @@ def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device,
         vectors = np.zeros((len(sentences), model.dimension), np.float32)
         for _ in write_vectors(model, sentences, side, vectors, 8192, device, dtype):
             pass
-        unit.append(torch.nn.functional.normalize(torch.from_numpy(vectors[pairs]), dim=1))
+        rows = torch.from_numpy(vectors[pairs])
+        unit.append(torch.nn.functional.normalize(rows, dim=1) if model.metric == "cosine" else rows)
     similarity = (unit[0] @ unit[1].T).numpy()
-    return float(np.mean([similarity.argmax(axis) == np.arange(len(pairs)) for axis in (0, 1)]))
+    return float(
+        np.mean(
+            [similarity.argmax(axis) == np.arange(len(pairs)) for axis in ((0, 1) if model.bidirectional else (1,))]
+        )
+    )
 
 
 def fingerprint(

@@ -7,6 +7,7 @@ its keyword arguments are what the configuration's `model` may say.
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterable
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar, Protocol
@@ -16,7 +17,7 @@ from bitextbench.device import torch
 from bitextbench.errors import InputError
 from bitextbench.files import existing
 
-Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono) -> side -> sentences
+Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono, valid, hard) -> side -> sentences
 
 
 class Stream(Protocol):
@@ -33,8 +34,15 @@ class Encoder(torch.nn.Module):
     """What a model says to the trainer and to `encode`."""
 
     sides: ClassVar[tuple[str, ...]] = ("src", "tgt")
+    metric: str = "cosine"  # or dot: how its vectors are compared
+    bidirectional: bool = True  # whether targets are meant to find sources too
     dimension: int  # of a sentence vector
     vocab_size: int
+    sparse: bool = False  # whether gradients of its embeddings are sparse
+
+    def read(self, role: str, stems: Iterable[str | Path]) -> Sentences:
+        """The ids of one role and side at `stems`, their lengths in tokens of this model."""
+        return Sentences.load(stems)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """The examples of each objective, by its name; `batch` sentence pairs an update in all."""

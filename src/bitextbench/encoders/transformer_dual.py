@@ -1,0 +1,131 @@
+"""The dual encoder of Yang et al. 2019, sections 3 and 4.2: one Transformer for both languages, trained to rank translations.
+
+A token is the sum of its word embedding and those of its character n-grams; three Transformer layers follow; max, mean, first
+and attention pooling of the last one are concatenated and projected. `direction` and `margin` make the paper's three models:
+
+| model | direction | margin | equations |
+|---|---|---|---|
+| DE | forward | 0 | 2, 3 |
+| BiDE | both | 0 | 4, 5 |
+| BiDE+AM | both | 0.3 | 6, 7, 8 |
+
+Shapes: b sentences, t tokens of the longest, n words and n-grams of all, E embedding, H hidden, D sentence embedding.
+
+What the paper leaves open or contradicts, and what is done here:
+- phi is "dot-product" (section 3.1), "cosine" (sections 2 and 5.2): `similarity`, cosine by default, for a margin of 0.3 and
+  the scores of figure 4 mean cosines. `scale` multiplies it: 1 is the paper's equations; Wang et al. 2018, whose margin it is,
+  have 30, and without one a softmax over cosines has a floor (3.6 nats for 100 candidates).
+- Footnote 3 weighs the length penalty, the l2 norm of an embedding, by a constant printed as "11": `length_penalty`. It is the
+  mean over the sentences of a batch; where phi is the cosine, it does nothing to phi but to its parameters' scale.
+- Tokens of E = 300 reach layers of H = 512 through a linear map, times the square root of H; positions are sinusoids, layers
+  normalise after the sum (Vaswani et al. 2017, sections 3.4, 3.5, 5.4).
+- Attention pooling "[dos Santos et al. 2016]" attends over pairs; here sentences are encoded apart, so the query is learned.
+- "Multiply the gradients of the word and character embeddings by a factor of 25": before the gradient's norm is clipped.
+- Dropout: none by default, as none is mentioned.
+"""
+
+import math
+
+from bitextbench.batches import Padded
+from bitextbench.device import torch
+from bitextbench.dual_encoder import DualEncoder, bags, features
+from bitextbench.errors import InputError
+
+nn = torch.nn
+DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
+
+
+class Model(DualEncoder):
+    """`embedding_gradient` is the factor of section 4.2; `together` see `dual_encoder`."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        *,
+        words: int,
+        embedding: int = 300,
+        hidden: int = 512,
+        filters: int = 2048,
+        heads: int = 8,
+        layers: int = 3,
+        dimension: int = 500,
+        dropout: float = 0.0,
+        direction: str = "both",
+        margin: float = 0.3,
+        similarity: str = "cosine",
+        scale: float = 30.0,
+        length_penalty: float = 11.0,
+        embedding_gradient: float = 25.0,
+        extra: int = 0,
+        together: int = 1,
+        sparse: bool = True,
+    ) -> None:
+        super().__init__(vocab_size, words, margin=margin, scale=scale, extra=extra, together=together, sparse=sparse)
+        if direction not in DIRECTIONS or similarity not in SIMILARITIES or hidden % heads or hidden % 2:
+            raise InputError(
+                f"direction: {direction}, similarity: {similarity}, hidden: {hidden}, heads: {heads}",
+                "encoder transformer_dual: model",
+                remedy="direction is forward or both, similarity is cosine or dot, hidden is even and a multiple of heads",
+            )
+        self.metric, self.bidirectional = similarity, direction == "both"
+        self.dimension, self.length_penalty, self.embedding_gradient = dimension, length_penalty, embedding_gradient
+        self.embeddings = nn.Parameter(torch.randn(vocab_size, embedding) * embedding**-0.5)
+        self.widen = nn.Linear(embedding, hidden)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(hidden, heads, filters, dropout, batch_first=True) for _ in range(layers)
+        )
+        for layer in self.layers:
+            layer.norm1, layer.norm2 = Norm(hidden), Norm(hidden)
+        self.query = nn.Parameter(torch.randn(hidden) * hidden**-0.5)
+        self.project = nn.Linear(4 * hidden, dimension)
+        self.dropout = nn.Dropout(dropout)
+
+    def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
+        """Eq. 3, 5 or 8, and the length penalty of footnote 3."""
+        columns = batches["ranking"]
+        u, v = self.vectors(columns)
+        length = torch.cat([u, v]).float().norm(dim=1).mean()
+        return {"ranking": self.ranking(u, v, len(columns[0].ids)), "length": self.length_penalty * length}
+
+    def encode(self, side: str, sentences: Padded) -> torch.Tensor:
+        """Sentence embeddings [b, D] of either side: section 4.2."""
+        lengths = sentences.lengths.to(sentences.ids.device)
+        tokens = torch.arange(int(sentences.lengths.max()), device=lengths.device) < lengths[:, None]  # [b, t]
+        h = self.embed(sentences.ids, tokens)  # [b, t, H]
+        padding = None if bool(tokens.all()) else ~tokens
+        for layer in self.layers:
+            h = layer(h, src_key_padding_mask=padding)
+        return self.project(torch.cat(self.pool(h, tokens), 1))
+
+    def embed(self, ids: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens [b, t, H]: words with their n-grams and positions, zero words in padding. `ids` [b, n], `tokens` bool [b, t]."""
+        flat = features(ids)
+        words = bags(flat, flat < self.words, self.embeddings, self.sparse)  # [tokens, E]
+        if words.requires_grad:
+            words.register_hook(lambda gradient: gradient * self.embedding_gradient)
+        hidden = self.query.shape[0]
+        h = torch.zeros(*tokens.shape, hidden, device=ids.device)
+        h[tokens] = (self.widen(words) * math.sqrt(hidden)).float()
+        return self.dropout(h + sinusoids(tokens.shape[1], hidden, ids.device))
+
+    def pool(self, h: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Max, mean, first and attention pooling [b, H] each of `h` [b, t, H] where `tokens` [b, t]."""
+        inside = tokens[:, :, None]
+        maximum = h.masked_fill(~inside, -torch.inf).amax(1)
+        mean = (h * inside).sum(1) / inside.sum(1)
+        attention = (h @ self.query).masked_fill(~tokens, -torch.inf).softmax(1)  # [b, t]
+        return maximum, mean, h[:, 0], (attention[:, :, None] * h).sum(1)
+
+
+class Norm(nn.LayerNorm):
+    """Layer normalisation whose gradient is the same for any number of threads: that of torch's own is summed by thread."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.layer_norm(x, self.normalized_shape, eps=self.eps) * self.weight + self.bias
+
+
+def sinusoids(length: int, size: int, device: torch.device) -> torch.Tensor:
+    """Positions [length, size]: Vaswani et al. 2017, section 3.5."""
+    rates = 10_000 ** -(torch.arange(0, size, 2, device=device) / size)
+    angles = torch.arange(length, device=device)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], 2).flatten(1)

@@ -1,0 +1,135 @@
+"""Hard negatives: sentences that a first model takes for a translation, and that are none (guo2018 section 2.3).
+
+Mining is a step of its own; its result is, for each side, a `Ragged` with a row for each pair of the bitext: the numbers of the
+hard negatives of that side's sentence (pairs whose other side it resembles), best first; none for most pairs. yang2019 section
+4.2 takes 5 "for each example".
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from bitextbench import vectors
+from bitextbench.device import setup, torch
+from bitextbench.errors import InputError
+from bitextbench.progress import log, progress
+from bitextbench.ragged import Ragged
+
+BLOCK = (1024, 16_384)  # queries and candidates compared at a time: 64 MB of similarities
+SIMILARITIES = ("cosine", "dot")
+EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))
+LAST = 2**32 - 1  # the highest number of a candidate
+NONE = -(2**63)  # no candidate: lower than any other
+
+
+def mine(
+    vector_stems: Sequence[Path],
+    id_stems: Sequence[Path],
+    out: Path,
+    *,
+    count: int = 5,
+    share: float = 0.2,
+    similarity: str = "dot",
+    seed: int = 1,
+    threads: int = 1,
+    device: str = "cpu",
+) -> int:
+    """Write `<out>.src` and `<out>.tgt` (see Ragged.save): `count` hard negatives for a random `share` of the pairs.
+
+    `vector_stems`, `id_stems`: the shards of the bitext, in one order, without `.src` and `.tgt`. `share` 0.2 is guo2018's, who
+    mine by `dot`. A candidate that reads as the translation does (the same ids) is no negative, nor is an empty sentence, and a
+    pair with an empty side gets none. Exact; memory: the vectors of the chosen pairs and one block.
+
+    Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids, an unknown similarity.
+    """
+    if similarity not in SIMILARITIES:
+        raise InputError(f"similarity: {similarity} is unknown", "hard", remedy=f"choose {' or '.join(SIMILARITIES)}")
+    where = setup(threads, device)
+    keys = {
+        side: np.concatenate([texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems]) for side in ("src", "tgt")
+    }
+    shards = {side: [vectors.load(f"{stem}.{side}.npy") for stem in vector_stems] for side in keys}
+    for side, parts in shards.items():
+        if (rows := sum(map(len, parts))) != len(keys[side]):
+            what = f"{rows:,} vectors for {len(keys[side]):,} sentences ({side})"
+            raise InputError(what, vector_stems[0] if vector_stems else None, remedy="encode the bitext again")
+    whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
+    chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
+    for side, other in (("src", "tgt"), ("tgt", "src")):
+        queries = unit(gather(shards[side], chosen), similarity)
+        found = nearest(queries, keys[other][chosen], shards[other], keys[other], count, similarity, where)
+        lengths = np.zeros(len(keys[side]), np.int64)
+        lengths[chosen] = [len(row) for row in found]
+        flat = np.concatenate([np.empty(0, np.int32), *found]).astype(np.int32)
+        Ragged(flat, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])).save(f"{out}.{side}")
+        log(f"hard negatives, {side}: {len(flat):,} for {len(chosen):,} of {len(keys[side]):,} pairs")
+    return len(chosen)
+
+
+def texts(sentences: Ragged) -> NDArray[np.uint64]:
+    """A key of each sentence [n]: the same for the same ids."""
+    rows = (sentences[i].tobytes() for i in range(len(sentences)))
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, rows), np.uint64, len(sentences))
+
+
+def gather(shards: Sequence[NDArray[np.float32]], rows: NDArray[np.integer]) -> NDArray[np.float32]:
+    """The vectors at `rows`, ascending, of all shards numbered through."""
+    starts = np.cumsum([0, *map(len, shards)])
+    cuts = np.searchsorted(rows, starts)
+    parts = [shard[rows[a:b] - start] for shard, start, a, b in zip(shards, starts, cuts, cuts[1:], strict=False)]
+    return np.concatenate(parts)
+
+
+def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:
+    """Rows for a product that is the similarity: of unit length for the cosine."""
+    tensor = torch.from_numpy(np.array(rows, np.float32))
+    return torch.nn.functional.normalize(tensor, dim=1) if similarity == "cosine" else tensor
+
+
+def nearest(
+    queries: torch.Tensor,
+    excluded: NDArray[np.uint64],
+    shards: Sequence[NDArray[np.float32]],
+    keys: NDArray[np.uint64],
+    count: int,
+    similarity: str,
+    device: torch.device,
+) -> list[NDArray[np.int64]]:
+    """For each query the numbers of its `count` nearest candidates, by (-similarity, number).
+
+    Left out are candidates whose key is EMPTY or the query's own `excluded` one. Each block of candidates is read once.
+    """
+    best = torch.full((len(queries), count), NONE, device=device)
+    queries, not_for = queries.to(device), torch.from_numpy(excluded.view(np.int64)).to(device)
+    for first, block in progress(blocks(shards), "hard negatives", unit="blocks"):
+        candidates = unit(block, similarity).to(device).T
+        theirs = torch.from_numpy(keys[first : first + len(block)].view(np.int64)).to(device)
+        for low in range(0, len(queries), BLOCK[0]):
+            part = slice(low, low + BLOCK[0])
+            order = ordered(queries[part] @ candidates, first)
+            order[(theirs == not_for[part, None]) | (theirs == int(EMPTY.view(np.int64)))] = NONE
+            best[part] = torch.cat([best[part], order.topk(min(count, len(block))).values], 1).topk(count).values
+    return [(LAST - (row[row != NONE] & LAST)).numpy() for row in best.cpu()]
+
+
+def blocks(shards: Sequence[NDArray[np.float32]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The number of its first row, and a view of at most BLOCK[1] rows, still on disk."""
+    first = 0
+    for shard in shards:
+        for low in range(0, len(shard), BLOCK[1]):
+            yield first + low, shard[low : low + BLOCK[1]]
+        first += len(shard)
+
+
+def ordered(similarity: torch.Tensor, first: int) -> torch.Tensor:
+    """int64 [q, c] that sorts as (similarity, -number) does; candidates are numbered from `first`.
+
+    The bits of a float32, seen as a whole number, sort as the float does but for the negative ones, which run backwards.
+    """
+    bits = (similarity.float() + 0.0).view(torch.int32)  # + 0.0: no negative zero
+    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    number = torch.arange(first, first + similarity.shape[1], device=similarity.device)
+    return (bits.long() << 32) + (LAST - number)

@@ -1,0 +1,328 @@
+"""The dual encoders of Guo et al. 2018 and Yang et al. 2019 against loops, and whole runs of both."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import encoders, losses, trainer
+from bitextbench.batches import Sentences
+from bitextbench.device import torch
+from bitextbench.encode import encode
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+
+WORDS, V, E = 20, 50, 6  # ids of words, all ids, embedding
+SIZES = {
+    "dan_dual": {"embedding": E, "layers": [E, 8, 5, 5], "sparse": False},
+    "transformer_dual": {"embedding": E, "hidden": 8, "filters": 16, "heads": 2, "dimension": 5, "sparse": False},
+}
+NAMES = [*SIZES]
+
+
+def create(name: str, seed: int = 1, **sizes) -> encoders.Encoder:
+    torch.manual_seed(seed)
+    return encoders.create({"type": name, "model": {"words": WORDS, **SIZES[name], **sizes}}, V)
+
+
+def rows(rng: np.random.Generator, count: int, longest: int = 5) -> list[list[int]]:
+    """Sentences of words, each with 0 to 3 n-grams."""
+
+    def word() -> list[int]:
+        return [int(rng.integers(1, WORDS)), *rng.integers(WORDS, V, rng.integers(0, 4)).tolist()]
+
+    return [[i for _ in range(rng.integers(1, longest + 1)) for i in word()] for _ in range(count)]
+
+
+def padded(sentences: list[list[int]]):
+    return Sentences([Ragged.of(sentences)], WORDS).padded(np.arange(len(sentences)))
+
+
+def weights(model) -> dict[str, np.ndarray]:
+    return {name: value.double().numpy() for name, value in model.state_dict().items()}
+
+
+def linear(w: dict, name: str, x: np.ndarray) -> np.ndarray:
+    return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
+
+
+# ---- guo2018
+
+
+def dan(w: dict, side: str, ids: list[int]) -> np.ndarray:
+    """Section 2.2, footnote 1, section 3.2: word by word."""
+    n = sum(i < WORDS for i in ids)
+    h = sum(w[f"embeddings.{side}"][i] for i in ids) / n**0.5
+    for layer in range(4):
+        out = linear(w, f"layers.{side}.{layer}", h)
+        out = out if layer == 3 else np.maximum(out, 0)
+        h = out + h if len(out) == len(h) else out
+    return h
+
+
+def test_dan_equals_a_loop():
+    model = create("dan_dual")
+    sentences = rows(np.random.default_rng(1), 7)
+    for side in ("src", "tgt"):
+        expected = [dan(weights(model), side, ids) for ids in sentences]
+        np.testing.assert_allclose(model.encode(side, padded(sentences)).detach().numpy(), expected, atol=1e-5)
+    assert model.dimension == 5
+
+
+def test_confidence_is_a_scaled_and_shifted_product_and_stops_the_gradient():
+    model = create("dan_dual").eval()
+    rng = np.random.default_rng(1)
+    batch = {"ranking": (padded(rows(rng, 3)), padded(rows(rng, 3)), padded(rows(rng, 4)))}
+    u, v = model.vectors(batch["ranking"])
+    assert (len(u), len(v)) == (3, 7)
+    w, logits = weights(model), model.confidence(u, v)
+    for i, x in enumerate(u.detach().double().numpy()):
+        scale, bias = linear(w, "calibration", np.concatenate([x, x * x]))
+        expected = [scale * (x @ y) + bias for y in v.detach().double().numpy()]
+        np.testing.assert_allclose(logits[i].detach().numpy(), expected, atol=1e-5)
+    found = model.loss(batch)
+    assert found["confidence"].item() == pytest.approx(losses.calibration(logits).mean().item() / 9)
+    found["confidence"].backward()
+    touched = {name for name, p in model.named_parameters() if p.grad is not None}
+    assert touched == {"calibration.weight", "calibration.bias"}
+    assert [*create("dan_dual", confidence=0).loss(batch)] == ["ranking"]
+    with pytest.raises(InputError, match="trained without a confidence"):
+        create("dan_dual", confidence=0).confidence(u, v)
+
+
+# ---- yang2019
+
+
+def attention(w: dict, name: str, h: np.ndarray, heads: int = 2) -> np.ndarray:
+    q, k, v = np.split(h @ w[f"{name}.in_proj_weight"].T + w[f"{name}.in_proj_bias"], 3, axis=1)
+    parts = []
+    for head in range(heads):
+        one = slice(head * len(h[0]) // heads, (head + 1) * len(h[0]) // heads)
+        scores = np.exp(q[:, one] @ k[:, one].T / (len(h[0]) // heads) ** 0.5)
+        parts.append(scores / scores.sum(1, keepdims=True) @ v[:, one])
+    return np.concatenate(parts, 1) @ w[f"{name}.out_proj.weight"].T + w[f"{name}.out_proj.bias"]
+
+
+def normalised(w: dict, name: str, h: np.ndarray) -> np.ndarray:
+    h = (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-5)
+    return h * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def transformer(w: dict, ids: list[int]) -> np.ndarray:
+    """Section 4.2, one sentence alone."""
+    begins = [i for i, feature in enumerate(ids) if feature < WORDS]
+    words = [sum(w["embeddings"][i] for i in ids[a:b]) for a, b in zip(begins, [*begins[1:], len(ids)], strict=True)]
+    h = np.array([linear(w, "widen", word) * 8**0.5 for word in words])
+    for t, row in enumerate(h):
+        row += [f(t / 10_000 ** (2 * i / 8)) for i in range(4) for f in (np.sin, np.cos)]
+    for layer in (f"layers.{i}" for i in range(3)):
+        h = normalised(w, f"{layer}.norm1", h + attention(w, f"{layer}.self_attn", h))
+        inner = np.maximum(h @ w[f"{layer}.linear1.weight"].T + w[f"{layer}.linear1.bias"], 0)
+        inner = inner @ w[f"{layer}.linear2.weight"].T + w[f"{layer}.linear2.bias"]
+        h = normalised(w, f"{layer}.norm2", h + inner)
+    weight = np.exp(h @ w["query"])
+    pooled = [h.max(0), h.mean(0), h[0], weight / weight.sum() @ h]
+    return linear(w, "project", np.concatenate(pooled))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_transformer_equals_a_loop(training):
+    model = create("transformer_dual").train(training)
+    sentences = rows(np.random.default_rng(1), 7)
+    expected = [transformer(weights(model), ids) for ids in sentences]
+    with torch.no_grad():
+        for side in ("src", "tgt"):
+            np.testing.assert_allclose(model.encode(side, padded(sentences)).numpy(), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize(("direction", "margin"), [("forward", 0.0), ("both", 0.0), ("both", 0.3)])
+def test_three_models_are_equations_3_5_and_8(direction, margin, similarity):
+    kinds = {"direction": direction, "margin": margin, "similarity": similarity, "scale": 2.0, "length_penalty": 7.0}
+    model, rng = create("transformer_dual", **kinds), np.random.default_rng(1)
+    columns = tuple(padded(rows(rng, n)) for n in (3, 3, 2, 4))[: 4 if direction == "both" else 3]
+    with torch.no_grad():
+        found = model.loss({"ranking": columns})
+        src, tgt, more_tgt, *more_src = (model.encode("src", column).double() for column in columns)
+    u, v = torch.cat([src, *more_src]), torch.cat([tgt, more_tgt])
+
+    def phi(x, y):
+        return float(x @ y / (x.norm() * y.norm() if similarity == "cosine" else 1))
+
+    def loss(a, b):
+        total = 0.0
+        for i in range(3):
+            values = [np.exp(2 * (phi(a[i], y) - (margin if i == n else 0))) for n, y in enumerate(b)]
+            total -= np.log(values[i] / sum(values)) / 3
+        return total
+
+    expected = loss(u, v) + (loss(v, u) if direction == "both" else 0)
+    assert found["ranking"].item() == pytest.approx(expected, rel=1e-4)
+    lengths = [float(x.norm()) for x in (*u, *v)]
+    assert found["length"].item() == pytest.approx(7 * np.mean(lengths), rel=1e-5)
+
+
+def test_gradients_of_embeddings_alone_are_multiplied():
+    grads = []
+    for factor in (1.0, 25.0):
+        model = create("transformer_dual", embedding_gradient=factor)
+        rng = np.random.default_rng(1)
+        sum(model.loss({"ranking": (padded(rows(rng, 3)), padded(rows(rng, 3)))}).values()).backward()
+        grads.append({name: p.grad for name, p in model.named_parameters()})
+    for name, gradient in grads[0].items():
+        assert torch.allclose(grads[1][name], gradient * (25 if name == "embeddings" else 1), rtol=1e-4, atol=1e-6)
+    assert grads[0]["embeddings"].abs().sum() > 0
+
+
+# ---- both
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5), st.sampled_from(NAMES))
+def test_padding_changes_nothing(seed, count, more, name):
+    model, sentences = create(name).eval(), rows(np.random.default_rng(seed), count)
+    with torch.no_grad():
+        alone = torch.cat([model.encode("src", padded([row])) for row in sentences])
+        together = padded(sentences)
+        wider = together._replace(ids=torch.nn.functional.pad(together.ids, (0, more)))
+        for batch in (together, wider):
+            assert torch.allclose(model.encode("src", batch), alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sparse_gradients_are_the_same_gradients(name):
+    rng = np.random.default_rng(1)
+    batch = {"ranking": (padded(rows(rng, 5)), padded(rows(rng, 5)))}
+    states = []
+    for sparse in (False, True):
+        model = create(name, sparse=sparse, **({"confidence_dropout": 0.0} if name == "dan_dual" else {}))
+        training = trainer.Training(learning_rate=0.1, clip=0.05)
+        optimizer, cpu = torch.optim.SGD(model.parameters(), lr=9.0), torch.device("cpu")
+        for update in range(3):
+            assert trainer.step(model, optimizer, batch, training, update, 1, cpu, torch.float32)
+        assert any(p.grad.is_sparse for p in model.parameters()) == sparse
+        states.append(trainer.plain(model))
+    for key, value in states[0].items():
+        assert torch.allclose(value, states[1][key], atol=1e-6)
+
+
+def cipher(folder: Path, name: str, count: int, seed: int = 1) -> Path:
+    """A bitext of two toy languages: the target is the source reversed, every id exchanged within its kind."""
+    rng, exchange = np.random.default_rng(seed), np.random.default_rng(0)
+    table = np.concatenate([[0], 1 + exchange.permutation(WORDS - 1), WORDS + exchange.permutation(V - WORDS)])
+    src = rows(rng, count, longest=6)
+    Ragged.of(src).save(folder / f"{name}.src")
+    Ragged.of(table[reversed_words(row)] for row in src).save(folder / f"{name}.tgt")
+    return folder / name
+
+
+def reversed_words(row: list[int]) -> list[int]:
+    begins = [i for i, feature in enumerate(row) if feature < WORDS]
+    words = [row[a:b] for a, b in zip(begins, [*begins[1:], len(row)], strict=True)]
+    return [i for word in reversed(words) for i in word]
+
+
+def spec(name: str, model: dict | None = None, **training) -> dict:
+    sizes = {
+        "dan_dual": {"embedding": 16, "layers": [16, 16, 32, 32]},
+        "transformer_dual": {"embedding": 16, "hidden": 32, "filters": 64, "heads": 2, "dimension": 32},
+    }[name]
+    return {
+        "type": name,
+        "model": {"words": WORDS, "sparse": False, **sizes, **(model or {})},
+        "training": {"batch": 32, "optimizer": "adam", "learning_rate": 0.003, "precision": "fp32", **training},
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_overfits_64_pairs(tmp_path: Path, name):
+    data = [cipher(tmp_path, "pairs", 64)]
+    wanted = spec(name, updates=150, log_every=50)
+    found = trainer.train(wanted, V, {"bitext": data, "valid": data}, tmp_path / "model.pt", tmp_path / "kept")
+    assert found["valid"] >= 0.98  # 64 random sentences may have twins
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hard_negatives_are_trained_on(tmp_path: Path, name):
+    data, n = {"bitext": [cipher(tmp_path, "pairs", 40)]}, 40
+    rng = np.random.default_rng(1)
+    for side in ("src", "tgt"):
+        Ragged.of(rng.integers(0, n, 3) if i < 8 else [] for i in range(n)).save(tmp_path / f"hard.{side}")
+    wanted = spec(name, updates=5, log_every=5, batch=4)
+    found = trainer.train(wanted, V, {**data, "hard": [tmp_path / "hard"]}, tmp_path / "model.pt", tmp_path / "kept")
+    assert found["examples"] == {"ranking": 40}
+    easy = trainer.train(wanted, V, data, tmp_path / "easy.pt", tmp_path / "kept")
+    assert easy["examples"] == {"ranking": 40}
+    assert (tmp_path / "easy.pt").read_bytes() != (tmp_path / "model.pt").read_bytes()
+    data = {"bitext": [cipher(tmp_path, "few", 7)], "hard": [tmp_path / "hard"]}
+    with pytest.raises(InputError, match="hard negatives for 40 pairs, but 7 are there; mine them again"):
+        trainer.train(wanted, V, data, tmp_path / "model.pt", tmp_path / "kept")
+
+
+def test_augmented_random_negatives_are_drawn():
+    corpora = {
+        "bitext": {side: Sentences([Ragged.of(rows(np.random.default_rng(1), 30))], WORDS) for side in ("src", "tgt")}
+    }
+    batch = create("dan_dual", extra=20).streams(corpora, 4, 60, 1)["ranking"].batch(0)
+    assert [len(column.ids) for column in batch] == [4, 4, 80]
+    batch = create("transformer_dual", extra=2).streams(corpora, 4, 60, 1)["ranking"].batch(0)
+    assert [len(column.ids) for column in batch] == [4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_batch_size_and_number_of_threads_give_the_same_vectors(tmp_path: Path, name):
+    """Within 1e-5 of vectors of about unit components."""
+    sentences = [*rows(np.random.default_rng(1), 150, longest=9), []]
+    Ragged.of(sentences).save(tmp_path / "00000.src")
+    torch.manual_seed(1)
+    wanted = spec(name)
+    model = encoders.create(wanted, V)
+    trainer.save({"spec": wanted, "vocab_size": V, "state_dict": trainer.plain(model)}, tmp_path / "model.pt")
+    found = []
+    for batch_tokens, threads in ((1, 1), (37, 1), (100_000, 2)):
+        encode(
+            tmp_path / "model.pt",
+            tmp_path / "00000.src",
+            "src",
+            tmp_path / "o.npy",
+            batch_tokens=batch_tokens,
+            threads=threads,
+        )
+        found.append(np.load(tmp_path / "o.npy"))
+    assert found[0].shape == (151, 32)
+    assert not found[0][-1].any()
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_thread_or_two_train_the_same_bytes(tmp_path: Path, name):
+    data, made = {"bitext": [cipher(tmp_path, "pairs", 100)]}, []
+    for threads in (1, 2):
+        out = tmp_path / str(threads) / "model.pt"
+        trainer.train(spec(name, updates=4, log_every=4), V, data, out, tmp_path / "kept", threads=threads)
+        made.append([(out.parent / file).read_bytes() for file in ("model.pt", "curve.csv")])
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "training", "message"),
+    [
+        ("dan_dual", {"words": 1}, {}, "dan_dual: model: words: 1 of 50, .*features `words` or `ngrams`"),
+        ("dan_dual", {"layers": []}, {}, "layers: .*give it sizes of layers"),
+        ("dan_dual", {"margin": 0.3}, {}, "unknown key margin; known: words, embedding"),
+        ("transformer_dual", {"direction": "backward"}, {}, "direction is forward or both"),
+        ("transformer_dual", {"margin": -1}, {}, "margin: -1.*margin and extra are at least 0"),
+        (
+            "transformer_dual",
+            {"sparse": True},
+            {},
+            "adam takes no sparse gradients; set training.optimizer: sgd or adagrad",
+        ),
+    ],
+)
+def test_a_wrong_model_is_an_error_that_shows_the_right_one(tmp_path: Path, name, model, training, message):
+    with pytest.raises(InputError, match=message):
+        trainer.train(spec(name, model), V, {"bitext": [cipher(tmp_path, "p", 9)]}, tmp_path / "m.pt", tmp_path / "k")

@@ -1,0 +1,149 @@
+"""Hard negatives against a loop, and the streams that bring them to a model."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bitextbench import hard_negatives
+from bitextbench.batches import Buckets, Sentences
+from bitextbench.device import torch
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+from bitextbench.streams import Augmented, HardPairs, Mixture
+
+SIDES = ("src", "tgt")
+
+
+def write(folder: Path, name: str, src: list[list[int]], tgt: list[list[int]], u: np.ndarray, v: np.ndarray) -> Path:
+    for side, rows, vectors in (("src", src, u), ("tgt", tgt, v)):
+        Ragged.of(rows).save(folder / f"{name}.{side}")
+        np.save(folder / f"{name}.{side}.npy", vectors.astype(np.float32))
+    return folder / name
+
+
+def loop(queries, candidates, translation, sentences, count):
+    """For query i (its translation reads `translation[i]`): the best other sentences, ties by number."""
+    found = []
+    for query, own in zip(queries, translation, strict=True):
+        scores = [(-float(query @ c), j) for j, c in enumerate(candidates) if sentences[j] and sentences[j] != own]
+        found.append([j for _, j in sorted(scores)[:count]])
+    return found
+
+
+@settings(deadline=None, max_examples=30)
+@given(hnp.arrays(np.int8, (2, 9, 3), elements=st.integers(-2, 2)), st.integers(1, 12), st.data())
+def test_mining_equals_a_loop_with_ties_duplicates_and_empty_sentences(tmp_path_factory, vectors, count, data):
+    sentence = st.lists(st.integers(4, 5), max_size=2)
+    src, tgt = (data.draw(st.lists(sentence, min_size=9, max_size=9)) for _ in SIDES)
+    folder = tmp_path_factory.mktemp("mined")
+    u, v = vectors.astype(np.float32)
+    stems = [
+        write(folder, str(i), src[a:b], tgt[a:b], u[a:b], v[a:b]) for i, (a, b) in enumerate([(0, 4), (4, 4), (4, 9)])
+    ]
+    chosen = hard_negatives.mine(stems, stems, folder / "hard", count=count, share=1.0)
+    whole = [i for i in range(9) if src[i] and tgt[i]]
+    assert chosen == len(whole)
+    for side, own, other, q, c in (("src", src, tgt, u, v), ("tgt", tgt, src, v, u)):
+        assert len(own) == 9
+        expected = loop(q, c, other, other, count)
+        mined = Ragged.load(folder / f"hard.{side}")
+        assert [mined[i].tolist() for i in range(9)] == [expected[i] if i in whole else [] for i in range(9)]
+
+
+def test_blocks_change_nothing(tmp_path: Path, monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = [[4 + i] for i in range(200)]
+    stem = write(tmp_path, "a", rows, rows, *rng.standard_normal((2, 200, 8)))
+    for name, block in (("whole", (1024, 16_384)), ("cut", (7, 13))):
+        monkeypatch.setattr(hard_negatives, "BLOCK", block)
+        assert hard_negatives.mine([stem], [stem], tmp_path / name, share=0.2, seed=3) == 40
+    for side in SIDES:
+        whole, cut = (Ragged.load(tmp_path / f"{name}.{side}") for name in ("whole", "cut"))
+        assert whole.flat.tolist() == cut.flat.tolist()
+        assert whole.offsets.tolist() == cut.offsets.tolist()
+        assert sorted(whole.lengths.tolist()) == [0] * 160 + [5] * 40
+
+
+def test_cosine_and_dot_differ_where_lengths_do(tmp_path: Path):
+    u = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    v = np.array([[1.0, 0.0], [9.0, 9.0], [2.0, 0.1]])
+    stem = write(tmp_path, "a", [[4], [5], [6]], [[7], [8], [9]], u, v)
+    first = {}
+    for similarity in ("dot", "cosine"):
+        hard_negatives.mine([stem], [stem], tmp_path / "h", count=1, share=1.0, similarity=similarity)
+        first[similarity] = Ragged.load(tmp_path / "h.src")[0].tolist()
+    assert first == {"dot": [1], "cosine": [2]}
+
+
+@given(hnp.arrays(np.float32, (2, 5), elements=st.floats(-4, 4, width=32)), st.integers(0, 1000))
+def test_keys_sort_as_similarity_then_number(similarity, first):
+    keys = hard_negatives.ordered(torch.from_numpy(similarity), first)
+    for row, key in zip(similarity.tolist(), keys, strict=True):
+        assert key.argsort(descending=True).tolist() == sorted(range(5), key=lambda j: (-row[j], j))
+        assert (hard_negatives.LAST - (key & hard_negatives.LAST)).tolist() == list(range(first, first + 5))
+
+
+def test_what_does_not_fit_is_an_error(tmp_path: Path):
+    stem = write(tmp_path, "a", [[4], [5]], [[4], [5]], np.ones((2, 3)), np.ones((1, 3)))
+    with pytest.raises(InputError, match=r"a: 1 vectors for 2 sentences \(tgt\); encode the bitext again"):
+        hard_negatives.mine([stem], [stem], tmp_path / "h")
+    with pytest.raises(InputError, match="similarity: euclidean is unknown; choose cosine or dot"):
+        hard_negatives.mine([stem], [stem], tmp_path / "h", similarity="euclidean")
+
+
+# ---- streams
+
+
+def pairs(count: int) -> list[Sentences]:
+    """Sentence i holds 100 * side + i alone."""
+    return [Sentences([Ragged.of([[100 * side + i] for i in range(4, count + 4)])]) for side in (1, 2)]
+
+
+def test_each_pair_is_followed_by_its_own_hard_negatives():
+    columns = pairs(10)
+    columns[1] = Sentences([Ragged.of([[204 + i] * (9 if i == 7 else 1) for i in range(10)])])
+    hard = [Sentences([Ragged.of([[(i + k) % 10 for k in (1, 2)] if i % 2 else [] for i in range(10)])]) for _ in SIDES]
+    stream = HardPairs(Buckets(columns, 2, 5, [1], "toy", 1, hard[0].lengths > 0), hard, 5)
+    assert len(stream) == 4  # 1, 3, 5, 9: the target of 7 is too long
+    seen = set()
+    for step in range(4):
+        src, tgt, more_tgt, more_src = stream.batch(step)
+        drawn = [i - 104 for i in src.ids[:, 0].tolist()]
+        seen |= set(drawn)
+        assert [i - 204 for i in tgt.ids[:, 0].tolist()] == drawn
+        wanted = [(i + k) % 10 for i in drawn for k in (1, 2)]
+        assert [i - 104 for i in more_src.ids[:, 0].tolist()] == wanted
+        assert [i - 204 for i in more_tgt.ids[:, 0].tolist()] == [i for i in wanted if i != 7]
+    assert seen == {1, 3, 5, 9}
+
+
+@given(st.integers(1, 30), st.integers(1, 30))
+def test_two_streams_take_turns_by_their_sizes(one, other):
+    class Counting(Buckets):
+        def __init__(self, size):
+            self.kept, self.dropped, self.steps = np.arange(size), {"empty": 1}, []
+
+        def batch(self, step):
+            self.steps.append(step)
+            return ()
+
+    streams = Counting(one), Counting(other)
+    mixed = Mixture(*streams)
+    assert len(mixed) == one + other
+    assert mixed.dropped == {"empty": 2}
+    for step in range(3 * (one + other)):
+        mixed.batch(step)
+    assert [abs(len(s.steps) - 3 * len(s)) <= 1 for s in streams] == [True, True]
+    assert all(s.steps == list(range(len(s.steps))) for s in streams)  # none left out, none twice
+
+
+def test_more_random_negatives_follow_the_batch():
+    columns = pairs(6)
+    stream = Augmented(Buckets(columns, 2, 5, [1], "toy"), Buckets(columns[1:], 6, 5, [2], "toy"))
+    batch = stream.batch(0)
+    assert [len(column.ids) for column in batch] == [2, 2, 6]
+    assert sorted(batch[2].ids[:, 0].tolist()) == [204, 205, 206, 207, 208, 209]

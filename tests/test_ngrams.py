@@ -1,0 +1,141 @@
+"""Words, bigrams and character n-grams against loops over strings."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import ngrams
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+
+LINES = st.lists(st.one_of(st.none(), st.text(alphabet="aAbcß 日", max_size=14)), max_size=8)
+WORDS = ngrams.Words(50, 70)
+NGRAMS = ngrams.Ngrams(["b", "aab", "日"], oov=5, buckets=40, shortest=2, longest=3)
+MASK = 2**64 - 1
+
+
+def bigram(first: str, second: str) -> int:
+    """`mixed` in whole numbers."""
+    a, b = (xxhash.xxh3_64_intdigest(word.encode()) for word in (first, second))
+    x = a * 0x9E3779B97F4A7C15 & MASK
+    x = ((x ^ x >> 31) + b) * 0xBF58476D1CE4E5B9 & MASK
+    return x ^ x >> 31
+
+
+def rows(ids: Ragged) -> list[list[int]]:
+    return [ids[i].tolist() for i in range(len(ids))]
+
+
+@settings(deadline=None)
+@given(LINES)
+def test_words_and_bigrams_equal_a_loop(lines):
+    expected = []
+    for line in lines:
+        words, row = [word.lower() for word in (line or "").split(" ") if word], []
+        for i, word in enumerate(words):
+            row.append(1 + xxhash.xxh3_64_intdigest(word.encode()) % 50)
+            row += [51 + bigram(word, words[i + 1]) % 70] if i + 1 < len(words) else []
+        expected.append(row)
+    assert rows(WORDS.ids(pa.array(lines, pa.string()))) == expected
+    assert all(0 < i < WORDS.size for row in expected for i in row)
+
+
+@settings(deadline=None)
+@given(LINES, st.booleans())
+def test_words_and_character_ngrams_equal_a_loop(lines, lowercase):
+    features = ngrams.Ngrams(NGRAMS.vocabulary, oov=5, buckets=40, shortest=2, longest=3, lowercase=lowercase)
+    expected = []
+    for line in lines:
+        row = []
+        for word in (word for word in (line or "").split(" ") if word):
+            word = word.lower() if lowercase else word
+            known = {"b": 1, "aab": 2, "日": 3}
+            row.append(known.get(word, 4 + xxhash.xxh3_64_intdigest(word.encode()) % 5))
+            for n in (2, 3):
+                row += [9 + xxhash.xxh3_64_intdigest(word[i : i + n].encode()) % 40 for i in range(len(word) - n + 1)]
+        expected.append(row)
+    assert rows(features.ids(pa.array(lines, pa.string()))) == expected
+
+
+@settings(deadline=None)
+@given(LINES, st.integers(0, 8))
+def test_a_sentence_has_the_same_ids_in_any_company(lines, cut):
+    for features in (WORDS, NGRAMS):
+        whole = features.ids(pa.array(lines, pa.string()))
+        halves = [features.ids(pa.array(part, pa.string())) for part in (lines[:cut], lines[cut:])]
+        assert rows(whole) == [row for half in halves for row in rows(half)]
+
+
+def test_an_id_below_words_begins_a_token():
+    line = "the cat the cat sat"
+    for features in (WORDS, NGRAMS):
+        ids = features.ids(pa.array([line, None, ""]))
+        assert [int((ids[i] < features.words).sum()) for i in range(3)] == [5, 0, 0]
+        assert ids[0][0] < features.words
+
+
+def test_bigrams_have_an_order_and_hashes_spread():
+    words = ngrams.Words(1 << 20, 1 << 20)
+    forth, back = (set(words.ids(pa.array([line]))[0].tolist()) for line in ("new york", "york new"))
+    assert len(forth & back) == 2  # the words alone
+    many = words.ids(pa.array([" ".join(f"w{i}" for i in range(10_000))]))[0]
+    for part in (many[many < words.words], many[many >= words.words]):
+        assert len(set(part.tolist())) > 0.99 * 10_000  # 48 collisions are expected of 10,000 in 2^20
+        assert abs(np.histogram(part, 10)[0] - 1000).max() < 200
+
+
+def shard(folder: Path, src: list[str | None], tgt: list[str | None]) -> Path:
+    folder.mkdir(exist_ok=True)
+    table = pa.table({"id": range(len(src)), "src": pa.array(src, pa.string()), "tgt": pa.array(tgt, pa.string())})
+    pq.write_table(table, folder / "00000.parquet")
+    return folder
+
+
+SIZES = {"vocab": 3, "oov": 2, "buckets": 10, "shortest": 3, "longest": 6, "corpora": ["bitext"]}
+
+
+def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Path):
+    one = shard(tmp_path / "one", ["A b c", "a  d", None], ["x a", "b", "z z"])
+    two = shard(tmp_path / "two", ["c"], [None])
+    ngrams.learn("ngrams", [one, two], SIZES, tmp_path / "ngrams.json")
+    counts = Counter("abcadxabzzc")
+    expected = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]]
+    features = ngrams.load(tmp_path / "ngrams.json")
+    assert isinstance(features, ngrams.Ngrams)
+    assert features.vocabulary == expected == ["a", "b", "c"]
+    assert (features.words, features.size) == (6, 16)
+
+    ngrams.encode_shard(one / "00000.parquet", tmp_path / "ngrams.json", tmp_path / "ids")
+    assert Ragged.load(tmp_path / "ids" / "00000.src").lengths.tolist() == [3, 2, 0]
+    assert Ragged.load(tmp_path / "ids" / "00000.tgt").lengths.tolist() == [2, 1, 2]
+
+    ngrams.learn("ngrams", [one, two], SIZES | {"vocab": 99}, tmp_path / "cased.json", lowercase=False)
+    cased = ngrams.load(tmp_path / "cased.json")
+    assert isinstance(cased, ngrams.Ngrams)
+    assert sorted(cased.vocabulary) == ["A", "a", "b", "c", "d", "x", "z"]
+
+
+def test_bad_input_is_one_line(tmp_path: Path):
+    folder, out = shard(tmp_path / "empty", [None], [""]), tmp_path / "out.json"
+    for kind, corpora, spec, message in (
+        ("bpe", [], {}, "no features are called bpe; there are: bpe, words, ngrams"),
+        ("words", [], {"unigrams": 0, "bigrams": 5}, "text.words: unigrams: 0 is not a size"),
+        ("words", [], {"unigrams": 5}, "text.words: .*bigrams"),
+        ("words", [], {"unigrams": 2**31, "bigrams": 5}, "text.words: 2,147,483,654 ids are too many"),
+        ("ngrams", [folder], SIZES, "empty: no words; give it tokenised corpora"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ngrams.learn(kind, corpora, spec, out)
+    assert not out.exists()
+    for text in ("[]", "{}", json.dumps({"kind": "bpe"}), json.dumps({"kind": "words", "unigram": 3})):
+        out.write_text(text)
+        with pytest.raises(InputError, match=r"out\.json: these are no features; make the file again"):
+            ngrams.load(out)
