@@ -8,7 +8,7 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --requ
 .PHONY: tiny small test env lock clean
 
 tiny small: env
-	snakemake --profile profiles/$@ results/$@/table2.csv
+	snakemake --profile profiles/$@ results/$@/table2.csv results/$@/audit.csv
 	@bitextbench show results/$@/table2.csv
 	@echo "report: results/$@/table2.html"
 

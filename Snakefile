@@ -24,9 +24,11 @@ include: "rules/score.smk"
 include: "rules/select.smk"
 include: "rules/nmt.smk"
 include: "rules/table.smk"
+include: "rules/audit.smk"
 
 
 rule all:
     default_target: True
     input:
         f"{RESULTS}/table2.csv",
+        f"{RESULTS}/audit.csv",
