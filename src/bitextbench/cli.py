@@ -11,7 +11,7 @@ from typing import Any
 import click
 import yaml
 
-from bitextbench import __version__
+from bitextbench import __version__, cli_encoders
 from bitextbench.errors import InputError
 
 FILE = click.Path(path_type=Path)
@@ -53,6 +53,9 @@ class Mapping(click.ParamType):
 def cli() -> None:
     """Mine, filter and score parallel text, and reproduce the tables of five papers on it."""
 
+
+for command in (cli_encoders.features, cli_encoders.hard_negatives):
+    cli.add_command(command)
 
 src_option = click.option("--src", "src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", "tgt", required=True, help="Target language code.")
@@ -142,43 +145,43 @@ def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, see
 
 @cli.command()
 @click.argument("shard", type=FILE)
-@click.option("--model", type=FILE, required=True)
+@click.option("--model", type=FILE, required=True, help="A BPE model, or features (.json), which know their case.")
 @click.option("--lowercase/--cased", default=True)
 @out_option
 def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
-    """Encode a tokenised shard as BPE ids."""
-    from bitextbench.text import encode_shard
+    """Encode a tokenised shard as ids: BPE pieces, or words and n-grams."""
+    from bitextbench import ngrams, text
 
-    encode_shard(shard, model, out, lowercase=lowercase)
+    if model.suffix == ".json":
+        ngrams.encode_shard(shard, model, out)
+    else:
+        text.encode_shard(shard, model, out, lowercase=lowercase)
 
 
 @cli.command()
 @spec_option
-@click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
+@click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
 @click.option("--bitext", type=FILE, multiple=True, required=True, help="Id shards, without .src and .tgt.")
 @click.option("--mono", type=FILE, multiple=True, help="The same of monolingual text.")
 @click.option("--valid", type=FILE, multiple=True, help="The same of held-out pairs.")
+@click.option("--hard", type=FILE, multiple=True, help="Hard negatives of the bitext, without .src and .tgt.")
 @gpus_option
 @threads_option
 @seed_option
 @checkpoints_option
 @out_option
 def train(
-    spec: dict[str, Any], bpe: Path, bitext: tuple[Path, ...], mono: tuple[Path, ...], valid: tuple[Path, ...], gpus: int, threads: int,
-    seed: int, checkpoints: Path, out: Path,
+    spec: dict[str, Any], bpe: Path, bitext: tuple[Path, ...], mono: tuple[Path, ...], valid: tuple[Path, ...],
+    hard: tuple[Path, ...], gpus: int, threads: int, seed: int, checkpoints: Path, out: Path,
 ) -> None:  # fmt: skip
     """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv and curve.png beside the model."""
-    import sentencepiece
-
-    from bitextbench.files import existing
     from bitextbench.trainer import train as run
 
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(existing(bpe)))
-    pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
-    data = {"bitext": [*bitext], "mono": [*mono], "valid": [*valid]}
+    spec, vocab_size, pieces = cli_encoders.text_model(bpe, spec)
+    data = {"bitext": [*bitext], "mono": [*mono], "valid": [*valid], "hard": [*hard]}
     vectors = {side: Path(path) for side, path in spec.get("vectors", {}).items()}
     run(
-        spec, len(pieces), {role: stems for role, stems in data.items() if stems}, out, checkpoints, seed=seed, threads=threads,
+        spec, vocab_size, {role: stems for role, stems in data.items() if stems}, out, checkpoints, seed=seed, threads=threads,
         device="cuda" if gpus else "cpu", vectors=vectors, pieces=pieces,
     )  # fmt: skip
 
