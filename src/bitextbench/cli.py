@@ -11,7 +11,7 @@ from typing import Any
 import click
 import yaml
 
-from bitextbench import __version__, cli_encoders
+from bitextbench import __version__, cli_encoders, cli_mining
 from bitextbench.errors import InputError
 
 FILE = click.Path(path_type=Path)
@@ -53,6 +53,9 @@ class Mapping(click.ParamType):
 def cli() -> None:
     """Mine, filter and score parallel text, and reproduce the tables of five papers on it."""
 
+
+for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.mine, cli_mining.evaluate):
+    cli.add_command(command)
 
 for command in (cli_encoders.features, cli_encoders.hard_negatives):
     cli.add_command(command)

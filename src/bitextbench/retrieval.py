@@ -39,6 +39,12 @@ class Mined(NamedTuple):
         return self if threshold is None else self.take(self.scores >= threshold)
 
 
+def check_strategy(name: str) -> None:
+    """Raises InputError for an unknown strategy."""
+    if name not in STRATEGIES:
+        raise InputError(f"unknown retrieval {name!r}", remedy=f"known: {', '.join(STRATEGIES)}")
+
+
 def retrieve(strategy: str, both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
     """Candidate pairs by one of four strategies; `scores` [sources, k] and [targets, k] are those of the neighbours.
 
@@ -46,8 +52,7 @@ def retrieve(strategy: str, both: Both, scores: tuple[NDArray[np.float32], NDArr
     both; max: forward and backward pairs together, from the best down, each sentence once.
     Raises InputError for an unknown strategy.
     """
-    if strategy not in STRATEGIES:
-        raise InputError(f"unknown retrieval {strategy!r}", remedy=f"known: {', '.join(STRATEGIES)}")
+    check_strategy(strategy)
     if strategy == "forward":
         return _sorted(_forward(both, scores))
     if strategy == "backward":

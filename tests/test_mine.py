@@ -1,0 +1,206 @@
+"""Mining from files to a file, as a user runs it: formats, counts, and bad input."""
+
+import gzip
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from bitextbench import monolingual, pairs
+from bitextbench.cli import cli
+from bitextbench.errors import InputError
+from bitextbench.mining import mine
+from bitextbench.monolingual import Sentences
+from bitextbench.retrieval import Mined
+
+SRC = ["eins", "zwei", "", "drei", "zwei", "vier\tfünf"]
+TGT = ["two", "one", "three", "noise"]
+SRC_VECTORS = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]], np.float32)
+TGT_VECTORS = np.array([[0.1, 1, 0, 0], [1, 0.1, 0, 0], [0, 0, 1, 0.1], [-1, -1, -1, 2]], np.float32)
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    names = {"src_text": "S", "tgt_text": "T", "src_emb": "S.npy", "tgt_emb": "T.npy"}
+    paths = {name: tmp_path / file for name, file in names.items()}
+    paths["src_text"].write_text("\n".join(SRC) + "\n", encoding="utf-8")
+    paths["tgt_text"].write_text("\n".join(TGT) + "\n", encoding="utf-8")
+    np.save(paths["src_emb"], SRC_VECTORS)
+    np.save(paths["tgt_emb"], TGT_VECTORS)
+    return paths
+
+
+def arguments(files: dict[str, Path]) -> list[str]:
+    return [text for name, path in files.items() for text in (f"--{name.replace('_', '-')}", str(path))]
+
+
+def test_the_command_of_the_issue(files, tmp_path):
+    out = tmp_path / "pairs.tsv"
+    done = subprocess.run(
+        [sys.executable, "-m", "bitextbench", "mine", *arguments(files), "--margin", "ratio", "--retrieval", "max", "-k", "2", "--threshold", "1", "-o", out],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("\t") for line in out.read_text(encoding="utf-8").splitlines()]
+    assert sorted(row[1:] for row in rows) == [
+        ["1", "2", "eins", "one"],
+        ["2", "1", "zwei", "two"],
+        ["4", "3", "drei", "three"],
+        ["6", "4", "vier fünf", "noise"],
+    ]
+    scores = [float(row[0]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[-1] >= 1
+    assert "src 6 sentences (1 empty, 1 duplicate), tgt 4 sentences (0 empty, 0 duplicate)" in done.stderr
+    assert done.stderr.rstrip().endswith(f"4 pairs in {out}")
+
+
+def test_counts_and_threshold(files, tmp_path):
+    counts = mine(**files, out=tmp_path / "p.tsv", margin="cosine", retrieval="intersection", k=9, threshold=0.8)
+    assert counts["src"] == {"in": 6, "empty": 1, "duplicate": 1, "searched": 4}
+    assert (counts["candidates"], counts["retrieved"], counts["below_threshold"], counts["pairs"]) == (32, 4, 1, 3)
+    counts = mine(**files, out=tmp_path / "p.tsv", margin="cosine", retrieval="forward", keep_duplicates=True)
+    assert (counts["src"]["searched"], counts["pairs"]) == (5, 5)
+
+
+def test_every_packing_and_format_gives_the_same(files, tmp_path):
+    mine(**files, out=tmp_path / "plain.tsv")
+    expected = (tmp_path / "plain.tsv").read_bytes()
+    for suffix, pack in ((".gz", gzip.compress), (".xz", lzma.compress), (".zst", pa.Codec("zstd").compress)):
+        packed = {}
+        for name in ("src_text", "tgt_text"):
+            packed[name] = files[name].with_suffix(suffix)
+            packed[name].write_bytes(pack(files[name].read_bytes()))
+        mine(**files | packed, out=tmp_path / "packed.tsv")
+        assert (tmp_path / "packed.tsv").read_bytes() == expected
+    packed = {}
+    for name, lines in (("src_text", SRC), ("tgt_text", TGT)):
+        packed[name] = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"id": range(1, len(lines) + 1), "text": lines}), packed[name])
+    mine(**files | packed, out=tmp_path / "packed.tsv", threads=2, backend="faiss")
+    assert (tmp_path / "packed.tsv").read_bytes() == expected
+
+
+def test_bucc_ids_and_parquet_out(files, tmp_path):
+    for name, lines in (("src_text", SRC), ("tgt_text", TGT)):
+        text = "".join(f"{name[:3]}-{i}\t{line}\n" for i, line in enumerate(lines))
+        files[name].write_text(text, encoding="utf-8")
+    mine(**files, out=tmp_path / "p.parquet")
+    rows = pq.read_table(tmp_path / "p.parquet").to_pylist()
+    noise = {"src_id": "src-5", "tgt_id": "tgt-3", "src": "vier\tfünf", "tgt": "noise"}
+    assert [row for row in rows if noise.items() <= row.items()]
+    mine(**files, out=tmp_path / "p.tsv")
+    for one, other in zip(pairs.read(tmp_path / "p.parquet"), pairs.read(tmp_path / "p.tsv"), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_plain_lines_with_a_tab_first(tmp_path):
+    (tmp_path / "S").write_text("a\tb\nno tab\n")
+    with pytest.raises(InputError, match=r"S:2: line is not `id<TAB>sentence`; mend it, or say"):
+        monolingual.read(tmp_path / "S")
+    assert monolingual.read(tmp_path / "S", form="lines").text == ["a\tb", "no tab"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentences of .*S; encode this text again"),
+        ("src_text", b"", "S: has no sentences"),
+        ("src_text", b"\n \n\n\n\n\n", "S: has empty sentences only"),
+        ("src_text", b"a\tx\nb\ty\na\tz\nd\t1\ne\t2\nf\t3\n", "S:3: id 'a' stands in line 1 too"),
+        ("src_text", b"\xff\n", "S:1: invalid UTF-8"),
+        ("tgt_emb", np.ones((4, 3), np.float32), r"S.npy: 4 dimensions, but .*T.npy has 3"),
+        ("tgt_emb", np.ones((0, 4), np.float32), "T.npy: has no vectors"),
+        ("tgt_emb", np.full((4, 4), np.nan, np.float32), r"T.npy:1: vector is not finite \(4 such\)"),
+        ("tgt_emb", np.ones((4, 4), np.int64), "T.npy: holds int64, not floats"),
+    ],
+)
+def test_bad_files(files, tmp_path, name, content, message):
+    if isinstance(content, bytes):
+        files[name].write_bytes(content)
+    else:
+        np.save(files[name], content)
+    with pytest.raises(InputError, match=message):
+        mine(**files, out=tmp_path / "out.tsv")
+    assert not (tmp_path / "out.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--margin", "ration", "unknown similarity 'ration'; known: cosine, dot"),
+        ("--retrieval", "best", "unknown retrieval 'best'"),
+        ("-k", "0", "k is 0"),
+        ("--memory", "0.001", "bytes of memory are too few"),
+        ("--src-emb", "none.npy", "none.npy: no such file"),
+    ],
+)
+def test_bad_options(files, tmp_path, option, value, message):
+    done = run("mine", *arguments(files), option, value, "-o", tmp_path / "o.tsv")
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
+
+
+def test_zero_vectors_are_searched_and_reported(files, tmp_path):
+    vectors = SRC_VECTORS.copy()
+    vectors[0] = 0
+    np.save(files["src_emb"], vectors)
+    done = run("mine", *arguments(files), "-k", 4, "-o", tmp_path / "o.tsv")
+    assert done.exit_code == 0
+    assert "S.npy: 1 of 4 vectors are zero" in done.output
+    assert "32 candidates (" in done.output
+
+
+def test_neighbours_in_parts(files, tmp_path):
+    emb = ["--src-emb", files["src_emb"], "--tgt-emb", files["tgt_emb"], "-k", "3"]
+    assert run("neighbours", *emb, "-o", tmp_path / "one").exit_code == 0
+    folders = []
+    for rows in (":2", "2:6"):
+        folders.append(tmp_path / rows.replace(":", "-"))
+        assert run("neighbours", *emb, "--src-rows", rows, "-o", folders[-1]).exit_code == 0
+    assert run("merge-neighbours", *folders, "-o", tmp_path / "merged").exit_code == 0
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "merged" / path.name).read_bytes() == path.read_bytes()
+    done = run("neighbours", *emb, "--src-rows", "4:9", "-o", tmp_path / "x")
+    assert "rows 4:9 of 6" in str(done.exception)
+    assert run("neighbours", *emb, "--src-rows", "4", "-o", tmp_path / "x").exit_code == 2
+
+
+def test_pairs_come_back_as_they_were(tmp_path):
+    text = Sentences(["a", "b"], ["x\ty", "z\r"], "S")
+    scores = np.array([1.1, 1 / 3], np.float32)
+    pairs.write(tmp_path / "p.tsv", Mined(np.array([1, 0]), np.array([0, 1]), scores), text, text)
+    assert (tmp_path / "p.tsv").read_text().splitlines()[0] == "1.1\tb\ta\tz \tx y"
+    back = pairs.read(tmp_path / "p.tsv")
+    np.testing.assert_array_equal(back.scores, scores)
+    assert (back.src, back.tgt) == (["b", "a"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\ta\n", "p.tsv:1: fewer than three columns"),
+        ("1\ta\tb\nx\ta\tc\n", "p.tsv:2: score 'x' is not a finite number"),
+        ("nan\ta\tb\n", "p.tsv:1: score 'nan' is not a finite number"),
+        ("1\ta\tb\n2\ta\tb\n", "p.tsv:2: the pair of line 1 again"),
+    ],
+)
+def test_bad_pairs(tmp_path, content, message):
+    (tmp_path / "p.tsv").write_text(content)
+    with pytest.raises(InputError, match=message):
+        pairs.read(tmp_path / "p.tsv")
+
+
+def test_help_of_the_commands():
+    for command in ("neighbours", "merge-neighbours", "mine", "evaluate"):
+        assert run(command, "-h").exit_code == 0
