@@ -1,0 +1,493 @@
+"""Evaluation tasks against brute force and values worked out by hand."""
+
+import json
+import math
+import re
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bitextbench.cli import cli
+from bitextbench.embeddings import Embeddings
+from bitextbench.errors import InputError
+from bitextbench.margins import SIMILARITIES
+from bitextbench.monolingual import Sentences
+from bitextbench.neighbours import Both, Neighbours, search
+from bitextbench.pairs import Candidates
+from bitextbench.similarity import Pairs, mlp
+from bitextbench.tasks import alignment, bootstrap, bucc, curves, documents, recognition, reconstruction
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+# --- bootstrap
+
+
+def test_interval_of_a_rate_is_that_of_resampling_one_by_one():
+    hits = np.random.default_rng(1).random(200) < 0.3
+    result = bootstrap.rate("x", hits)
+    rng = np.random.default_rng(2)
+    draws = [100 * rng.choice(hits, len(hits)).mean() for _ in range(4000)]
+    assert result["value"] == pytest.approx(100 * hits.mean())
+    assert result["interval"] == pytest.approx(np.quantile(draws, [0.025, 0.975]).tolist(), abs=1.5)
+    assert result["n"] == 200
+    assert result == bootstrap.rate("x", hits)
+    assert result["interval"] != bootstrap.rate("x", hits, seed=1)["interval"]
+    assert result["signature"].startswith("x|bs:1000|seed:12345|version:")
+
+
+def test_many_types_are_drawn_in_chunks(monkeypatch):
+    values = np.random.default_rng(3).random(50)
+    whole = bootstrap.rate("x", values)
+    monkeypatch.setattr(bootstrap, "CHUNK", 500)
+    assert bootstrap.rate("x", values) == whole
+
+
+def test_nothing_to_measure():
+    with pytest.raises(InputError, match="nothing to measure x on"):
+        bootstrap.rate("x", [])
+
+
+# --- alignment recovery
+
+
+def scores_of(name: str, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """All scores of a similarity, from its formula."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    dot = np.array([[a @ b for b in y] for a in x])
+    cosine = dot / np.outer([math.hypot(*a) for a in x], [math.hypot(*b) for b in y])
+    f = np.sort(cosine, 1)[:, ::-1][:, :k].mean(1)[:, None]
+    g = np.sort(cosine, 0)[::-1][:k].mean(0)[None]
+    match name:
+        case "cosine" | "absolute":
+            return cosine
+        case "dot":
+            return dot
+        case "euclidean":
+            return np.array([[-math.dist(a, b) for b in y] for a in x])
+        case "distance" | "csls":
+            return 2 * cosine - f - g
+        case "ratio":
+            return cosine / np.where(f + g > 0, (f + g) / 2, np.nan)
+        case "yang9":
+            return cosine / np.where(f + g > 0, (f + g) / 2, np.nan) + cosine
+        case _:
+            return cosine / np.where(f > 0, f, np.nan) + cosine
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_recovery_takes_the_best_of_all(name, monkeypatch):
+    monkeypatch.setattr(alignment, "BLOCK", 100)
+    x = normal(1, 31, 5)
+    y = x + normal(2, 31, 5)
+    scores = scores_of(name, x, y, 4)
+    forward, backward = alignment.by_vectors(Embeddings(x), Embeddings(y), name, 4)
+    assert forward.tolist() == np.nanargmax(scores, 1).tolist()
+    assert backward.tolist() == np.nanargmax(scores, 0).tolist()
+
+
+@settings(deadline=None)
+@given(hnp.arrays(np.float32, (5, 5), elements=st.sampled_from([0.0, 1.0, 2.0, float("nan")])), st.integers(1, 30))
+def test_ties_go_to_the_lesser_row(matrix, at_once):
+    forward, backward = alignment.recover(lambda rows: matrix[rows], 5, at_once)
+    plain = np.nan_to_num(matrix, nan=-1)
+    assert forward.tolist() == [max(range(5), key=lambda j: (plain[i, j], -j)) for i in range(5)]
+    assert backward.tolist() == [max(range(5), key=lambda i: (plain[i, j], -i)) for j in range(5)]
+
+
+def test_error_rates_by_row_and_by_text():
+    forward, backward = np.array([0, 2, 1, 3]), np.array([0, 1, 2, 0])
+    result = alignment.error_rates(forward, backward, ["a", "b", "c", "d"], ["A", "B", "B", "D"])
+    assert [result[name]["value"] for name in ("forward", "backward", "average")] == [50, 25, 37.5]
+    assert [result["by_text"][name]["value"] for name in ("forward", "backward", "average")] == [0, 25, 12.5]
+    low, high = result["average"]["interval"]
+    assert 0 <= low < 37.5 < high <= 100
+
+
+def test_csls_undoes_a_hub():
+    # every source is nearest to the hub (1, 1); CSLS sees that the hub is near to all
+    x = np.array([[1, 0.6], [0.6, 1]], np.float32)
+    y = np.array([[1, 0.1], [0.1, 1]], np.float32)
+    hub = np.array([[1, 1]], np.float32)
+    src = Embeddings(np.concatenate([x, hub]))
+    tgt = Embeddings(np.concatenate([y, hub]))
+    assert alignment.by_vectors(src, tgt, "cosine")[0].tolist() == [2, 2, 2]
+    assert alignment.by_vectors(src, tgt, "csls", 3)[0].tolist() == [0, 1, 2]
+
+
+def test_recovery_by_a_fitted_model(tmp_path):
+    x, y = normal(1, 300, 3), normal(2, 300, 3)
+    labels = np.repeat([1, 0], 300)
+    mlp.fit(np.concatenate([x, x]), np.concatenate([x, y]), labels, {"hidden": [16], "max_iter": 20}, 1, tmp_path / "m")
+    src = Embeddings(x[:9])
+    forward, backward = alignment.by_model(src, src, "mlp", tmp_path / "m")
+    grid = np.array(
+        [[mlp.score(Pairs(np.arange(1), x[[i]], x[[j]]), tmp_path / "m")[0] for j in range(9)] for i in range(9)]
+    )
+    assert grid[np.arange(9), forward].tolist() == pytest.approx(grid.max(1).tolist(), abs=1e-5)
+    assert grid[backward, np.arange(9)].tolist() == pytest.approx(grid.max(0).tolist(), abs=1e-5)
+
+
+# --- curves
+
+SCORED = st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), st.booleans()), max_size=12)
+
+
+@given(SCORED, st.integers(0, 4))
+def test_curve_and_threshold_equal_brute_force(pairs, missed):
+    scores = np.array([score for score, _ in pairs], np.float32)
+    correct = np.array([right for _, right in pairs], bool)
+    gold = int(correct.sum()) + missed
+    points = curves.curve(scores, correct)
+    expected = {}
+    for threshold in sorted(set(scores.tolist()), reverse=True):
+        taken = [right for score, right in pairs if score >= threshold]
+        expected[threshold] = (len(taken), sum(taken))
+    assert (
+        dict(
+            zip(points.thresholds.tolist(), zip(points.pairs.tolist(), points.right.tolist(), strict=True), strict=True)
+        )
+        == expected
+    )
+    threshold = bucc.tune(scores, correct, gold)
+    if not pairs:
+        assert threshold is None
+        return
+
+    def f1(at: float) -> float:
+        taken = [right for score, right in pairs if score >= at]
+        precision, recall = sum(taken) / max(1, len(taken)), sum(taken) / max(1, gold)
+        return 2 * precision * recall / (precision + recall) if precision + recall else 0
+
+    assert f1(threshold) == pytest.approx(max(f1(at) for at in expected))
+
+
+def test_threshold_is_midway_or_the_last_score():
+    scores = np.array([0.9, 0.7, 0.7, 0.1], np.float32)
+    assert bucc.tune(scores, np.array([1, 1, 1, 0], bool), 3) == pytest.approx(0.4)
+    assert bucc.tune(scores, np.array([1, 0, 0, 0], bool), 1) == pytest.approx(0.8)
+    assert bucc.tune(scores, np.ones(4, bool), 4) == np.float32(0.1)
+    near = np.array([1, np.nextafter(np.float32(1), np.float32(0))], np.float32)  # no number lies between
+    assert bucc.tune(near, np.array([1, 0], bool), 1) == 1
+
+
+@given(SCORED.filter(len), st.integers(0, 3))
+def test_average_precision(pairs, missed):
+    scores = np.array([score for score, _ in pairs], np.float32)
+    correct = np.array([right for _, right in pairs], bool)
+    gold = int(correct.sum()) + missed
+    total, before = 0.0, 0
+    for threshold in sorted(set(scores.tolist()), reverse=True):
+        taken = [right for score, right in pairs if score >= threshold]
+        total += sum(taken) / len(taken) * (sum(taken) - before)
+        before = sum(taken)
+    result = curves.average_precision(scores, correct, gold)
+    assert result["value"] == pytest.approx(100 * total / gold if gold else 0)
+    assert result["n"] == len(pairs) + missed
+
+
+def test_distribution():
+    assert curves.distribution(np.array([3.0, 1.0, 2.0]), 3).tolist() == [1, 2, 3]
+    assert curves.distribution(np.array([3.0, 1.0, 2.0]), 3, rescale=True).tolist() == [0, 0.5, 1]
+    assert curves.distribution(np.ones(4), 3, rescale=True).tolist() == [0, 0, 0]
+
+
+# --- BUCC
+
+SRC = Sentences(["s1", "s2", "s3", "s4"], ["a", "b", "c", "a"], "S")
+TGT = Sentences(["t1", "t2", "t3"], ["A", "B", "C"], "T")
+
+
+def write_files(folder: Path) -> None:
+    bucc.write_text(folder / "S", SRC)
+    bucc.write_text(folder / "T", TGT)
+    bucc.write_gold(folder / "G", [("s1", "t1"), ("s2", "t2"), ("s4", "t3")])
+    (folder / "P").write_text("0.9\ts1\tt1\ta\tA\n0.8\ts3\tt3\tc\tC\n0.8\ts2\tt2\tb\tB\n0.1\ts4\tt1\ta\tA\n")
+
+
+def test_bucc_command(tmp_path):
+    write_files(tmp_path)
+    files = [
+        f"--{name}={tmp_path / file}"
+        for name, file in (("src-text", "S"), ("tgt-text", "T"), ("gold", "G"), ("candidates", "P"))
+    ]
+    done = run("evaluate", "bucc", *files, "--curve", tmp_path / "c.csv", "-o", tmp_path / "o.json")
+    assert done.exit_code == 0, done.output
+    result = json.loads((tmp_path / "o.json").read_text())
+    assert json.loads(done.stdout) == result
+    # of equal scores both or none are taken: 2 right of 3 pairs, 3 gold
+    for name in ("precision", "recall", "f1"):
+        assert result[name]["value"] == pytest.approx(200 / 3)
+    assert result["threshold"] == pytest.approx(0.45)
+    assert (result["pairs"], result["gold"], result["gold_lost_to_duplicates"]) == (3, 3, 1)
+    assert result["f1"]["n"] == 4  # two right, one wrong, one missed
+    assert (tmp_path / "c.csv").read_text().splitlines() == [
+        "threshold,pairs,right,precision,recall",
+        "0.9,1,1,100.0,33.3333",
+        "0.8,3,2,66.6667,66.6667",
+        "0.1,4,2,50.0,66.6667",
+    ]
+    result = json.loads(run("evaluate", "bucc", *files, "--threshold", "0.85").stdout)
+    assert (result["precision"]["value"], result["pairs"], result["threshold_from"]) == (100, 1, "given")
+
+
+def test_nothing_mined():
+    empty = Candidates(np.empty(0, np.float32), [], [])
+    result = bucc.evaluate(empty, [("s1", "t1")], SRC, TGT)
+    assert [result[name]["value"] for name in ("precision", "recall", "f1")] == [0, 0, 0]
+    assert result["threshold"] is None
+
+
+def test_two_folds_are_tuned_on_the_other_half():
+    rng = np.random.default_rng(1)
+    src = [f"s{i}" for i in range(200)]
+    scores = rng.random(200).astype(np.float32)
+    correct = scores > 0.5
+    gold = [(name, name) for name, right in zip(src, correct.tolist(), strict=True) if right]
+    total, thresholds = bucc.two_fold(scores, src, correct, gold)
+    assert total["gold"] == len(gold)
+    assert abs(total["right"] - len(gold)) <= 6
+    assert abs(total["pairs"] - len(gold)) <= 6
+    assert all(abs(threshold - 0.5) < 0.05 for threshold in thresholds)
+    assert thresholds[0] != thresholds[1]
+    shuffled = rng.permutation(200)
+    assert bucc.two_fold(scores[shuffled], [src[i] for i in shuffled], correct[shuffled], gold[::-1]) == (
+        total,
+        thresholds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("G", "s1\tt1\ns9\tt1\n", r"G:2: id 's9' is not in .*S; source first\?"),
+        ("G", "t1\ts1\n", "G:1: id 't1' is not in"),
+        ("G", "s1\tt1\n\n", "G:2: line is not `source id<TAB>target id`"),
+        ("G", "s1\tt1\ns1\tt1\n", "G:2: the pair of line 1 again"),
+        ("G", "", "G: has no pairs"),
+        ("S", "s1\ta\ns1\tb\n", "S:2: id 's1' stands in line 1 too"),
+        ("P", "1\ts1\tt9\n", "candidates:1: id 't9' is not in"),
+    ],
+)
+def test_bad_bucc_files(tmp_path, name, content, message):
+    write_files(tmp_path)
+    (tmp_path / name).write_text(content)
+    files = [
+        f"--{name}={tmp_path / file}"
+        for name, file in (("src-text", "S"), ("tgt-text", "T"), ("gold", "G"), ("candidates", "P"))
+    ]
+    done = run("evaluate", "bucc", *files)
+    assert isinstance(done.exception, InputError)
+    assert re.search(message, str(done.exception))
+
+
+def test_what_cannot_stand_in_a_line():
+    with pytest.raises(InputError, match="cannot stand in a line"):
+        bucc.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))
+
+
+# --- reconstruction
+
+
+def test_precision_by_index_and_text_with_the_ceiling():
+    texts = ["A", "B", "A", "C"]
+    found = np.array([[0, 2, 1, 3], [0, 2, 1, 3], [0, 2, 1, 3], [3, 0, 1, 2]])
+    result = reconstruction.precision_at(found, texts, at=(1, 2, 3))
+    values = {how: [result[how][f"P@{n}"]["value"] for n in (1, 2, 3)] for how in ("by_index", "by_text")}
+    assert values == {"by_index": [50, 75, 100], "by_text": [75, 75, 100]}
+    assert result["ceiling"] == {"P@1": 75, "P@2": 100, "P@3": 100}
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(1, 4))
+def test_the_ceiling_is_reached_by_perfect_vectors_and_never_passed(texts, n):
+    vectors = Embeddings(np.eye(4, dtype=np.float32)[texts])  # equal texts, equal vectors
+    found = search(vectors, vectors, 4).forward.ids
+    reached = reconstruction.precision_at(found, list(map(str, texts)), at=(n,))
+    assert reached["by_index"][f"P@{n}"]["value"] == pytest.approx(reached["ceiling"][f"P@{n}"])
+    assert reached["by_text"][f"P@{n}"]["value"] == 100
+
+
+@pytest.mark.parametrize("name", ["cosine", "ratio", "yang10", "euclidean"])
+def test_ranking_by_a_margin(name):
+    x, y = normal(5, 12, 6), normal(6, 12, 6)
+    scores = scores_of(name, x, y, 4)
+    both = reconstruction.ranked(Embeddings(x), Embeddings(y), name, 4, at=(12,))
+    for side, matrix in ((both.forward, scores), (both.backward, scores.T)):
+        ids = np.argsort(np.where(np.isnan(matrix), np.inf, -matrix), axis=1)
+        for row, (got, want) in enumerate(zip(side.ids.tolist(), ids.tolist(), strict=True)):
+            defined = int((~np.isnan(matrix[row])).sum())
+            assert got[:defined] == want[:defined]
+
+
+def test_too_few_targets():
+    with pytest.raises(InputError, match="too few for P@10"):
+        reconstruction.precision_at(np.zeros((20, 3), int))
+
+
+def test_alignment_and_reconstruction_commands(tmp_path):
+    x = normal(1, 20, 8)
+    np.save(tmp_path / "S.npy", x)
+    np.save(tmp_path / "T.npy", x + 0.1 * normal(2, 20, 8))
+    np.save(tmp_path / "short.npy", x[:3])
+    lines = "".join(f"line {i}\n" for i in range(20))
+    (tmp_path / "S").write_text(lines)
+    (tmp_path / "T").write_text(lines)
+    files = [
+        f"--src-emb={tmp_path / 'S.npy'}",
+        f"--tgt-emb={tmp_path / 'T.npy'}",
+        f"--src-text={tmp_path / 'S'}",
+        f"--tgt-text={tmp_path / 'T'}",
+    ]
+    for similarity in ("csls", "euclidean"):
+        result = json.loads(run("evaluate", "alignment", *files, "--similarity", similarity).stdout)
+        assert result["average"]["value"] == 0
+        assert f"similarity:{similarity}|k:10" in result["average"]["signature"]
+    result = json.loads(run("evaluate", "reconstruction", *files, "--similarity", "ratio").stdout)
+    assert result["forward"]["by_text"]["P@1"]["value"] == result["backward"]["by_index"]["P@10"]["value"] == 100
+    assert result["forward"]["ceiling"]["P@1"] == 100
+    done = run("evaluate", "alignment", files[0], f"--tgt-emb={tmp_path / 'short.npy'}")
+    assert "20 vectors, but" in str(done.exception)
+    (tmp_path / "T").write_text("one\n")
+    assert "20 vectors for the 1 sentences" in str(run("evaluate", "reconstruction", *files).exception)
+
+
+# --- documents
+
+
+def test_documents_of_names():
+    parts = documents.Documents.of(["b", "a", "b", "b", "a"])
+    assert parts.names == ["b", "a"]
+    assert parts.document.tolist() == [0, 1, 0, 0, 1]
+    assert parts.position.tolist() == [0, 0, 1, 2, 1]
+    with pytest.raises(InputError, match="no sentences"):
+        documents.Documents.of([])
+
+
+def test_equation_3_by_hand():
+    src, tgt = documents.Documents.of(["a", "a"]), documents.Documents.of(["b", "b", "a"])
+    found = Neighbours(np.array([[2, 0], [1, 2]]), np.zeros((2, 2), np.float32))
+    sure = np.array([[0.5, 0.1], [0.9, 0.5]])
+    # a: (-1 + 2.5 - 0) + (-2 + 2.5 - 2) = 0; b: (-2 + 0.5 - 0) + (-1 + 4.5 - 0) = 2
+    assert documents.by_sentences(src, tgt, found, sure).tolist() == [0]
+    # without positions: a: 1.5 + 0.5 = 2 and b: -1.5 + 3.5 = 2: a tie goes to the first
+    assert documents.by_sentences(src, tgt, found, sure, (5, 0)).tolist() == [0]
+    sure[1, 1] = 1  # a: 2.5
+    assert documents.by_sentences(src, tgt, found, sure).tolist() == [1]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000))
+def test_documents_equal_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    src, tgt = (documents.Documents.of([str(name) for name in rng.integers(0, 3, 7)]) for _ in range(2))
+    both = search(Embeddings(normal(seed, 7, 2)), Embeddings(normal(seed + 1, 7, 2)), 3)
+    sure = rng.integers(0, 2, (7, 3)) / 2
+    sums: Counter = Counter()
+    for i, c in product(range(7), range(3)):
+        j = both.forward.ids[i, c]
+        term = -(c + 1) + 5 * sure[i, c] - 2 * abs(int(src.position[i]) - int(tgt.position[j]))
+        sums[int(src.document[i]), int(tgt.document[j])] += term
+    aligned = Counter(
+        (int(src.document[i]), int(tgt.document[j]))
+        for i, j in enumerate(both.forward.ids[:, 0].tolist())
+        if both.backward.ids[j, 0] == i
+    )
+    for got, counts in (
+        (documents.by_sentences(src, tgt, both.forward, sure), sums),
+        (documents.by_alignments(src, tgt, both), aligned),
+    ):
+        for document in range(len(src.names)):
+            options = [(-score, b) for (a, b), score in counts.items() if a == document]
+            assert got[document] == (min(options)[1] if options else -1)
+
+
+def test_averages_and_the_command(tmp_path):
+    names = ["a"] * 3 + ["b"] * 2 + ["c"]
+    x = normal(7, 6, 5)
+    parts = documents.Documents.of(names)
+    means = documents.averaged(parts, Embeddings(x)).array
+    np.testing.assert_allclose(means, [x[:3].mean(0), x[3:5].mean(0), x[5]], rtol=1e-6)
+    for name, vectors in (("S", x), ("T", x[::-1])):
+        np.save(tmp_path / f"{name}.npy", vectors)
+    (tmp_path / "S").write_text("\n".join(names) + "\n")
+    (tmp_path / "T").write_text("\n".join(["d", *names[-2::-1]]) + "\n")
+    files = [
+        f"--src-emb={tmp_path / 'S.npy'}",
+        f"--tgt-emb={tmp_path / 'T.npy'}",
+        f"--src-docs={tmp_path / 'S'}",
+        f"--tgt-docs={tmp_path / 'T'}",
+    ]
+    done = run("evaluate", "documents", *files)
+    assert done.exit_code == 0, done.exception
+    result = json.loads(done.stdout)
+    assert [result[name]["value"] for name in ("alignments", "average_forward", "average_backward")] == [100, 100, 100]
+    assert (result["alignments"]["n"], result["alignments"]["without"]) == (2, 1)
+    (tmp_path / "T").write_text("a\n")
+    assert "1 lines for the 6 vectors" in str(run("evaluate", "documents", *files).exception)
+    with pytest.raises(InputError, match="no document has a counterpart"):
+        documents.accuracy(np.array([0]), documents.Documents.of(["x"]), documents.Documents.of(["y"]))
+
+
+def test_a_document_without_an_aligned_sentence():
+    parts = documents.Documents.of(["a", "b"])
+    one = Neighbours(np.array([[0], [0]]), np.zeros((2, 1), np.float32))
+    assert documents.by_alignments(parts, parts, Both(one, one)).tolist() == [0, -1]
+    assert documents.accuracy(np.array([0, -1]), parts, parts)["value"] == 50
+
+
+# --- recognition
+
+
+@pytest.mark.parametrize("draw", recognition.DRAWS)
+def test_sampled_targets(draw):
+    references = [["a"] * 9 + ["b"], ["c"], ["a", "b"]] * 200
+    sampled = recognition.sample_targets(references, 1, draw=draw)
+    assert [len(row) for row in sampled] == [3] * 600
+    for words, row in zip(references, sampled, strict=True):
+        assert all(1 <= len(sentence) <= len(words) for sentence in row)
+    lengths = Counter(len(sentence) for row in sampled[::3] for sentence in row)
+    assert set(lengths) == set(range(1, 11))
+    assert max(lengths.values()) < 2 * min(lengths.values())
+    words = Counter(word for row in sampled for sentence in row for word in sentence)
+    assert set(words) == {"a", "b", "c"}
+    assert words["a"] / words.total() == pytest.approx(1 / 3 if draw == "types" else 10 / 13, abs=0.05)
+    assert sampled == recognition.sample_targets(references, 1, draw=draw)
+    assert sampled != recognition.sample_targets(references, 2, draw=draw)
+
+
+def test_accuracy_by_hand(tmp_path):
+    parallel = np.array([1.0, 2.0])
+    sampled = np.array([[[0, 1, 2], [0, 0, 0]], [[0, 0, 0], [3, 3, 0]]])  # a tie is not higher
+    result = recognition.accuracy(parallel, sampled)
+    assert result["draws"] == pytest.approx([100 * 4 / 6, 100 * 4 / 6])
+    assert result["value"] == pytest.approx(100 * 8 / 12)
+    assert result["n"] == 2
+    np.save(tmp_path / "p.npy", parallel)
+    np.save(tmp_path / "s.npy", sampled)
+    done = run("evaluate", "recognition", "--parallel", tmp_path / "p.npy", "--sampled", tmp_path / "s.npy")
+    assert json.loads(done.stdout) == result
+
+
+def test_bad_recognition():
+    with pytest.raises(InputError, match=r"needed: \[n\] and"):
+        recognition.accuracy(np.ones(2), np.ones((5, 3, 3)))
+    with pytest.raises(InputError, match="a score is NaN"):
+        recognition.accuracy(np.ones(1), np.full((1, 1, 1), np.nan))
+    with pytest.raises(InputError, match="reference 2 has no words"):
+        recognition.sample_targets([["a"], []], 1)
+    with pytest.raises(InputError, match="unknown draw"):
+        recognition.sample_targets([["a"]], 1, draw="x")
