@@ -1,0 +1,145 @@
+"""The bilingual autoencoder with global descriptors of Zhang et al. 2016, section 4: MM2AS and AS2MM.
+
+A sentence is four statistics of its word embeddings, over positions: min, max, avg, std (eq. 5). Two of them are encoded,
+the other two decoded from the code (eq. 6-8). Each language has its own word embeddings and encoder; the decoder is
+shared, and the centres of both languages' codes are drawn together (eq. 9).
+
+Shapes: b sentences, t positions, V vocabulary, d word embedding, m = 2d hidden, N pairs.
+
+What the paper leaves open or contradicts, and what is done here:
+- W^dec is given as m x 2d, but eq. 7 needs 2d x m, whose transpose eq. 11-12 use: 2d x m. Eq. 6 has [max; min], eq. 11
+  [min; max]: the order is [min; max] throughout.
+- b^enc bears no language in eq. 6, 11 and 12: both share it.
+- x_k,i of eq. 9 is the code hid of eq. 6, of length one.
+- C of eq. 9 and 10 is what `loss` is given: one batch of the trainer. With the whole corpus as the batch and L-BFGS it is
+  the paper's; with batches of B = `block` pairs it is its stochastic estimate, but that eq. 9 sums over blocks where
+  eq. 8 is averaged. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by length.
+- "We normalize all output vectors of the hidden layer": also those of eq. 11-12 (`unit`).
+- Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
+- Eq. 10 is 0, its least value, where all parameters are 0: word embeddings that are trained to the end shrink to nothing,
+  and sentences with them. The paper trains them (`train_words`) and does not say when L-BFGS stops; false keeps them.
+"""
+
+from pathlib import Path
+
+from bitextbench.batches import PAD, Buckets, Padded
+from bitextbench.device import torch
+from bitextbench.encoders import Corpora, Encoder, Stream
+from bitextbench.errors import InputError
+from bitextbench.word_vectors import read_vectors
+
+nn = torch.nn
+DIRECTIONS = ("mm2as", "as2mm")
+
+
+class Model(Encoder):
+    """`direction`: from min and max to avg and std (`mm2as`), or the other way (`as2mm`). Defaults: section 6.1."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        *,
+        direction: str = "as2mm",
+        embedding: int = 100,
+        block: int = 100,
+        alpha: float = 0.1,
+        decay_words: float = 1e-6,
+        decay_weights: float = 1e-3,
+        deviation: float = 0.01,
+        unit: bool = True,
+        train_words: bool = True,
+    ) -> None:
+        super().__init__()
+        if direction not in DIRECTIONS or block < 1 or not 0 <= alpha <= 1:
+            raise InputError(
+                f"direction: {direction}, block: {block}, alpha: {alpha}",
+                "encoder descriptor_autoencoder: model",
+                remedy=f"direction is {' or '.join(DIRECTIONS)}, block is at least 1, alpha is in [0, 1]",
+            )
+        self.vocab_size, self.dimension = vocab_size, 2 * embedding
+        self.direction, self.block, self.alpha, self.unit = direction, block, alpha, unit
+        self.decay_words, self.decay_weights = decay_words, decay_weights
+        self.words = nn.ModuleDict({side: nn.Embedding(vocab_size, embedding) for side in self.sides})  # L
+        m = 2 * embedding
+        self.encoders = nn.ModuleDict({side: nn.Linear(2 * embedding, m, bias=False) for side in self.sides})  # W^enc
+        self.bias = nn.Parameter(torch.empty(m))  # b^enc
+        self.decoder = nn.Linear(m, 2 * embedding)  # W^dec, b^dec
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, std=deviation)
+        self.words.requires_grad_(train_words)
+
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """Sentence pairs."""
+        columns = [corpora["bitext"][side] for side in self.sides]
+        return {"pairs": Buckets(columns, batch, max_tokens, [seed], "bitext")}
+
+    def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
+        """Eq. 10: J(C) of the pairs given, in its three terms."""
+        (x, x_error), (y, y_error) = map(self.autoencode, self.sides, batches["pairs"])
+        return {
+            "reconstruction": self.alpha * (x_error + y_error).mean(),
+            "semantic": (1 - self.alpha) * semantic_distance(x, y, self.block),
+            "regularisation": self.regularisation(),
+        }
+
+    def autoencode(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
+        """The code hid [b, m] of eq. 6, and the error E_ae [b] of eq. 7-8."""
+        given, target = self.descriptors(side, sentences)
+        hidden = nn.functional.normalize(
+            torch.tanh(self.encoders[side](given) + self.bias), dim=1
+        )  # float32: the bias is
+        out = torch.tanh(self.decoder(hidden))
+        return hidden, (target - out).square().sum(1) / 2  # the descriptors are not autocast
+
+    def encode(self, side: str, sentences: Padded) -> torch.Tensor:
+        """Sentence vectors [b, m] from all four descriptors: eq. 11-12."""
+        given, target = self.descriptors(side, sentences)
+        hidden = torch.tanh(self.encoders[side](given) + target @ self.decoder.weight + self.bias)
+        return nn.functional.normalize(hidden, dim=1) if self.unit else hidden
+
+    def descriptors(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is encoded and what is decoded, [b, 2d] each: eq. 5."""
+        ids, n = sentences.ids, sentences.lengths.to(sentences.ids.device)[:, None]  # [b, t], [b, 1]
+        past = (torch.arange(ids.shape[1], device=ids.device) >= n)[:, :, None]
+        words = self.words[side](ids.masked_fill(past[:, :, 0], PAD))  # [b, t, d]
+        least, most = words.masked_fill(past, torch.inf).amin(1), words.masked_fill(past, -torch.inf).amax(1)
+        mean = words.masked_fill(past, 0).sum(1) / n
+        # a norm has gradient 0 at 0, where a root has none: a sentence of one word
+        deviation = torch.linalg.vector_norm((words - mean[:, None]).masked_fill(past, 0), dim=1) / n.sqrt()
+        extremes, moments = torch.cat([least, most], 1), torch.cat([mean, deviation], 1)
+        return (extremes, moments) if self.direction == "mm2as" else (moments, extremes)
+
+    def regularisation(self) -> torch.Tensor:
+        """R of eq. 10: half the squared norms of the embeddings and of the three matrices, with their coefficients."""
+        words, weights = square(self.words), square(self.encoders) + square(self.decoder)
+        return self.decay_words / 2 * words + self.decay_weights / 2 * weights
+
+    def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
+        """Word vectors by side (section 4.3: "we employ the toolkit Word2Vec"); see `read_vectors`."""
+        matched: dict[str, int] = {}
+        for side, path in vectors.items():
+            table = self.words[side].get_parameter("weight")
+            rows, values = map(torch.from_numpy, read_vectors(path, pieces, table.shape[1]))
+            table.data[rows] = values
+            matched[side] = len(rows)
+        return matched
+
+
+def semantic_distance(x: torch.Tensor, y: torch.Tensor, block: int) -> torch.Tensor:
+    """E_sem of eq. 9, a number: half the squared distance of the centres of `x` and `y` [b, m], summed over blocks.
+
+    There are ceil(b / block) blocks; pair i is in block i modulo their number.
+    """
+    count = -(-len(x) // block)
+    place = torch.arange(len(x), device=x.device) % count
+    sizes = torch.bincount(place, minlength=count)[:, None]
+    sums = x.new_zeros(count, x.shape[1]).index_add(0, place, x - y)
+    return (sums / sizes).square().sum(1).sum() / 2
+
+
+def square(module: nn.Module) -> torch.Tensor:
+    """The squared norm of the matrices of a module, a number.
+
+    Column by column first: the sum of a big tensor to one number depends on the threads.
+    """
+    return torch.stack([matrix.square().sum(0).sum() for matrix in module.parameters() if matrix.dim() == 2]).sum()

@@ -1,0 +1,68 @@
+"""Ids of the generated corpus, for tests that train on language: `python tests/generated.py SPEC` measures one encoder.
+
+SPEC is JSON: {"type", "model", "training", "train": pairs, "roles": {role: [source language, target language]}}.
+"""
+
+import itertools
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import sentencepiece
+
+from bitextbench import moses, synth, text, trainer
+from bitextbench.ragged import Ragged
+
+
+def held_out(
+    folder: Path, roles: dict[str, tuple[str, str]], train: int, held: int = 2000, vocab: int = 4000
+) -> tuple[dict[str, list[Path]], int]:
+    """Stems for `trainer.train`: `train` pairs for each role, and `held` of the first role as `valid`; the vocabulary.
+
+    No held-out sentence of either side occurs twice or in the training text. All languages share one BPE.
+    """
+    languages = sorted({language for pair in roles.values() for language in pair})
+    tokens = {name: draw(name, languages, count) for name, count in (("train", train), ("held", 2 * held))}
+    model = text.learn_sentencepiece(itertools.chain(*tokens["train"].values()), vocab, 1)
+    bpe = sentencepiece.SentencePieceProcessor(model_proto=model)
+    pair = next(iter(roles.values()))
+    seen = {language: set(tokens["train"][language]) for language in pair}
+    rows = []
+    for row, sides in enumerate(zip(*(tokens["held"][language] for language in pair), strict=True)):
+        if all(side not in seen[language] for language, side in zip(pair, sides, strict=True)):
+            rows.append(row)
+            for language, side in zip(pair, sides, strict=True):
+                seen[language].add(side)
+    for role, languages_of in {**roles, "valid": pair}.items():
+        for side, language in zip(("src", "tgt"), languages_of, strict=True):
+            lines = (
+                [tokens["held"][language][row] for row in rows[:held]] if role == "valid" else tokens["train"][language]
+            )
+            Ragged.of(bpe.encode(lines)).save(folder / f"{role}.{side}")
+    return {role: [folder / role] for role in (*roles, "valid")}, bpe.get_piece_size()
+
+
+def draw(stretch: str, languages: list[str], count: int) -> dict[str, list[str]]:
+    """The first `count` sentences of a stretch in each language: tokens, lower-cased."""
+    drawn = [sentence for _, sentence in itertools.islice(synth.sentences(stretch, languages, 1), count)]
+    columns = zip(*drawn, strict=True)
+    return {
+        language: [line.lower() for line in moses.tokenize(moses.normalize(column, language), language)]
+        for language, column in zip(languages, columns, strict=True)
+    }
+
+
+def main(spec: dict) -> None:
+    roles = {role: tuple(pair) for role, pair in spec.get("roles", {"bitext": ["de", "en"]}).items()}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data, vocab = held_out(folder, roles, spec.get("train", 20_000))
+        started = time.monotonic()
+        found = trainer.train(spec, vocab, data, folder / "model.pt", folder / "kept")
+        print(json.dumps({"seconds": round(time.monotonic() - started, 1), "vocabulary": vocab, **found}))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
