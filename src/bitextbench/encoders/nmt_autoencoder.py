@@ -4,7 +4,7 @@ Two bidirectional RNN encoders, one a language (eq. 1, 5); element-wise max-pool
 of the one decoder that both share (eq. 3, 6), and that vector is the sentence embedding (eq. 11, 12). No attention: the
 decoder sees the sentence through its first state only.
 
-Shapes: b sentences, t positions, n tokens without padding, E word embedding, D sentence embedding, V vocabulary.
+Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
 What the paper leaves open, and what is done here:
 - RNN cell: `gru` has one state vector, so that eq. 2 and 3 hold to the letter; with `lstm` the cell state starts as s_0
@@ -18,14 +18,14 @@ What the paper leaves open, and what is done here:
 
 from pathlib import Path
 
-from bitextbench.batches import BOS, EOS, PAD, Buckets, Padded, Sentences, stack
+from bitextbench.batches import PAD, Buckets, Padded, Sentences, stack
 from bitextbench.device import torch
 from bitextbench.encoders import Corpora, Encoder, Stream
+from bitextbench.encoders._recurrent import CELLS, max_pooled, negative_log_likelihood, shifted
 from bitextbench.errors import InputError
 from bitextbench.word_vectors import read_vectors
 
 nn = torch.nn
-CELLS = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class Model(Encoder):
@@ -79,30 +79,15 @@ class Model(Encoder):
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D]: eq. 1 and 3, 5 and 6, 11 and 12."""
-        ids, position = sentences.ids, torch.arange(sentences.ids.shape[1], device=sentences.ids.device)
-        length = sentences.lengths.to(ids.device)[:, None]  # [b, 1]
-        padding = position >= length  # [b, t]
-        reverse = ids.gather(1, torch.where(padding, position, length - 1 - position))  # padding stays at the end
-        # The order of positions does not matter to a maximum: states of the backward direction stay reversed.
-        right, _ = self.forwards[side](self.dropout(self.words[side](ids)))  # [b, t, D / 2]
-        left, _ = self.backwards[side](self.dropout(self.words[side](reverse)))  # [b, t, D / 2]
-        h = torch.cat([right, left], 2).masked_fill(padding[:, :, None], -torch.inf)  # [b, t, D]
-        return h.amax(1)
+        table = self.words[side]
+        return max_pooled(lambda ids: self.dropout(table(ids)), self.forwards[side], self.backwards[side], sentences)
 
     def decode(self, s0: torch.Tensor, target: Padded) -> torch.Tensor:
         """-log p(e | s_0) of each sentence [b], summed over its tokens and its end: eq. 2, 4."""
-        start = torch.full_like(target.ids[:, :1], BOS)
-        before = torch.cat([start, target.ids], 1)  # [b, t + 1]: BOS e_1 .. e_I
-        after = torch.cat([target.ids, start], 1)  # [b, t + 1]: e_1 .. e_I EOS
-        length = target.lengths.to(after.device)[:, None]
-        after.scatter_(1, length, EOS)
-        words = torch.arange(after.shape[1], device=after.device) <= length  # [b, t + 1]: no padding
+        to = shifted(target)
         state = (s0[None], s0[None]) if isinstance(self.decoder, nn.LSTM) else s0[None]
-        s, _ = self.decoder(self.dropout(self.decoder_words(before)), state)  # [b, t + 1, D]
-        logits = self.output(self.dropout(s[words]))  # [n, V]
-        losses = torch.zeros_like(after, dtype=torch.float32)
-        losses[words] = nn.functional.cross_entropy(logits.float(), after[words], reduction="none")
-        return losses.sum(1)
+        s, _ = self.decoder(self.dropout(self.decoder_words(to.before)), state)  # [b, t + 1, D]
+        return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`."""
