@@ -34,6 +34,7 @@ wildcard_constraints:
     method=r"[^/.]+",
     budget=r"[^/.]+",
     shard=r"\d{5}",
+    kind="words|ngrams",
     seed=r"\d+",
     test=r"[^/]+",
 
@@ -109,6 +110,44 @@ def encoder_corpora(encoder):
     return {role: spec[role] for role in ("bitext", "mono", "valid") if spec.get(role)}
 
 
+def encoder_ids(encoder):
+    """The folder of the ids that an encoder reads: BPE pieces, or words with their n-grams."""
+    kind = config["encoders"][encoder].get("features", "bpe")
+    return f"{WORK}/ids" if kind == "bpe" else f"{WORK}/features/{kind}"
+
+
+def encoder_text_model(wildcards):
+    """What its ids were made with."""
+    folder = encoder_ids(wildcards.encoder)
+    return f"{WORK}/bpe/joint.model" if folder == f"{WORK}/ids" else f"{folder}.json"
+
+
+def encoder_memory(wildcards, input, attempt):
+    """Memory in MB: the ids, and three copies (model, gradients, checkpoint) of the embeddings of words and n-grams."""
+    encoder = config["encoders"][wildcards.encoder]
+    sizes = config["text"][encoder["features"]] if encoder.get("features", "bpe") != "bpe" else {}
+    rows = sum(size for size in sizes.values() if isinstance(size, int))
+    tables = 3 * len(SIDES) * 4e-6 * rows * encoder["model"].get("embedding", 0)
+    return megabytes(4, 3000)(wildcards, input, attempt) + int(tables) * attempt
+
+
+def encoder_hard_negatives(wildcards):
+    """The file that stands for the hard negatives of an encoder, if it has any."""
+    hard = config["encoders"][wildcards.encoder].get("hard")
+    return f"{WORK}/hard_negatives/{wildcards.encoder}.src.ids.npy" if hard else []
+
+
+def features_corpora(wildcards):
+    """The corpora that a vocabulary is counted in."""
+    return config["text"][wildcards.kind].get("corpora", [])
+
+
+def hard_shards(encoder, role, pattern):
+    """Files of the bitext of an encoder, by shard: `pattern` with the folder of its `role`, vectors or ids."""
+    folder = encoder_ids(encoder) if role == "ids" else f"{WORK}/vectors/{config['encoders'][encoder]['hard']['by']}"
+    return of_shards(f"{folder}/{{corpus}}/{pattern}", config["encoders"][encoder]["bitext"])
+
+
 def method_encoder(wildcards):
     return config["methods"][wildcards.method].get("encoder")
 
@@ -129,9 +168,24 @@ def score_vectors(wildcards):
     return [f"{stem}.{side}.npy" for side in SIDES] if encoder else []
 
 
-def score_model(wildcards):
-    learns = "positives" in config["methods"][wildcards.method]
-    return f"{WORK}/similarities/{wildcards.method}.npz" if learns else []
+def learned_similarity(method):
+    """The file of a similarity that learns; the others have none."""
+    learns = "positives" in config["methods"].get(method, {})
+    return f"{WORK}/similarities/{method}.npz" if learns else []
+
+
+def aligned_vectors(wildcards, side):
+    encoder = config["alignment"]["encoder"]
+    return of_shards(f"{WORK}/vectors/{encoder}/{{corpus}}/{{shard}}.{side}.npy", config["alignment"]["corpus"])
+
+
+# Rows of kim2019's tables 1 and 3 that are built: similarities of sentence vectors. Columns: the metric of each.
+ALIGNMENT_ROWS = {"1": ["cosine", "mlp"], "3": ["euclidean", "cosine", "csls", "mlp"]}
+ALIGNMENT_COLUMNS = {
+    "1": {"wmt": "average"},
+    "3": {f"{SRC}-{TGT}": "forward", f"{TGT}-{SRC}": "backward", "average": "average"},
+}
+TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/kim2019/table{number}.csv" for number in ALIGNMENT_ROWS)]
 
 
 TESTS = config["nmt"]["tests"]

@@ -1,4 +1,4 @@
-# ids -> a trained sentence encoder -> vectors
+# ids (-> hard negatives by another encoder) -> a trained sentence encoder -> vectors
 
 
 rule train_encoder:
@@ -6,9 +6,10 @@ rule train_encoder:
         lambda w: [
             path
             for corpus in encoder_corpora(w.encoder).values()
-            for path in of_shards(f"{WORK}/ids/{{corpus}}/{{shard}}.src.ids.npy", corpus)
+            for path in of_shards(f"{encoder_ids(w.encoder)}/{{corpus}}/{{shard}}.src.ids.npy", corpus)
         ],
-        bpe=f"{WORK}/bpe/joint.model",
+        encoder_hard_negatives,
+        bpe=encoder_text_model,
     output:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
         curve=f"{WORK}/encoders/{{encoder}}/curve.csv",
@@ -23,7 +24,7 @@ rule train_encoder:
         "../envs/embed.yaml"
     threads: 2
     resources:
-        mem_mb=megabytes(4, 3000),
+        mem_mb=encoder_memory,
         gpu=lambda w: config["encoders"][w.encoder]["gpus"],
         runtime="72h",
     params:
@@ -31,10 +32,11 @@ rule train_encoder:
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
         corpora=lambda w: [
-            f"--{role} {WORK}/ids/{corpus}/{shard}"
+            f"--{role} {encoder_ids(w.encoder)}/{corpus}/{shard}"
             for role, corpus in encoder_corpora(w.encoder).items()
             for shard in shards(corpus)
-        ],
+        ]
+        + ([f"--hard {WORK}/hard_negatives/{w.encoder}"] if encoder_hard_negatives(w) else []),
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=config["seed"],
     shell:
@@ -45,8 +47,8 @@ rule train_encoder:
 rule encode:
     input:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
-        src=f"{WORK}/ids/{{corpus}}/{{shard}}.src.ids.npy",
-        tgt=f"{WORK}/ids/{{corpus}}/{{shard}}.tgt.ids.npy",
+        src=lambda w: f"{encoder_ids(w.encoder)}/{w.corpus}/{w.shard}.src.ids.npy",
+        tgt=lambda w: f"{encoder_ids(w.encoder)}/{w.corpus}/{w.shard}.tgt.ids.npy",
     output:
         src=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy",
         tgt=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.tgt.npy",
@@ -69,3 +71,40 @@ rule encode:
     shell:
         "python -m bitextbench encode {params.stem} --model {input.model} --gpus {params.gpus} --threads {threads}"
         " --out {params.out} 2> {log}"
+
+
+rule hard_negatives:
+    input:
+        vectors=lambda w: hard_shards(w.encoder, "vectors", "{shard}.src.npy"),
+        ids=lambda w: hard_shards(w.encoder, "ids", "{shard}.src.ids.npy"),
+    output:
+        multiext(
+            f"{WORK}/hard_negatives/{{encoder}}",
+            ".src.ids.npy",
+            ".src.offsets.npy",
+            ".tgt.ids.npy",
+            ".tgt.offsets.npy",
+        ),
+    log:
+        f"logs/{RUN}/hard_negatives/{{encoder}}.log",
+    benchmark:
+        benchmarked("hard_negatives", "{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2, 2000),  # the vectors of the chosen pairs
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="12h",
+    params:
+        vectors=lambda w, input: [f"--vectors {path.removesuffix('.src.npy')}" for path in input.vectors],
+        ids=lambda w, input: [f"--ids {path.removesuffix('.src.ids.npy')}" for path in input.ids],
+        options=lambda w: [
+            f"--{key} {value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
+        ],
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
+        seed=config["seed"],
+        out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
+    shell:
+        "python -m bitextbench hard-negatives {params.vectors} {params.ids} {params.options} --gpus {params.gpus}"
+        " --threads {threads} --seed {params.seed} --out {params.out} 2> {log}"

@@ -1,4 +1,4 @@
-# sentences -> Moses tokens, once -> one joint BPE -> ids, once
+# sentences -> Moses tokens, once -> one joint BPE, or features of words -> ids, once
 
 
 rule tokens:
@@ -68,3 +68,57 @@ rule ids:
         case="--lowercase" if config["text"]["lowercase"] else "--cased",
     shell:
         "python -m bitextbench ids {input.tokens} --model {input.model} {params.case} --out {params.folder} 2> {log}"
+
+
+rule features:
+    input:
+        lambda w: [
+            path
+            for corpus in features_corpora(w)
+            for path in of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus)
+        ],
+    output:
+        f"{WORK}/features/{{kind}}.json",
+    log:
+        f"logs/{RUN}/features/{{kind}}.log",
+    benchmark:
+        benchmarked("features", "{kind}")
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=megabytes(4, 1500),  # the words of a shard, and the counts of all
+        runtime="12h",
+    params:
+        folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
+        spec=lambda w: spec(config["text"][w.kind]),
+        case="--lowercase" if config["text"]["lowercase"] else "--cased",
+    shell:
+        "python -m bitextbench features {wildcards.kind} {params.folders} --spec {params.spec} {params.case}"
+        " --out {output} 2> {log}"
+
+
+rule feature_ids:
+    input:
+        tokens=f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet",
+        model=f"{WORK}/features/{{kind}}.json",
+    output:
+        multiext(
+            f"{WORK}/features/{{kind}}/{{corpus}}/{{shard}}",
+            ".src.ids.npy",
+            ".src.offsets.npy",
+            ".tgt.ids.npy",
+            ".tgt.offsets.npy",
+        ),
+    log:
+        f"logs/{RUN}/feature_ids/{{kind}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("feature_ids", "{kind}.{corpus}.{shard}")
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=megabytes(40, 1000),
+        runtime="4h",
+    params:
+        folder=subpath(output[0], parent=True),
+    shell:
+        "python -m bitextbench ids {input.tokens} --model {input.model} --out {params.folder} 2> {log}"
