@@ -21,6 +21,7 @@ include: "rules/corpus.smk"
 include: "rules/text.smk"
 include: "rules/encoder.smk"
 include: "rules/score.smk"
+include: "rules/alignment.smk"
 include: "rules/select.smk"
 include: "rules/nmt.smk"
 include: "rules/table.smk"
@@ -30,5 +31,5 @@ include: "rules/audit.smk"
 rule all:
     default_target: True
     input:
-        f"{RESULTS}/table2.csv",
+        TABLES,
         f"{RESULTS}/audit.csv",

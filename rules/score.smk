@@ -33,7 +33,7 @@ rule score:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
         vectors=score_vectors,
-        model=score_model,
+        model=lambda w: learned_similarity(w.method),
     output:
         f"{WORK}/scores/{{method}}/{{corpus}}/{{shard}}.npy",
     log:

@@ -399,12 +399,31 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
 
 
 @cli.command()
+@click.argument("reference", type=FILE)
+@click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
+@click.option("--cell", "cells", type=(str, str, str), multiple=True, help="ROW COLUMN FILE, or FILE#KEY for one of its metrics.")
+@seed_option
+@click.option("--html", type=FILE, required=True)
+@out_option
+def grid(reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], seed: int, html: Path, out: Path) -> None:
+    """Set single metrics beside the paper's: CSV and HTML."""
+    from bitextbench.grid import build, read
+
+    measured = []
+    for row, column, file in cells:
+        path, _, key = file.partition("#")
+        measured.append(read(row, column, seed, Path(path), key))
+    build(reference, measured, scale, out, html)
+
+
+@cli.command()
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:
     """Print a table for a person to read."""
-    from bitextbench.table import render
+    from bitextbench import grid, table
 
-    click.echo(render(csv), nl=False)
+    lines = table.read_csv(csv)
+    click.echo(table.render(csv) if lines[0].budget else grid.render(lines), nl=False)
 
 
 def main() -> None:

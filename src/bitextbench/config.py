@@ -66,6 +66,8 @@ def _check_names(config: Config) -> None:
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),
+        ("alignment.corpus", config["alignment"]["corpus"], corpora),
+        ("alignment.encoder", config["alignment"]["encoder"], encoders),
         ("selection.corpus", config["selection"]["corpus"], corpora),
         ("nmt.valid", config["nmt"]["valid"], corpora),
         *(("nmt.tests", name, corpora) for name in config["nmt"]["tests"]),

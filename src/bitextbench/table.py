@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations, groupby, product
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from bitextbench import references
 from bitextbench.errors import InputError
@@ -124,9 +124,8 @@ def build(
             part.write_text(content, encoding="utf-8")
 
 
-def _fields(path: Path, kinds: dict[str, Any]) -> dict[str, Any]:
-    """The named fields of a JSON object, their types checked and their numbers finite."""
-    value = read_json(path)
+def checked_fields(value: Any, kinds: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The named fields of a JSON object, their types checked and their numbers finite. Raises InputError."""
     for key, kind in kinds.items():
         found = value.get(key) if isinstance(value, dict) else None
         if not isinstance(found, kind) or (isinstance(found, float) and not math.isfinite(found)):
@@ -137,10 +136,18 @@ def _fields(path: Path, kinds: dict[str, Any]) -> dict[str, Any]:
 def read_metric(path: Path) -> Metric:
     """One metric file. Raises InputError for missing fields, NaN, or an interval that is not [low, high]."""
     texts = dict.fromkeys(("method", "budget", "test", "metric", "signature"), str)
-    known = _fields(path, {**texts, "seed": int, "n": int, "value": (int, float), "interval": list})
-    match known.pop("interval"):
+    kinds = {**texts, "seed": int, "n": int, "value": (int, float), "interval": list}
+    known = checked_fields(read_json(path), kinds, path)
+    low, high = interval_of(known, path)
+    del known["interval"]
+    return Metric(**known, low=low, high=high, path=path)
+
+
+def interval_of(metric: dict[str, Any], path: Path) -> tuple[float, float]:
+    """The interval of a metric file. Raises InputError for one that is not [low, high]."""
+    match metric.get("interval"):
         case [int() | float() as low, int() | float() as high] if low <= high and math.isfinite(high - low):
-            return Metric(**known, low=low, high=high, path=path)
+            return low, high
         case other:
             raise InputError(f"interval is {other}", path, remedy="it must be [low, high]; make the file again")
 
@@ -148,7 +155,8 @@ def read_metric(path: Path) -> Metric:
 def read_selection(path: Path) -> Selection:
     """One selection file. Raises InputError for missing fields, or words by label that do not add up to the words."""
     numbers = {"budget_words": int, "words": int, "pairs": int}
-    known = _fields(path, {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict})
+    kinds = {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict}
+    known = checked_fields(read_json(path), kinds, path)
     counts = known["words_by_label"].values()
     if not all(isinstance(count, int) for count in counts) or (counts and sum(counts) != known["words"]):
         what = f"words_by_label does not add up to words, {known['words']}"
@@ -209,7 +217,9 @@ def lines(
         )
         ours = cell.row in methods and budget in budgets
         runs = [by_cell[cell.row, cell.column, seed] for seed in seeds] if ours else []
-        table.append(_filled(place, runs, by_row[cell.row, budget]) if ours else replace(place, note=NOT_RUN))
+        table.append(
+            _with_selection(filled(place, runs), by_row[cell.row, budget]) if ours else replace(place, note=NOT_RUN)
+        )
     return table
 
 
@@ -227,21 +237,40 @@ def _with_own_tests(cells: Sequence[Cell], metrics: Sequence[Metric]) -> list[Ce
     return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
 
 
-def _filled(place: Line, runs: Sequence[Metric], selection: Selection) -> Line:
-    """The line with our numbers."""
+class Run(Protocol):
+    """What a cell needs to know of one run."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def signature(self) -> str: ...
+
+
+def filled(place: Line, runs: Sequence[Run]) -> Line:
+    """The line with our numbers, percentages, from runs of different seeds."""
     mean, spread, low, high = summarise([run.value for run in runs], [(run.low, run.high) for run in runs])
     mean, low, high = round(mean, 2), round(max(low, 0.0), 2), round(min(high, 100.0), 2)
     inside = "not in the paper" if place.paper is None else "reproduced" if low <= place.paper <= high else "differs"
-    notes = ["one seed: the interval is the test set's alone"] * (len(runs) == 1)
-    notes += ["budget not reached: the whole pool is taken"] * (not selection.reached)
     return replace(
         place, ours=mean, spread=None if spread is None else round(spread, 2), low=low, high=high,
         seeds=" ".join(str(run.seed) for run in runs),
         delta=None if place.paper is None else round(mean - place.paper, 2) + 0.0,
         verdict=inside if place.scale == "paper" or place.paper is None else "scale not comparable",
-        budget_words=selection.budget_words, words_selected=selection.words, pairs_selected=selection.pairs,
-        precision=None if selection.precision is None else round(selection.precision, 4),
-        note="; ".join(notes), signature=runs[0].signature,
+        note="one seed: the interval is the test set's alone" if len(runs) == 1 else "", signature=runs[0].signature,
+    )  # fmt: skip
+
+
+def _with_selection(line: Line, selection: Selection) -> Line:
+    notes = [line.note, "" if selection.reached else "budget not reached: the whole pool is taken"]
+    return replace(
+        line, budget_words=selection.budget_words, words_selected=selection.words, pairs_selected=selection.pairs,
+        precision=None if selection.precision is None else round(selection.precision, 4), note="; ".join(filter(None, notes)),
     )  # fmt: skip
 
 
@@ -384,7 +413,9 @@ def render(path: str | Path) -> str:
         row = [short(label)]
         for _, cells in groupby(group, key=lambda line: line.budget):
             held = list(cells)
-            row += [_cell(line) for line in held] + ["" if held[0].precision is None else f"{held[0].precision:.1%}"]
+            row += [cell_text(line) for line in held] + [
+                "" if held[0].precision is None else f"{held[0].precision:.1%}"
+            ]
         body.append(row)
     widths = [max(map(len, column)) for column in zip(*head[1:], *body, strict=True)]
     rule = "-" * (sum(widths) + 2 * len(widths) - 2)
@@ -402,7 +433,8 @@ def _budget(table: Sequence[Line], budget: str) -> str:
     return f"{budget} words" + (f" (here {words:,})" if words else "")
 
 
-def _cell(line: Line) -> str:
+def cell_text(line: Line) -> str:
+    """Ours ± spread (paper), or why there is no number of ours."""
     paper = "" if line.paper is None else f" ({line.paper:.1f})"
     if line.ours is None:
         return (line.note or line.verdict) + paper

@@ -1,0 +1,140 @@
+"""A paper's table of single metrics: each cell one kind of measurement, ours beside the paper's, as CSV, text and page.
+
+Table 2 of Kim et al. has a module of its own, `table`, because budgets and selections belong to it; lines, intervals and
+the CSV format are the same.
+"""
+
+import html as markup
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from bitextbench import references
+from bitextbench.errors import InputError, near
+from bitextbench.files import atomic, read_json
+from bitextbench.table import (
+    NOT_RUN,
+    WARNING,
+    Line,
+    Scale,
+    cell_text,
+    checked_fields,
+    filled,
+    interval_of,
+    short,
+    to_csv,
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric of one run, for one cell."""
+
+    row: str
+    column: str
+    seed: int
+    value: float
+    low: float
+    high: float
+    signature: str
+    path: Path
+
+
+def build(reference: Path, measured: Sequence[Measured], scale: Scale, out: Path, page: Path) -> None:
+    """Write the table as CSV and as a self-contained page.
+
+    Several measurements of a cell are runs of different seeds. Raises InputError for one that belongs to no cell, or two
+    of the same cell and seed.
+    """
+    table = lines(references.load(reference), measured, scale)
+    for path, content in ((out, to_csv(table)), (page, to_html(table))):
+        with atomic(path) as part:
+            part.write_text(content, encoding="utf-8")
+
+
+def read(row: str, column: str, seed: int, path: Path, key: str = "") -> Measured:
+    """A metric file, or one of the metrics in it (`key`, levels joined by dots); `seed` is the training's. Raises InputError for a missing key, NaN or a wrong interval."""
+    known = read_json(path)
+    for name in filter(None, key.split(".")):
+        if not isinstance(known, dict) or name not in known:
+            raise InputError(f"no metric {key}", path, remedy="make the file again")
+        known = known[name]
+    kinds = {"value": (int, float), "interval": list, "signature": str}
+    found = checked_fields(known, kinds, path)
+    low, high = interval_of(found, path)
+    return Measured(row, column, seed, found["value"], low, high, found["signature"], path)
+
+
+def lines(cells: Sequence[references.Cell], measured: Sequence[Measured], scale: Scale) -> list[Line]:
+    """A line for each cell of the paper, in its order. Raises InputError as `build`."""
+    known = {(cell.row, cell.column) for cell in cells}
+    runs: dict[tuple[str, str], list[Measured]] = {}
+    for one in measured:
+        place = one.row, one.column
+        if place not in known:
+            raise InputError(
+                f"no cell {', '.join(place)}", one.path, remedy=near(" ".join(place), map(" ".join, sorted(known)))
+            )
+        if one.seed in {run.seed for run in runs.setdefault(place, [])}:
+            raise InputError(f"{', '.join(place)}, seed {one.seed}, is given twice", one.path, remedy="give it once")
+        runs[place].append(one)
+    table = []
+    for cell in cells:
+        line = Line(cell.place, cell.row, cell.row_label, cell.column, "", "", cell.value, scale=scale, note=NOT_RUN)
+        found = sorted(runs.get((cell.row, cell.column), []), key=lambda run: run.seed)
+        table.append(filled(line, found) if found else line)
+    return table
+
+
+def rows_of(table: Sequence[Line]) -> tuple[list[str], list[tuple[str, list[Line | None]]]]:
+    """The columns, and for each row its label and its cells; None where the paper has none."""
+    columns = list(dict.fromkeys(line.column for line in table))
+    rows = []
+    for label, group in groupby(table, key=lambda line: line.row_label):
+        held = {line.column: line for line in group}
+        rows.append((label, [held.get(column) for column in columns]))
+    return columns, rows
+
+
+def title(table: Sequence[Line]) -> str:
+    return f"{table[0].paper_table} ({table[0].scale} run): ours ± spread (paper)"
+
+
+def render(table: Sequence[Line]) -> str:
+    """The table for a terminal."""
+    columns, rows = rows_of(table)
+    body = [
+        ["", *columns],
+        *([short(label), *("" if c is None else cell_text(c) for c in cells)] for label, cells in rows),
+    ]
+    widths = [max(map(len, column)) for column in zip(*body, strict=True)]
+    texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
+    rule = "-" * max(map(len, texts))
+    warning = [] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]
+    return "\n".join([title(table), rule, texts[0], rule, *texts[1:], rule, *warning]) + "\n"
+
+
+def to_html(table: Sequence[Line]) -> str:
+    """The page: needs nothing else."""
+    columns, rows = rows_of(table)
+    head = "".join(f"<th>{markup.escape(column)}</th>" for column in columns)
+    body = "".join(
+        f"<tr><th>{markup.escape(label)}</th>{''.join('<td></td>' if c is None else _td(c) for c in cells)}</tr>\n"
+        for label, cells in rows
+    )
+    warning = "" if table[0].scale == "paper" else f"<p>{markup.escape(WARNING.format(table[0].scale))}</p>"
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{markup.escape(title(table))}</title>\n'
+        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.4em .8em;border-bottom:1px solid #ddd;text-align:left}"
+        "small{color:#5b6874}</style></head>\n"
+        f"<body><h1>{markup.escape(title(table))}</h1>{warning}\n<table><tr><th></th>{head}</tr>\n{body}</table>\n"
+        "<p>The interval is 95%: the sampling of the test set and, with several seeds, of training.</p></body></html>\n"
+    )
+
+
+def _td(line: Line) -> str:
+    beside = markup.escape(line.verdict)
+    if line.ours is not None:
+        beside = f"{line.low:.2f} to {line.high:.2f}; {beside}"
+    return f"<td>{markup.escape(cell_text(line))}<br><small>{beside}</small></td>"

@@ -1,0 +1,100 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitextbench import grid, table
+from bitextbench.cli import cli
+from bitextbench.errors import InputError
+
+REFERENCE = """paper,table,row,row_label,column,value,unit,condition
+kim2019,3,cosine,Cosine & more,de-en,4.3,error rate [%],newstest2018
+kim2019,3,cosine,Cosine & more,en-de,4.2,error rate [%],newstest2018
+kim2019,3,mlp,MLP,de-en,85.0,error rate [%],newstest2018
+"""
+
+
+@pytest.fixture
+def reference(tmp_path):
+    path = tmp_path / "table3.csv"
+    path.write_text(REFERENCE)
+    return path
+
+
+def metric(path, value, **changes):
+    path.write_text(
+        json.dumps({"average": {"value": value, "interval": [value - 1, value + 2], "signature": "s"} | changes})
+    )
+    return path
+
+
+def measured(tmp_path, value=5.0, row="cosine", column="de-en", seed=1, **changes):
+    return grid.read(row, column, seed, metric(tmp_path / f"{row}.{seed}.json", value, **changes), "average")
+
+
+def built(reference, tmp_path, runs, scale="paper"):
+    grid.build(reference, runs, scale, tmp_path / "out.csv", tmp_path / "out.html")
+    return {(line.row, line.column): line for line in table.read_csv(tmp_path / "out.csv")}
+
+
+def test_a_cell_worked_out_by_hand(reference, tmp_path):
+    lines = built(reference, tmp_path, [measured(tmp_path)])
+    line = lines["cosine", "de-en"]
+    assert (line.ours, line.low, line.high, line.delta, line.verdict) == (5.0, 4.0, 7.0, 0.7, "reproduced")
+    assert lines["mlp", "de-en"].verdict == "not run"
+    assert [line.paper_table for line in lines.values()] == ["kim2019/table3"] * 3
+
+
+def test_seeds_make_a_mean_with_a_spread(reference, tmp_path):
+    line = built(reference, tmp_path, [measured(tmp_path, value, seed=int(value)) for value in (5.0, 7.0)])[
+        "cosine", "de-en"
+    ]
+    # t(0.975, 1) = 12.706 of s / sqrt(2) = 1: 12.706 in quadrature with the test's 1 and 2, cut at 0
+    assert (line.ours, line.spread, line.low, line.high, line.seeds) == (6.0, 1.41, 0.0, 18.86, "5 7")
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"value": float("nan")}, "value is missing or wrong"),
+    ({"interval": [2.0, 1.0]}, "interval is"),
+    ({"row": "cosin"}, "no cell cosin, de-en; did you mean cosine de-en"),
+])  # fmt: skip
+def test_bad_metrics_are_refused(reference, tmp_path, changes, message):
+    with pytest.raises(InputError, match=message):
+        built(reference, tmp_path, [measured(tmp_path, **changes)])
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_twice_and_missing_are_refused(reference, tmp_path):
+    with pytest.raises(InputError, match="seed 1, is given twice"):
+        built(reference, tmp_path, [measured(tmp_path), measured(tmp_path)])
+    with pytest.raises(InputError, match="no metric forward"):
+        grid.read("cosine", "de-en", 1, metric(tmp_path / "a.json", 1.0), "forward")
+
+
+def test_what_a_person_sees(reference, tmp_path):
+    lines = [*built(reference, tmp_path, [measured(tmp_path)], "tiny").values()]
+    text = grid.render(lines).splitlines()
+    assert text[0] == "kim2019/table3 (tiny run): ours ± spread (paper)"
+    assert text[4].split() == ["Cosine", "&", "more", "5.00", "(4.3)", "not", "in", "this", "run", "(4.2)"]
+    assert "compare methods, not papers" in text[-1]
+    page = (tmp_path / "out.html").read_text()
+    assert "Cosine &amp; more" in page
+    assert "4.00 to 7.00; scale not comparable" in page
+
+
+def test_from_vectors_to_the_table(reference, tmp_path):
+    """Two of four sources find another target: 50% forward."""
+    np.save(tmp_path / "src.npy", np.eye(4, dtype=np.float32))
+    np.save(tmp_path / "tgt.npy", np.eye(4, dtype=np.float32)[[0, 1, 3, 2]])
+    runner = CliRunner()
+    said = runner.invoke(
+        cli,
+        f"evaluate alignment --src-emb {tmp_path}/src.npy --tgt-emb {tmp_path}/tgt.npy --out {tmp_path}/cosine.json".split(),
+    )
+    assert said.exit_code == 0, said.output
+    arguments = f"grid {reference} --scale tiny --cell cosine de-en {tmp_path}/cosine.json#forward".split()
+    said = runner.invoke(cli, [*arguments, "--html", f"{tmp_path}/t.html", "--out", f"{tmp_path}/t.csv"])
+    assert said.exit_code == 0, said.output
+    shown = runner.invoke(cli, ["show", f"{tmp_path}/t.csv"]).output
+    assert "50.00 (4.3)" in shown
