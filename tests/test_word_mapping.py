@@ -1,0 +1,166 @@
+"""The map between two word spaces: closed form and search against loops, each start on a space that was turned."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import word_mapping
+from bitextbench.device import torch
+from bitextbench.errors import InputError
+from bitextbench.word_mapping import Spec, Words, spec_of
+
+
+def turned(n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1) -> tuple[Words, Words, torch.Tensor]:
+    """Words whose vectors are a lopsided cloud, the same words turned in space, and the turn [d, d]."""
+    rng = np.random.default_rng(seed)
+    cloud = rng.exponential(size=(n, d)) * np.linspace(1, 3, d)
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    vectors = cloud - cloud.mean(0)
+    spoken = (vectors, vectors @ turn + noise * rng.normal(size=(n, d)))
+    return (
+        *(Words([f"w{i}" for i in range(n)], torch.tensor(side, dtype=torch.float32)) for side in spoken),
+        torch.tensor(turn, dtype=torch.float32),
+    )
+
+
+def same(words: Words) -> list[tuple[str, str]]:
+    return [(word, word) for word in words.words]
+
+
+def slow_csls(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    cos = (x / np.linalg.norm(x, axis=1, keepdims=True)) @ (y / np.linalg.norm(y, axis=1, keepdims=True)).T
+    near = [np.mean(sorted(row)[-k:]) for row in cos]
+    far = [np.mean(sorted(column)[-k:]) for column in cos.T]
+    return np.array([[2 * cos[i, j] - near[i] - far[j] for j in range(len(y))] for i in range(len(x))])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.integers(0, 99))
+def test_translations_have_the_highest_csls(n, m, k, seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(n, 4)), rng.normal(size=(m, 4))
+    table = slow_csls(x, y, k)
+    ids, values = word_mapping.translations(torch.tensor(x), torch.tensor(y), k)
+    assert values.numpy() == pytest.approx(table.max(1), abs=1e-9)
+    assert ids.tolist() == table.argmax(1).tolist()
+    rows, columns = word_mapping.mutual(torch.tensor(x), torch.tensor(y), k)
+    back = slow_csls(y, x, k).argmax(1)
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [
+        (i, j) for i, j in enumerate(ids.tolist()) if back[j] == i
+    ]
+
+
+def test_blocks_change_nothing(monkeypatch):
+    x, y, _ = turned(50)
+    whole = word_mapping.translations(x.vectors, y.vectors, 5)
+    monkeypatch.setattr(word_mapping, "BLOCK", 7)
+    parts = word_mapping.translations(x.vectors, y.vectors, 5)
+    assert torch.equal(whole[0], parts[0])
+    assert torch.allclose(whole[1], parts[1], atol=1e-6)
+
+
+def test_procrustes_finds_the_turn_and_is_the_best_of_the_orthogonal():
+    x, y, turn = turned(noise=0)
+    assert torch.allclose(word_mapping.procrustes(x.vectors, y.vectors), turn, atol=1e-5)
+    rng = np.random.default_rng(2)
+    a, b = (torch.tensor(rng.normal(size=(20, 4))) for _ in range(2))
+    best = word_mapping.procrustes(a, b)
+    assert torch.allclose(best @ best.T, torch.eye(4, dtype=torch.float64), atol=1e-9)
+    for _ in range(20):
+        other = torch.tensor(np.linalg.qr(rng.normal(size=(4, 4)))[0])
+        assert torch.linalg.norm(a @ best - b) <= torch.linalg.norm(a @ other - b)
+
+
+def test_a_seed_dictionary_of_a_few_words_finds_all():
+    x, y, _ = turned()
+    spec = spec_of({"start": "dictionary", "normalise": "centre"})
+    weight, values = word_mapping.learn(x, y, spec, dictionary=same(x)[:12])
+    assert word_mapping.induction(x, y, weight, same(x), spec)["p@1"] >= 0.98
+    assert len(values) == 1 + spec.refinements
+    assert max(values) > values[0]  # refinement helps, and the criterion sees it
+
+
+def test_words_spelt_alike_are_a_seed():
+    x, y, _ = turned()
+    y = y._replace(words=[word if i < 15 else f"{word}'" for i, word in enumerate(y.words)])
+    assert word_mapping.identical(x, y) == same(x)[:15]
+    spec = spec_of({"start": "identical"})
+    weight, _ = word_mapping.learn(x, y, spec)
+    assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["p@1"] >= 0.95
+
+
+def test_the_criterion_is_the_mean_cosine_of_translations_and_knows_the_right_map():
+    x, y, turn = turned(60)
+    a, b = (x.vectors @ turn)[:40].numpy(), y.vectors[:40].numpy()
+    best = slow_csls(a, b, 10).argmax(1)
+    cosines = [a[i] @ b[j] / np.linalg.norm(a[i]) / np.linalg.norm(b[j]) for i, j in enumerate(best)]
+    found = word_mapping.criterion(x.vectors @ turn, y.vectors, Spec(judged=40))
+    assert found == pytest.approx(np.mean(cosines), rel=1e-5)
+    assert found > word_mapping.criterion(x.vectors, y.vectors, Spec(judged=40))
+
+
+def test_induction_counts_any_translation_and_only_known_words():
+    x = Words(["a", "b", "c"], torch.eye(3))
+    y = Words(["A", "B", "C"], torch.eye(3))
+    pairs = [("a", "B"), ("a", "A"), ("b", "C"), ("d", "A"), ("c", "D")]
+    assert word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1)) == {"p@1": 0.5, "words": 4, "known": 2}
+    with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
+        word_mapping.induction(x, y, torch.eye(3), [("d", "A")], Spec())
+
+
+def test_what_is_written_is_read(tmp_path: Path):
+    words = Words(["ein", "zwei", "drei"], torch.tensor([[1.5, -2], [0, 1e-7], [3, 4]]))
+    word_mapping.write(words, tmp_path / "x.vec")
+    assert (tmp_path / "x.vec").read_text(encoding="utf-8").startswith("3 2\nein 1.5 -2\n")
+    back = word_mapping.read(tmp_path / "x.vec")
+    assert back.words == words.words
+    assert torch.allclose(back.vectors, words.vectors, rtol=1e-5)
+    assert word_mapping.read(tmp_path / "x.vec", most=2).words == ["ein", "zwei"]
+    (tmp_path / "y.vec").write_text("ein 1.5 -2\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"y\.vec:1: no header `count dimension`"):
+        word_mapping.read(tmp_path / "y.vec")
+
+
+def test_dictionaries_of_both_kinds(tmp_path: Path):
+    path = tmp_path / "de-en.txt"
+    path.write_text("ein a\nein\tone\n", encoding="utf-8")
+    assert list(word_mapping.read_dictionary(path)) == [("ein", "a"), ("ein", "one")]
+    path.write_text("ein a\nein\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"de-en\.txt:2: 1 fields; an entry is a word and its translation"):
+        list(word_mapping.read_dictionary(path))
+
+
+def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    fields = [[f"{name}{i}" for i in range(6)] for name in ("food", "town")]
+    lines = [" ".join(rng.choice(fields[i % 2], 8)) for i in range(2000)]
+    (tmp_path / "text").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=10, epochs=3) == 12
+    words = word_mapping.read(tmp_path / "x.vec")
+    unit = torch.nn.functional.normalize(words.vectors, dim=1)
+    alike = torch.tensor([[a[:4] == b[:4] for b in words.words] for a in words.words])
+    assert (unit @ unit.T)[alike].mean() > (unit @ unit.T)[~alike].mean()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"star": "identical"}, "word mapping: unknown key star; known: start, normalise"),
+        ({"start": "numerals"}, "start is adversarial or dictionary or identical"),
+        ({"normalise": "center"}, "normalise is none, unit or centre"),
+    ],
+)
+def test_a_wrong_spec_is_an_error(given, message):
+    with pytest.raises(InputError, match=message):
+        spec_of(given)
+
+
+def test_bad_input_is_an_error():
+    x, y, _ = turned(20)
+    with pytest.raises(InputError, match="8 and 3 dimensions; make the two equal"):
+        word_mapping.learn(x, y._replace(vectors=y.vectors[:, :3]), Spec())
+    with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
+        word_mapping.learn(x, y, Spec(start="dictionary"), dictionary=[("x", "y")])
