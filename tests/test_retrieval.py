@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -53,6 +53,7 @@ MATRIX = hnp.arrays(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @example(np.array([[np.nan]], np.float32))
 @example(np.zeros((3, 3), np.float32))
+@settings(deadline=None)
 @given(MATRIX)
 def test_equals_brute_force(strategy, scores):
     both, of_candidates = neighbourhood(scores, 7)
@@ -71,6 +72,7 @@ def test_only_the_k_nearest_are_candidates():
     assert list(zip(mined.src, mined.tgt, strict=True)) == [(0, 0), (1, 1)]
 
 
+@settings(deadline=None)
 @given(MATRIX, st.sampled_from(STRATEGIES))
 def test_properties(scores, strategy):
     both, of_candidates = neighbourhood(scores, 3)
@@ -86,6 +88,7 @@ def test_properties(scores, strategy):
         assert pairs <= set(zip(best.src.tolist(), best.tgt.tolist(), strict=True))
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), max_size=9), st.sampled_from([-2.0, 0.0, 0.5, 0.75, 2.0]))
 def test_a_threshold_keeps_what_reaches_it(scores, threshold):
     ids = np.arange(len(scores))
@@ -94,6 +97,7 @@ def test_a_threshold_keeps_what_reaches_it(scores, threshold):
     assert len(mined.above(None).src) == len(scores)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "a ", "", "é", "e\u0301"]), max_size=12))
 def test_first_copies(lines):
     assert first_copies(lines).tolist() == [i for i, line in enumerate(lines) if line not in lines[:i]]

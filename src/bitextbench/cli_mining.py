@@ -177,7 +177,7 @@ def evaluate_bucc(
     from bitextbench.tasks import bucc, curves
 
     src, tgt, pairs, mined = _truth(src_text, tgt_text, form, gold, candidates)
-    result = bucc.evaluate(mined, pairs, src, tgt, threshold=threshold, seed=seed)
+    result = bucc.evaluate(mined, pairs, src, tgt, threshold=threshold, seed=seed, where=candidates)
     truth = set(pairs)
     correct = np.array([pair in truth for pair in zip(mined.src, mined.tgt, strict=True)], bool)
     result["average_precision"] = curves.average_precision(mined.scores, correct, len(pairs), seed=seed)

@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,7 +168,7 @@ class _Top:
         rows = slice(start, start + len(maxima))
         floor = self.values[rows, -1]
         row, group = (maxima > floor[:, None]).nonzero(as_tuple=True)
-        if 4 * len(row) > self.width * len(maxima):
+        if len(row) > self.width * len(maxima):
             self.add(rows, *_best_of_groups(grouped, maxima, self.width, first_id))
         elif len(row):
             self._add_some(start, row, group, grouped[row, group].float(), floor[row], first_id)
@@ -199,7 +199,7 @@ def _best_of_groups(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The best `width` of each row [m, g, GROUP]: they lie in the `width` groups with the greatest maxima."""
     groups = maxima.float().topk(min(width, maxima.shape[1])).indices
-    elements = grouped.gather(1, groups[..., None].expand(-1, -1, GROUP)).float().flatten(1)
+    elements = grouped[torch.arange(len(groups), device=groups.device)[:, None], groups].float().flatten(1)
     values, place = elements.topk(min(width, elements.shape[1]))
     return values, first_id + groups.gather(1, place // GROUP) * GROUP + place % GROUP
 
@@ -211,15 +211,22 @@ def _blocks(n: int, step: int) -> Iterator[slice]:
 def _torch_candidates(src: Side, tgt: Side, width: tuple[int, int], rows: int, tile: int) -> tuple[_Top, _Top]:
     """The best keys of each row and of each column, by one product: `rows` rows are prepared once, tile by tile."""
     forward, backward = _Top(len(src), width[0], src.device), _Top(len(tgt), width[1], src.device)
-    for outer in _blocks(len(src), rows):
-        left = src.matrix(outer)
-        for columns in _blocks(len(tgt), tile):
-            right = tgt.matrix(columns)
-            for part in _blocks(len(left), tile):
-                start = outer.start + part.start
-                keys = _keys(left[part], right, src, tgt, slice(start, outer.start + part.stop), columns)
-                _take_in(keys, forward, backward, start, columns.start)
+    held, left = None, torch.empty(0)
+    for outer, columns in _steps(len(src), rows, len(tgt), tile):
+        if outer != held:
+            held, left = outer, src.matrix(outer)
+        right = tgt.matrix(columns)
+        for part in _blocks(len(left), tile):
+            start = outer.start + part.start
+            keys = _keys(left[part], right, src, tgt, slice(start, outer.start + part.stop), columns)
+            _take_in(keys, forward, backward, start, columns.start)
     return forward, backward
+
+
+def _steps(m: int, rows: int, n: int, columns: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of the matrix of similarities, with progress."""
+    pairs = [(a, b) for a in _blocks(m, rows) for b in _blocks(n, columns)]
+    yield from progress(pairs, f"neighbours of {m:,} x {n:,}", total=len(pairs), unit="blocks")
 
 
 def _keys(left: torch.Tensor, right: torch.Tensor, src: Side, tgt: Side, rows: Any, columns: Any) -> torch.Tensor:
@@ -258,14 +265,12 @@ def _faiss_candidates(src: Side, tgt: Side, width: tuple[int, int], rows: int, t
         return (values / -2 if src.metric.halved else values), ids
 
     forward, backward = _Top(len(src), width[0], src.device), _Top(len(tgt), width[1], src.device)
-    for outer in _blocks(len(src), rows):
-        left = src.matrix(outer)
-        for columns in _blocks(len(tgt), rows):
-            right = tgt.matrix(columns)
-            values, ids = knn(left, right, min(width[0], len(right)))
-            forward.add(outer, values, ids + columns.start)
-            values, ids = knn(right, left, min(width[1], len(left)))
-            backward.add(columns, values, ids + outer.start)
+    for outer, columns in _steps(len(src), rows, len(tgt), rows):
+        left, right = src.matrix(outer), tgt.matrix(columns)
+        values, ids = knn(left, right, min(width[0], len(right)))
+        forward.add(outer, values, ids + columns.start)
+        values, ids = knn(right, left, min(width[1], len(left)))
+        backward.add(columns, values, ids + outer.start)
     return forward, backward
 
 
@@ -388,8 +393,7 @@ def search(
     candidates = _torch_candidates if backend == "torch" else _faiss_candidates
     shape = len(src), len(tgt)
     whole = Both(*(_nothing(n, min(k, others)) for n, others in (shape, shape[::-1])))
-    panels = [(a, b) for a in _blocks(shape[0], panel) for b in _blocks(shape[1], panel)]
-    for a, b in progress(panels, "neighbours", total=len(panels), unit="panels"):
+    for a, b in product(_blocks(shape[0], panel), _blocks(shape[1], panel)):
         left, right = (
             Side(side.part(part.start, part.stop), norm[part], METRIC[metric], dtype, where)
             for side, part, norm in ((src, a, norms[0]), (tgt, b, norms[1]))

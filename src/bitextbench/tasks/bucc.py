@@ -146,12 +146,13 @@ def evaluate(
     *,
     threshold: float | None = None,
     seed: int = SEED,
+    where: str | Path = "candidates",
 ) -> dict[str, Any]:
     """Precision, recall and F1 of mined pairs, at `threshold` or at the one that is best on these pairs, and two-fold.
 
-    Raises InputError for a candidate whose id is unknown.
+    Raises InputError for a candidate whose id is unknown; `where` is the file that it names.
     """
-    check_ids(candidates.src, candidates.tgt, src, tgt, "candidates")
+    check_ids(candidates.src, candidates.tgt, src, tgt, where)
     truth = set(gold)
     correct = np.array([pair in truth for pair in zip(candidates.src, candidates.tgt, strict=True)], bool)
     chosen = tune(candidates.scores, correct, len(gold)) if threshold is None else threshold

@@ -1,0 +1,178 @@
+"""Exact neighbours in both directions: this project's search beside two searches of faiss, in one process on one machine.
+
+    python benchmarks/neighbours.py --sizes 10000,20000 --dimension 1024 --threads 2 -o neighbours.csv --plot neighbours.png
+
+For each N, N sources and N targets (a target is its source and as much noise, so that the pairs are hard to find):
+
+| column | meaning |
+|---|---|
+| ours_s, ours_cpu_s | our search, both directions: wall and processor time |
+| faiss_s, faiss_cpu_s | two searches of IndexFlatIP, with the vectors already normalised and added |
+| speedup, cpu_speedup | faiss over ours |
+| gemm_s, gemm_share | the N x N x d product alone, in our precision and tile by tile; its share of our wall time |
+| retrieval_s, retrieval_share | ratio margin and retrieval by `max`; its share of search and retrieval |
+| same | share of neighbours, both directions, that faiss finds too (it orders near-ties otherwise) |
+| peak_mib, vectors_mib | memory of a process that searches memory-mapped files, above what it held before; the two files |
+
+The last line gives the exponent of N in our time, by least squares on logarithms: 2 is the cost of the product.
+"""
+
+import csv
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from bitextbench import neighbours
+from bitextbench.device import number_format, setup, torch
+from bitextbench.embeddings import Embeddings
+from bitextbench.margins import score_neighbours
+from bitextbench.neighbours import search
+from bitextbench.progress import log
+from bitextbench.retrieval import retrieve
+
+K = 4
+MEMORY = """
+import sys
+from bitextbench.embeddings import read_pair
+from bitextbench.neighbours import search
+small, src, tgt, k, threads, precision = sys.argv[1:]
+options = {"threads": int(threads), "precision": precision}
+search(*read_pair(small, small), int(k), **options)
+def kib(field):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field))
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts at what is held now
+before = kib("VmRSS")
+search(*read_pair(src, tgt), int(k), **options)
+print(kib("VmHWM") - before)
+"""  # (ru_maxrss would begin at the size of the parent process)
+
+
+def vectors(n: int, dimension: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Sources and targets, float32 [n, dimension] each, of length 1."""
+    rng = np.random.default_rng(seed)
+    src = rng.standard_normal((n, dimension), dtype=np.float32)
+    tgt = src + rng.standard_normal((n, dimension), dtype=np.float32)
+    return tuple(side / np.linalg.norm(side, axis=1, keepdims=True) for side in (src, tgt))  # type: ignore[return-value]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """What `work` returns, wall and processor seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return result, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def product(src: np.ndarray, tgt: np.ndarray, precision: str) -> None:
+    """The matrix product alone, tile by tile."""
+    dtype = number_format(precision, torch.device("cpu"))
+    left, right = (torch.from_numpy(side).to(dtype) for side in (src, tgt))
+    tile = neighbours.TILE["cpu"]
+    out = torch.empty(tile, tile, dtype=dtype)
+    for a in left.split(tile):
+        for b in right.split(tile):
+            torch.mm(a, b.T, out=out[: len(a), : len(b)]) if len(a) == len(b) == tile else a @ b.T
+
+
+def by_faiss(src: np.ndarray, tgt: np.ndarray, threads: int) -> tuple[tuple[np.ndarray, np.ndarray], float, float]:
+    """Ids of both directions, and the time of the two searches."""
+    import faiss
+
+    faiss.omp_set_num_threads(threads)
+    indexes = [faiss.IndexFlatIP(side.shape[1]) for side in (src, tgt)]
+    for index, side in zip(indexes, (src, tgt), strict=True):
+        index.add(side)
+    return timed(lambda: (indexes[1].search(src, K)[1], indexes[0].search(tgt, K)[1]))
+
+
+def peak(src: np.ndarray, tgt: np.ndarray, threads: int, precision: str) -> int:
+    """KiB that a search of memory-mapped files takes, the pages of the files included."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, array in (("small", src[:2048]), ("src", src), ("tgt", tgt)):
+            np.save(Path(folder) / f"{name}.npy", array)
+        files = [str(Path(folder) / f"{name}.npy") for name in ("small", "src", "tgt")]
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, *files, str(K), str(threads), precision],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return int(done.stdout)
+
+
+def measure(n: int, dimension: int, threads: int, precision: str) -> dict[str, Any]:
+    """One line of the table."""
+    setup(threads)
+    src, tgt = vectors(n, dimension)
+    sides = Embeddings(src, "src"), Embeddings(tgt, "tgt")
+    both, ours, ours_cpu = timed(lambda: search(*sides, K, threads=threads, precision=precision))
+    _, mining, _ = timed(lambda: retrieve("max", both, score_neighbours("ratio", both)))
+    ids, faiss, faiss_cpu = by_faiss(src, tgt, threads)
+    _, gemm, _ = timed(lambda: product(src, tgt, precision))
+    same = np.mean([np.mean(side.ids == found) for side, found in zip(both, ids, strict=True)])
+    row = {
+        "n": n, "dimension": dimension, "threads": threads, "k": K, "ours_s": ours, "ours_cpu_s": ours_cpu, "faiss_s": faiss,
+        "faiss_cpu_s": faiss_cpu, "speedup": faiss / ours, "cpu_speedup": faiss_cpu / ours_cpu, "gemm_s": gemm,
+        "gemm_share": gemm / ours, "retrieval_s": mining, "retrieval_share": mining / (ours + mining), "same": same,
+        "peak_mib": peak(src, tgt, threads, precision) / 1024, "vectors_mib": 2 * src.nbytes / 2**20,
+    }  # fmt: skip
+    return {key: value if isinstance(value, int) else float(f"{value:.4g}") for key, value in row.items()}
+
+
+@click.command(context_settings={"show_default": True})
+@click.option(
+    "--sizes", default="10000,20000", help="N, comma-separated, ascending; 10000 to 400000 shows the whole curve."
+)
+@click.option("--dimension", default=1024)
+@click.option("--threads", default=1)
+@click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), default="auto")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="CSV; else standard output.")
+@click.option("--plot", type=click.Path(path_type=Path), help="PNG of the cost curve.")
+def main(sizes: str, dimension: int, threads: int, precision: str, out: Path | None, plot: Path | None) -> None:
+    """Measure search, faiss and product for growing N."""
+    rows = []
+    for n in map(int, sizes.split(",")):
+        rows.append(measure(n, dimension, threads, precision))
+        log(f"n={n:,}: {rows[-1]['speedup']} times faiss, {rows[-1]['gemm_share']:.0%} of our time is the product")
+    with open(out, "w", newline="", encoding="utf-8") if out else sys.stdout as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    if len(rows) > 1:
+        logs = (np.log([row[key] for row in rows]) for key in ("n", "ours_s"))
+        log(f"our time grows as N^{np.polyfit(*logs, 1)[0]:.2f}")
+    if plot:
+        draw(rows, plot)
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Time over N, on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for key, label in (
+        ("ours_s", "ours, both directions"),
+        ("faiss_s", "faiss, two searches"),
+        ("gemm_s", "one product"),
+    ):
+        axes.loglog([row["n"] for row in rows], [row[key] for row in rows], marker="o", label=label)
+    axes.set(
+        xlabel="N sources and N targets",
+        ylabel="seconds",
+        title=f"d = {rows[0]['dimension']}, {rows[0]['threads']} threads",
+    )
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
