@@ -3,12 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import encoders, trainer, vectors
+from bitextbench import encoders, text, trainer, vectors
 from bitextbench.batches import Sentences
+from bitextbench.cli import cli
 from bitextbench.device import torch
 from bitextbench.encode import batches_of_one_length, encode
 from bitextbench.errors import InputError
@@ -109,3 +113,25 @@ def test_batches_hold_one_length_and_every_sentence_once(lengths: list[int], tok
         assert len({lengths[i] for i in batch}) == 1
         assert 1 <= len(batch) <= rows
         assert len(batch) == 1 or sum(lengths[i] for i in batch) <= tokens
+
+
+def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
+    lines = ["Das  ist gut, oder?", "", "Ein Haus (rot)", "Das ist gut, oder?"]
+    (tmp_path / "text.de").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    corpus = pa.table({"id": range(4), "src": lines, "tgt": lines})
+    pq.write_table(corpus, tmp_path / "00000.parquet")
+    tokens = tmp_path / "tokens" / "00000.parquet"
+    text.tokenize_shard(tmp_path / "00000.parquet", ("de", "de"), tokens)
+    text.learn_bpe([tokens.parent], 60, 10, 1, tmp_path / "bpe.model")
+    text.encode_shard(tokens, tmp_path / "bpe.model", tmp_path)
+    model = saved(tmp_path, vocab_size=60)
+    encode(model, tmp_path / "00000.src", "src", tmp_path / "one.npy")
+    done = CliRunner().invoke(cli, [
+        "encode-text", f"{tmp_path}/text.de", "--side", "src", "--language", "de", "--model", str(model),
+        "--bpe", f"{tmp_path}/bpe.model", "--out", f"{tmp_path}/other.npy",
+    ])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    one, other = np.load(tmp_path / "one.npy"), np.load(tmp_path / "other.npy")
+    assert one.tobytes() == other.tobytes()
+    assert not one[1].any()
+    assert (one[0] == one[3]).all()

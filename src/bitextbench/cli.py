@@ -57,7 +57,7 @@ def cli() -> None:
 for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.mine, cli_mining.evaluate):
     cli.add_command(command)
 
-for command in (cli_encoders.features, cli_encoders.hard_negatives):
+for command in (cli_encoders.features, cli_encoders.hard_negatives, cli_encoders.encode_text):
     cli.add_command(command)
 
 src_option = click.option("--src", "src", required=True, help="Source language code.")
@@ -153,12 +153,9 @@ def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, see
 @out_option
 def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
     """Encode a tokenised shard as ids: BPE pieces, or words and n-grams."""
-    from bitextbench import ngrams, text
+    from bitextbench.ngrams import encode_ids
 
-    if model.suffix == ".json":
-        ngrams.encode_shard(shard, model, out)
-    else:
-        text.encode_shard(shard, model, out, lowercase=lowercase)
+    encode_ids(shard, model, out, lowercase=lowercase)
 
 
 @cli.command()
@@ -401,11 +398,15 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
 @cli.command()
 @click.argument("reference", type=FILE)
 @click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
-@click.option("--cell", "cells", type=(str, str, str), multiple=True, help="ROW COLUMN FILE, or FILE#KEY for one of its metrics.")
+@click.option(
+    "--cell", "cells", type=(str, str, str), multiple=True, help="ROW COLUMN FILE, or FILE#KEY for one of its metrics."
+)
 @seed_option
 @click.option("--html", type=FILE, required=True)
 @out_option
-def grid(reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], seed: int, html: Path, out: Path) -> None:
+def grid(
+    reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], seed: int, html: Path, out: Path
+) -> None:
     """Set single metrics beside the paper's: CSV and HTML."""
     from bitextbench.grid import build, read
 

@@ -58,3 +58,28 @@ def hard_negatives(
 
     device = "cuda" if gpus else "cpu"
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
+
+
+@click.command("encode-text")
+@click.argument("text", type=FILE)
+@click.option(
+    "--side", type=click.Choice(["src", "tgt"]), required=True, help="Of the model, whose sides are languages."
+)
+@click.option("--language", required=True, help="Language code, for the tokeniser.")
+@click.option("--model", type=FILE, required=True, help="A trained encoder.")
+@click.option(
+    "--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
+)
+@click.option("--text-format", "form", type=click.Choice(["auto", "lines", "bucc"]), default="auto")
+@click.option("--lowercase/--cased", default=True)
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
+def encode_text(
+    text: Path, side: str, language: str, model: Path, bpe: Path, form: str, lowercase: bool, gpus: int, threads: int, out: Path
+) -> None:  # fmt: skip
+    """Encode sentences of your own, for `mine`: plain, .gz, .xz or .zst lines, id<TAB>sentence, or Parquet."""
+    from bitextbench.encode import encode_text as run
+
+    device = "cuda" if gpus else "cpu"
+    run(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)

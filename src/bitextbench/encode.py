@@ -6,19 +6,25 @@ small enough that torch does not split element-wise operations. (oneDNN's LSTM d
 """
 
 import itertools
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bitextbench import monolingual
 from bitextbench.batches import Sentences
 from bitextbench.device import autocast, number_format, setup, torch
 from bitextbench.encoders import Encoder, load
 from bitextbench.errors import InputError
 from bitextbench.files import atomic
+from bitextbench.ngrams import encode_ids
 from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
+from bitextbench.text import SIDES, tokenize_shard
 
 SPLIT = 32_768  # torch shares an element-wise operation among threads from this many elements on
 
@@ -63,6 +69,28 @@ def encode(
     if empty:
         log(f"encode {Path(stem).name}: {empty:,} empty sentences have a zero vector")
     return {"sentences": len(sentences), "tokens": len(ids.flat), "empty": empty}
+
+
+def encode_text(
+    text: Path, side: str, language: str, model: Path, pieces: Path, out: Path, *, lowercase: bool = True, form: str = "auto",
+    batch_tokens: int = 8192, threads: int = 1, device: str = "cpu",
+) -> dict[str, int]:  # fmt: skip
+    """Sentences as `monolingual.read` takes them -> tokens -> ids by `pieces` (a BPE model, or features) -> vectors in `out`.
+
+    The steps, and what is raised, are those of the workflow, so that the vectors are too.
+    """
+    lines = monolingual.read(text, side, form).text
+    with tempfile.TemporaryDirectory() as name:
+        shard = Path(name) / "text.parquet"
+        missing = pa.nulls(len(lines), pa.string())
+        columns = {each: pa.array(lines, pa.string()) if each == side else missing for each in SIDES}
+        pq.write_table(pa.table({"id": range(len(lines)), **columns}), shard)
+        tokens = Path(name) / "tokens.parquet"
+        tokenize_shard(shard, (language, language), tokens)
+        encode_ids(tokens, pieces, Path(name), lowercase=lowercase)
+        return encode(
+            model, Path(name) / f"tokens.{side}", side, out, batch_tokens=batch_tokens, threads=threads, device=device
+        )
 
 
 def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) -> Iterator[NDArray[np.int64]]:

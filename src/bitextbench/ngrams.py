@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
-from bitextbench import bitext
+from bitextbench import bitext, text
 from bitextbench.errors import InputError
 from bitextbench.files import existing, read_json, write_json
 from bitextbench.progress import log
@@ -195,3 +195,11 @@ def encode_shard(tokens: Path, features: Path, out: Path) -> None:
     table, made = bitext.read_shard(tokens, ["id", *SIDES]), load(features)
     for side in SIDES:
         made.ids(table[side]).save(out / f"{tokens.stem}.{side}")
+
+
+def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
+    """Ids of a tokenised shard by a BPE model, or by features (.json), which know their case."""
+    if pieces.suffix == ".json":
+        encode_shard(tokens, pieces, out)
+    else:
+        text.encode_shard(tokens, pieces, out, lowercase=lowercase)
