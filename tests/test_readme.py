@@ -1,5 +1,6 @@
 """Every command of the README is run: the main job for real, what needs a cluster or hours as a plan."""
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import pytest
 from test_workflow import ROOT, copy_checkout, environment
 
+from bitextbench.synth import sentences
 from bitextbench.table import read_csv
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, flags=re.S) for line in block.splitlines()]
+MINING = [command for command in COMMANDS if "crawl." in command]
 PLANNED = [command for command in COMMANDS if command.startswith("snakemake ")]
 
 
@@ -30,7 +33,7 @@ def tiny(tmp_path_factory):
 
 def test_no_command_of_the_readme_is_left_out():
     others = {"make tiny", "make test", ".venv/bin/bitextbench show results/tiny/table2.csv"}
-    assert set(COMMANDS) == others | set(PLANNED)
+    assert set(COMMANDS) == others | set(PLANNED) | set(MINING)
 
 
 @pytest.mark.slow
@@ -53,6 +56,22 @@ def test_show_prints_what_make_tiny_ended_with(tiny):
     root, done = tiny
     shown = run(".venv/bin/bitextbench show results/tiny/table2.csv", root).stdout
     assert shown in done.stdout
+
+
+@pytest.mark.slow
+def test_own_texts_are_mined(tiny):
+    root, _ = tiny
+    stream = (
+        pair for _, pair in sentences("own text", ("de", "en"), 7) if max(len(text.split()) for text in pair) <= 7
+    )
+    drawn = list(dict(itertools.islice(stream, 60)).items())
+    (root / "crawl.de").write_text("".join(f"{german}\n" for german, _ in drawn))
+    (root / "crawl.en").write_text("".join(f"{english}\n" for _, english in reversed(drawn)))
+    for command in MINING:
+        run(command, root)
+    pairs = [line.split("\t") for line in (root / "pairs.tsv").read_text().splitlines()]
+    right = sum((german, english) in drawn for *_, german, english in pairs)
+    assert right > len(drawn) / 2
 
 
 def test_make_test_sets_up_and_runs_pytest():
