@@ -191,8 +191,7 @@ TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/kim2019/table{number}.csv" for 
 TESTS = config["nmt"]["tests"]
 # what each step takes from the configuration, so that a changed key reruns what uses it
 PREPARE_KEYS = ("vocab_size", "max_length")
-TRANSLATE_KEYS = ("beam", "length_penalty", "batch_tokens", "max_length")
-TRAIN_KEYS = set(config["nmt"]).difference(PREPARE_KEYS, TRANSLATE_KEYS, ("seeds", "valid", "tests", "gpus"))
+MODEL_KEYS = set(config["nmt"]).difference({"vocab_size"}, ("seeds", "valid", "tests", "gpus"))
 
 
 def nmt_spec(keys):

@@ -1,4 +1,4 @@
-# a selection -> BPE and fairseq data -> one trained model a seed -> hypotheses -> BLEU
+# a selection -> BPE and fairseq data -> one trained model a seed, and hypotheses -> BLEU
 
 
 rule nmt_prepare:
@@ -26,11 +26,13 @@ rule nmt_prepare:
         " --out {output} 2> {log}"
 
 
-rule nmt_train:
+rule nmt_train:  # and translation, in the same process
     input:
-        f"{WORK}/nmt/{{method}}.{{budget}}/data",
+        data=f"{WORK}/nmt/{{method}}.{{budget}}/data",
+        tests=[of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", test) for test in TESTS],
     output:
-        f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
+        model=f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
+        hypotheses=expand(f"{WORK}/nmt/{{{{method}}}}.{{{{budget}}}}/{{{{seed}}}}/{{test}}.{TGT}", test=TESTS),
     log:
         f"logs/{RUN}/nmt_train/{{method}}.{{budget}}.{{seed}}.log",
     benchmark:
@@ -44,43 +46,17 @@ rule nmt_train:
         gpu=config["nmt"]["gpus"],
         runtime="72h",
     params:
-        spec=nmt_spec(TRAIN_KEYS),
-        languages=LANGUAGES,
-        gpus=config["nmt"]["gpus"],
-        # checkpoints outlive a failed job: they are no output
-        checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
-    shell:
-        "python -m bitextbench nmt-train {input} --spec {params.spec} {params.languages} --seed {wildcards.seed}"
-        " --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints} --out {output} 2>> {log}"
-
-
-rule nmt_translate:
-    input:
-        model=f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
-        data=f"{WORK}/nmt/{{method}}.{{budget}}/data",
-        tests=[of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", test) for test in TESTS],
-    output:
-        expand(f"{WORK}/nmt/{{{{method}}}}.{{{{budget}}}}/{{{{seed}}}}/{{test}}.{TGT}", test=TESTS),
-    log:
-        f"logs/{RUN}/nmt_translate/{{method}}.{{budget}}.{{seed}}.log",
-    benchmark:
-        benchmarked("nmt_translate", "{method}.{budget}.{seed}")
-    retries: retries(1)
-    conda:
-        "../envs/nmt.yaml"
-    resources:
-        mem_mb=megabytes(10, 2000),
-        gpu=config["nmt"]["gpus"],
-        runtime="12h",
-    params:
-        spec=nmt_spec(TRANSLATE_KEYS),
+        spec=nmt_spec(MODEL_KEYS),
         languages=LANGUAGES,
         gpus=config["nmt"]["gpus"],
         tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
-        folder=subpath(output[0], parent=True),
+        # checkpoints outlive a failed job: they are no output
+        checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
+        folder=subpath(output.model, parent=True),
     shell:
-        "python -m bitextbench nmt-translate {input.data} --model {input.model} --spec {params.spec} {params.tests}"
-        " {params.languages} --gpus {params.gpus} --threads {threads} --out {params.folder} 2> {log}"
+        "python -m bitextbench nmt-train {input.data} --spec {params.spec} {params.tests} {params.languages}"
+        " --seed {wildcards.seed} --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints}"
+        " --out {params.folder} 2>> {log}"
 
 
 rule bleu:

@@ -94,7 +94,7 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
     )
     assert sorted(held) == sorted(asked_for(said))
     assert {job.rule for job in held if job.gpus == 1} == {"train_encoder", "nmt_train"}
-    assert {"corpus", "tokens", "bpe", "ids", "encode", "score", "select", "nmt_translate", "bleu"} < {
+    assert {"corpus", "tokens", "bpe", "ids", "encode", "score", "select", "nmt_prepare", "bleu"} < {
         job.rule for job in held
     }
     lines = [

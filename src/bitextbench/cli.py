@@ -300,6 +300,7 @@ def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt
 
 @cli.command("nmt-train")
 @click.argument("data", type=FILE)
+@click.option("--test", "tests", type=Mapping(), multiple=True, help="A tokenised corpus to translate: <test>.<tgt>.")
 @spec_option
 @src_option
 @tgt_option
@@ -309,34 +310,23 @@ def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt
 @checkpoints_option
 @out_option
 def nmt_train(
-    data: Path, spec: dict[str, Any], src: str, tgt: str, seed: int, gpus: int, threads: int, checkpoints: Path, out: Path
+    data: Path, tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, seed: int, gpus: int, threads: int,
+    checkpoints: Path, out: Path,
 ) -> None:  # fmt: skip
-    """Train a fairseq Transformer; goes on from its last checkpoint."""
-    from bitextbench.nmt.train import train
+    """Train a fairseq Transformer, from its last checkpoint on, and translate test sets; writes <out>/model.pt.
 
-    train(data, (src, tgt), spec, seed, out, checkpoints, device="gpu" if gpus else "cpu", threads=threads)
-
-
-@cli.command("nmt-translate")
-@click.argument("data", type=FILE)
-@click.option("--model", type=FILE, required=True)
-@click.option("--test", "tests", type=Mapping(), multiple=True, required=True, help="A test corpus, tokenised.")
-@spec_option
-@src_option
-@tgt_option
-@gpus_option
-@threads_option
-@out_option
-def nmt_translate(
-    data: Path, model: Path, tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, gpus: int, threads: int, out: Path
-) -> None:  # fmt: skip
-    """Translate test sets; writes <out>/<test>.<tgt>, detokenised."""
+    Both in one process: loading torch and fairseq takes as long as translating a small test set.
+    """
     from bitextbench.bitext import read_side
+    from bitextbench.nmt.train import train
     from bitextbench.nmt.translate import translate
 
+    model, device = out / "model.pt", "gpu" if gpus else "cpu"
+    train(data, (src, tgt), spec, seed, model, checkpoints, device=device, threads=threads)
     sources = {name: read_side(folder, "src") for name, folder in tests}
     hypotheses = {name: out / f"{name}.{tgt}" for name in sources}
-    translate(model, data, (src, tgt), sources, spec, hypotheses, device="gpu" if gpus else "cpu", threads=threads)
+    if sources:
+        translate(model, data, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
 
 
 @cli.command()
