@@ -1,6 +1,8 @@
 """Ids of the generated corpus, for tests that train on language: `python tests/generated.py SPEC` measures one encoder.
 
-SPEC is JSON: {"type", "model", "training", "train": pairs, "roles": {role: [source language, target language]}}.
+SPEC is JSON: {"type", "model", "training", "train": pairs, "longest": tokens of a sentence, "vocab": pieces of the BPE,
+"roles": {role: [source language, target language]}}; {"bitext": ["de", "en"]} where no roles are given. Prints what
+`trainer.train` returns, with the seconds of training, the vocabulary and the number of held-out candidates.
 """
 
 import itertools
@@ -17,14 +19,20 @@ from bitextbench.ragged import Ragged
 
 
 def held_out(
-    folder: Path, roles: dict[str, tuple[str, str]], train: int, held: int = 2000, vocab: int = 4000
+    folder: Path,
+    roles: dict[str, tuple[str, str]],
+    train: int,
+    *,
+    held: int = 2000,
+    vocab: int = 4000,
+    longest: int = 60,
 ) -> tuple[dict[str, list[Path]], int]:
     """Stems for `trainer.train`: `train` pairs for each role, and `held` of the first role as `valid`; the vocabulary.
 
     No held-out sentence of either side occurs twice or in the training text. All languages share one BPE.
     """
     languages = sorted({language for pair in roles.values() for language in pair})
-    tokens = {name: draw(name, languages, count) for name, count in (("train", train), ("held", 2 * held))}
+    tokens = {name: draw(name, languages, count, longest) for name, count in (("train", train), ("held", 2 * held))}
     model = text.learn_sentencepiece(itertools.chain(*tokens["train"].values()), vocab, 1)
     bpe = sentencepiece.SentencePieceProcessor(model_proto=model)
     pair = next(iter(roles.values()))
@@ -44,10 +52,11 @@ def held_out(
     return {role: [folder / role] for role in (*roles, "valid")}, bpe.get_piece_size()
 
 
-def draw(stretch: str, languages: list[str], count: int) -> dict[str, list[str]]:
-    """The first `count` sentences of a stretch in each language: tokens, lower-cased."""
-    drawn = [sentence for _, sentence in itertools.islice(synth.sentences(stretch, languages, 1), count)]
-    columns = zip(*drawn, strict=True)
+def draw(stretch: str, languages: list[str], count: int, longest: int) -> dict[str, list[str]]:
+    """The first `count` sentences of a stretch in each language: tokens, lower-cased, at most `longest` in any of them."""
+    stream = (sentence for _, sentence in synth.sentences(stretch, languages, 1))
+    short = (sentence for sentence in stream if max(line.count(" ") for line in sentence) < longest - 1)  # a full stop
+    columns = zip(*itertools.islice(short, count), strict=True)
     return {
         language: [line.lower() for line in moses.tokenize(moses.normalize(column, language), language)]
         for language, column in zip(languages, columns, strict=True)
@@ -58,10 +67,21 @@ def main(spec: dict) -> None:
     roles = {role: tuple(pair) for role, pair in spec.get("roles", {"bitext": ["de", "en"]}).items()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        data, vocab = held_out(folder, roles, spec.get("train", 20_000))
+        sizes = {key: spec[key] for key in ("vocab", "longest") if key in spec}
+        data, vocab = held_out(folder, roles, spec.get("train", 20_000), **sizes)
+        candidates = len(Ragged.load(folder / "valid.src"))
         started = time.monotonic()
         found = trainer.train(spec, vocab, data, folder / "model.pt", folder / "kept")
-        print(json.dumps({"seconds": round(time.monotonic() - started, 1), "vocabulary": vocab, **found}))
+        print(
+            json.dumps(
+                {
+                    "seconds": round(time.monotonic() - started, 1),
+                    "vocabulary": vocab,
+                    "candidates": candidates,
+                    **found,
+                }
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -92,6 +92,32 @@ def test_words_spelt_alike_are_a_seed():
     assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["p@1"] >= 0.95
 
 
+def test_the_adversarial_start_needs_no_dictionary():
+    rng = np.random.default_rng(1)
+    cloud = rng.exponential(size=(300, 5)) * np.linspace(1, 3, 5)
+    cloud = torch.tensor((cloud - cloud.mean(0)) / cloud.std(), dtype=torch.float32)
+    skew = torch.tensor(rng.normal(size=(5, 5)), dtype=torch.float32)
+    turn = torch.matrix_exp(0.4 * (skew - skew.T))
+    noise = 0.02 * torch.tensor(rng.normal(size=(300, 5)), dtype=torch.float32)
+    x, y = (Words([f"w{i}" for i in range(300)], side) for side in (cloud, cloud @ turn + noise))
+    spec = spec_of(
+        {"epochs": 3, "updates": 100, "batch": 128, "discriminator": 64, "discriminator_updates": 2, "learning_rate": 0.2,
+         "smoothing": 0.1, "normalise": "none"}
+    )  # fmt: skip
+
+    def found(weight: torch.Tensor) -> float:
+        return word_mapping.induction(x, y, weight, same(x), spec)["p@1"]
+
+    assert found(torch.eye(5)) < 0.1
+    assert found(word_mapping.refine(x.vectors, y.vectors, torch.eye(5), spec)[0]) < 0.5  # refinement alone does not do
+    weight, values = word_mapping.learn(x, y, spec)
+    assert torch.allclose(weight @ weight.T, torch.eye(5), atol=1e-4)
+    assert found(weight) >= 0.95
+    assert max(values) >= values[0]
+    short = spec_of({"epochs": 1, "updates": 5, "discriminator": 16})
+    assert torch.equal(*(word_mapping.adversarial(x.vectors, y.vectors, short, 3) for _ in range(2)))
+
+
 def test_the_criterion_is_the_mean_cosine_of_translations_and_knows_the_right_map():
     x, y, turn = turned(60)
     a, b = (x.vectors @ turn)[:40].numpy(), y.vectors[:40].numpy()
