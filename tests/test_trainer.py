@@ -93,6 +93,17 @@ def test_the_papers_schedule():
     assert {update: rate(update) for update in expected} == pytest.approx(expected)
 
 
+def test_the_schedules_of_guo_and_yang_and_a_warmup():
+    guo = trainer.Training(learning_rate=0.01, decay_after=0, decay_every=5_000_000, decay_factor=0.96).rate
+    assert [guo(n) for n in (0, 4_999_999, 5_000_000, 49_999_999)] == pytest.approx(
+        [0.01, 0.01, 0.0096, 0.01 * 0.96**9]
+    )
+    yang = trainer.Training(learning_rate=0.003, decay_after=0, decay_every=33_000_000, decay_factor=0.1).rate
+    assert [yang(n) for n in (0, 32_999_999, 33_000_000, 39_999_999)] == pytest.approx([0.003, 0.003, 0.0003, 0.0003])
+    rising = trainer.Training(learning_rate=2.0, warmup=4).rate
+    assert [rising(n) for n in range(6)] == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0]
+
+
 def test_clipping_is_that_of_torch():
     torch.manual_seed(1)
     layers = [torch.nn.Linear(5, 7) for _ in range(2)]

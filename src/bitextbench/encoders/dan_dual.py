@@ -11,7 +11,7 @@ What the paper leaves open or contradicts, and what is done here:
 - Residual connections: a layer adds its input to its output where the two have one size, as 320, 320, 500, 500 over embeddings
   of 320 do but for the third; no projection is mentioned.
 - The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
-- Embeddings start normal with a standard deviation of E^-0.5.
+- Embeddings start normal with a standard deviation of `initial`, a small one: a bigram never trained on adds next to nothing.
 - Tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients touch the rows of a batch only.
 - Calibrated confidence: "trained on held out supervised data" (section 2.4.2), or "trained jointly" (section 3.2): jointly, on
   the candidates of the batch. A tenth of the workers train it: its loss weighs `confidence` / (1 - `confidence`) of the other's.
@@ -37,6 +37,7 @@ class Model(DualEncoder):
         *,
         words: int,
         embedding: int = 320,
+        initial: float = 0.01,
         layers: tuple[int, ...] = (320, 320, 500, 500),
         confidence: float = 0.1,
         confidence_dropout: float = 0.4,
@@ -54,7 +55,7 @@ class Model(DualEncoder):
         self.dimension, self.weight = layers[-1], confidence / (1 - confidence)
         sizes = [embedding, *layers]
         self.embeddings = nn.ParameterDict(
-            {side: nn.Parameter(torch.randn(vocab_size, embedding) * embedding**-0.5) for side in self.sides}
+            {side: nn.Parameter(torch.randn(vocab_size, embedding) * initial) for side in self.sides}
         )
         self.layers = nn.ModuleDict({side: Residual(sizes) for side in self.sides})
         self.calibration = nn.Linear(2 * self.dimension, 2) if confidence else None
