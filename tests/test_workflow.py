@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from bitextbench.table import read_csv
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -197,3 +199,15 @@ def test_provenance_names_what_made_the_table(finished):
     facts = json.loads((finished / "results/micro/table2.provenance.json").read_text())
     assert facts["config"]["run"] == "micro"
     assert any(entry["path"].endswith("mlp.10M/selection.json") for entry in facts["inputs"])
+
+
+@pytest.mark.slow
+def test_all_tables_end_in_the_audit(finished):
+    snakemake(*MICRO, "all", cwd=finished)
+    lines = read_csv(finished / "results/micro/kim2019/table3.csv")
+    assert {line.row for line in lines if line.ours is not None} == {"euclidean", "cosine", "csls", "mlp"}
+    assert all(0 <= line.low <= line.ours <= line.high <= 100 for line in lines if line.ours is not None)
+    audited = (finished / "results/micro/audit.csv").read_text()
+    assert audited.count("kim2019/table3.csv:") == len(lines)
+    assert "yang2019" in audited
+    assert "holds" in (finished / "results/micro/claims.csv").read_text()
