@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -137,16 +138,18 @@ def measure(n: int, dimension: int, threads: int, precision: str) -> dict[str, A
 def main(sizes: str, dimension: int, threads: int, precision: str, out: Path | None, plot: Path | None) -> None:
     """Measure search, faiss and product for growing N."""
     rows = []
-    for n in map(int, sizes.split(",")):
-        rows.append(measure(n, dimension, threads, precision))
-        log(f"n={n:,}: {rows[-1]['speedup']} times faiss, {rows[-1]['gemm_share']:.0%} of our time is the product")
-    with open(out, "w", newline="", encoding="utf-8") if out else sys.stdout as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
+        for n in map(int, sizes.split(",")):
+            rows.append(measure(n, dimension, threads, precision))
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            if len(rows) == 1:
+                writer.writeheader()
+            writer.writerow(rows[-1])
+            file.flush()
+            log(f"n={n:,}: {rows[-1]['speedup']} times faiss, {rows[-1]['gemm_share']:.0%} of our time is the product")
     if len(rows) > 1:
-        logs = (np.log([row[key] for row in rows]) for key in ("n", "ours_s"))
-        log(f"our time grows as N^{np.polyfit(*logs, 1)[0]:.2f}")
+        size, seconds = (np.log([row[key] for row in rows]) for key in ("n", "ours_s"))
+        log(f"our time grows as N^{np.polyfit(size, seconds, 1)[0]:.2f}")
     if plot:
         draw(rows, plot)
 

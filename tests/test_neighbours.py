@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bitextbench import neighbours
+from bitextbench.device import torch
 from bitextbench.embeddings import Embeddings, read, read_pair
 from bitextbench.errors import InputError
 from bitextbench.neighbours import LEAST_MEMORY, Both, load, merge, save, search
@@ -209,6 +210,7 @@ MEASURE = """
 import sys
 import numpy as np
 from bitextbench import neighbours
+from bitextbench.device import torch
 from bitextbench.embeddings import read_pair
 def bytes_of(field):
     return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field))
@@ -231,3 +233,31 @@ def test_memory_stays_within_the_budget(tmp_path: Path):
     file = (tmp_path / "x.npy").stat().st_size
     grown = int(done.stdout)
     assert 0 < grown < LEAST_MEMORY + file + 24 * 4 * 12_000, grown  # 12,000^2 similarities would take 576 MB
+
+
+@pytest.mark.parametrize(
+    ("metric", "dtype"),
+    [
+        ("cosine", torch.float32),
+        ("cosine", torch.bfloat16),
+        ("dot", torch.float32),
+        ("dot", torch.bfloat16),
+        ("euclidean", torch.float32),
+    ],
+)
+@pytest.mark.parametrize("scale", [1.0, 1e-20, 1e15])
+def test_the_error_of_the_product_is_within_its_bound(metric, dtype, scale):
+    arrays = [(scale * normal(seed, 60, 200)).astype(np.float32) for seed in (1, 2)]
+    arrays[1][:20] = arrays[0][:20]  # equal vectors, too
+    rule, cpu = neighbours.METRIC[metric], torch.device("cpu")
+    src, tgt = (neighbours.Side(e, e.norms(), rule, dtype, cpu) for e in map(Embeddings, arrays))
+    keys = neighbours._keys(src.matrix(slice(0, 60)), tgt.matrix(slice(0, 60)), src, tgt, slice(0, 60), slice(0, 60))
+    got = keys.double().numpy()
+    x, y = (array.astype(np.float64) for array in arrays)
+    lengths = np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(y, axis=1))
+    true = {"cosine": x @ y.T / lengths, "dot": x @ y.T, "euclidean": -((x[:, None] - y) ** 2).sum(2) / 2}[metric]
+    error = np.abs(got - true)
+    bound = neighbours.ROUNDING[dtype] * np.abs(got) + src.slack(tgt)[:, None]
+    assert (error <= bound).all()
+    if scale >= 1:  # below, products underflow and the bound allows for more of that than happens
+        assert bound.max() < 1000 * error.max()  # not so wide that nothing is ever proven

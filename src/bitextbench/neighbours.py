@@ -34,7 +34,7 @@ METRICS = ("cosine", "dot", "euclidean")
 BACKENDS = ("torch", "faiss")
 MEMORY = 1 << 30
 LEAST_MEMORY = 1 << 26
-GROUP = 64  # neighbouring elements of a tile of which the greatest is looked at first
+GROUP = 64, 16  # neighbouring elements of a row, of a column, of which the greatest is looked at first
 TILE = {"cpu": 1024, "cuda": 8192}  # rows and columns: 4 MiB in float32 stays in a processor's cache
 SUPER = 16_384  # rows that are prepared once and meet every column
 CHUNK = 1 << 20  # elements that are scored at a time by one thread: 8 MiB in float64
@@ -164,7 +164,7 @@ class _Top:
         self.width = width
 
     def update(self, start: int, grouped: torch.Tensor, maxima: torch.Tensor, first_id: int) -> None:
-        """Take in a tile: `grouped` [m, g, GROUP] of rows `start` on against ids `first_id` on; `maxima` [m, g] of the groups."""
+        """Take in a tile: `grouped` [m, g, s] of rows `start` on against ids `first_id` on; `maxima` [m, g] of the groups."""
         rows = slice(start, start + len(maxima))
         floor = self.values[rows, -1]
         row, group = (maxima > floor[:, None]).nonzero(as_tuple=True)
@@ -183,25 +183,26 @@ class _Top:
     def _add_some(
         self, start: int, row: torch.Tensor, group: torch.Tensor, elements: torch.Tensor, floor: torch.Tensor, first_id: int
     ) -> None:  # fmt: skip
-        """Take in what is above `floor` [h] of the groups `elements` [h, GROUP], which are sorted by `row` [h]."""
+        """Take in what is above `floor` [h] of the groups `elements` [h, s], which are sorted by `row` [h]."""
         hit, lane = (elements > floor[:, None]).nonzero(as_tuple=True)
         touched, which, counts = torch.unique_consecutive(row[hit], return_inverse=True, return_counts=True)
         place = torch.arange(len(hit), device=hit.device) - (counts.cumsum(0) - counts)[which]
         values = torch.full((len(touched), int(counts.max())), -torch.inf, device=hit.device)
         ids = torch.full_like(values, -1, dtype=torch.int64)
         values[which, place] = elements[hit, lane]
-        ids[which, place] = first_id + group[hit] * GROUP + lane
+        ids[which, place] = first_id + group[hit] * elements.shape[1] + lane
         self.add(start + touched, values, ids)
 
 
 def _best_of_groups(
     grouped: torch.Tensor, maxima: torch.Tensor, width: int, first_id: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The best `width` of each row [m, g, GROUP]: they lie in the `width` groups with the greatest maxima."""
+    """The best `width` of each row [m, g, s]: they lie in the `width` groups with the greatest maxima."""
+    size = grouped.shape[2]
     groups = maxima.float().topk(min(width, maxima.shape[1])).indices
     elements = grouped[torch.arange(len(groups), device=groups.device)[:, None], groups].float().flatten(1)
     values, place = elements.topk(min(width, elements.shape[1]))
-    return values, first_id + groups.gather(1, place // GROUP) * GROUP + place % GROUP
+    return values, first_id + groups.gather(1, place // size) * size + place % size
 
 
 def _blocks(n: int, step: int) -> Iterator[slice]:
@@ -236,12 +237,12 @@ def _keys(left: torch.Tensor, right: torch.Tensor, src: Side, tgt: Side, rows: A
 
 def _take_in(keys: torch.Tensor, forward: _Top, backward: _Top, row: int, column: int) -> None:
     """Both directions of one tile [m, n] whose first element is (row, column)."""
-    m, n = keys.shape
-    if m % GROUP or n % GROUP:
-        keys = torch.nn.functional.pad(keys, (0, -n % GROUP, 0, -m % GROUP), value=-torch.inf)
-    by_row = keys.view(len(keys), -1, GROUP)[:m]
+    (m, n), (wide, high) = keys.shape, GROUP
+    if m % high or n % wide:
+        keys = torch.nn.functional.pad(keys, (0, -n % wide, 0, -m % high), value=-torch.inf)
+    by_row = keys.view(len(keys), -1, wide)[:m]
     forward.update(row, by_row, by_row.amax(2), column)
-    by_column = keys.view(-1, GROUP, keys.shape[1])[..., :n]
+    by_column = keys.view(-1, high, keys.shape[1])[..., :n]
     backward.update(column, by_column.permute(2, 0, 1), by_column.amax(1).T, row)
 
 
