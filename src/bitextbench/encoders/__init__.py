@@ -62,7 +62,7 @@ class Encoder(torch.nn.Module):
 
 
 def names() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
