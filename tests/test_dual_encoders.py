@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bitextbench import encoders, losses, trainer
 from bitextbench.batches import Sentences
 from bitextbench.cli import cli
-from bitextbench.device import torch
+from bitextbench.device import autocast, torch
 from bitextbench.encode import encode
 from bitextbench.errors import InputError
 from bitextbench.ragged import Ragged
@@ -367,3 +367,17 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
     assert sorted(set(Ragged.load(tmp_path / "hard.src").lengths.tolist())) == [0, 2]
     train("transformer_dual", "ngrams", "transformer", "--hard", tmp_path / "hard")
     assert np.load(tmp_path / "transformer" / "00000.src.npy").shape == (216, 32)
+
+
+def test_bf16_is_nearly_fp32():
+    rng, model = np.random.default_rng(1), create("dan_dual").eval()
+    batch, cpu = {"ranking": (padded(rows(rng, 9)), padded(rows(rng, 9)))}, torch.device("cpu")
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        with autocast(cpu, dtype):
+            losses_ = model.loss(batch)
+        sum(losses_.values()).backward()
+        found.append(losses_["ranking"].item())
+    assert found[0] != found[1]
+    assert found[1] == pytest.approx(found[0], rel=0.03)
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
