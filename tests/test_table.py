@@ -57,7 +57,7 @@ def run(tmp_path):
             keys = product(ROWS, BUDGETS, (1, 2), TESTS)
             self.metrics = {key: metric(tmp_path, *key, values(key[0], key[2])) for key in keys}
             self.selections = {key: selection(tmp_path, *key) for key in product(ROWS, BUDGETS)}
-            self.methods, self.budgets = dict.fromkeys(ROWS, {}), dict(BUDGETS)
+            self.methods, self.budgets = {row: {} for row in ROWS}, dict(BUDGETS)
             self.csv, self.html = tmp_path / "table2.csv", tmp_path / "table2.html"
 
         def build(self, scale="tiny", provenance=None):
