@@ -63,6 +63,8 @@ def _check_names(config: Config) -> None:
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
         *(("text.bpe.corpora", name, corpora) for name in config["text"]["bpe"]["corpora"]),
         *((f"encoders.{name}.{role}", spec[role], corpora) for name, spec in encoders.items() for role in ("bitext", "mono", "valid") if spec.get(role)),
+        *((f"encoders.{name}.hard.by", spec["hard"]["by"], encoders) for name, spec in encoders.items() if "hard" in spec),
+        *(("text.ngrams.corpora", name, corpora) for name in config["text"].get("ngrams", {}).get("corpora", [])),
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),
