@@ -62,7 +62,11 @@ def changed(place: str, value) -> dict:
             "nmt_autoencodr",
             r"`methods.mlp.encoder` names `nmt_autoencodr`.*did you mean nmt_autoencoder",
         ),
-        ("encoders.transformer_de.hard.by", "dan", r"hard.by` names `dan`, which is not defined; did you mean dan_dual"),
+        (
+            "encoders.transformer_de.hard.by",
+            "dan_dul",
+            r"hard.by` names `dan_dul`, which is not defined; did you mean dan_dual",
+        ),
         ("text.ngrams.corpora", ["bitxt"], r"`text.ngrams.corpora` names `bitxt`.*did you mean bitext"),
         (
             "encoders.nmt_autoencoder.training.bach",
