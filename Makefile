@@ -25,6 +25,7 @@ env: .venv/installed
 	$(PIP) -r envs/lock/all.txt
 	(! command -v nvidia-smi >/dev/null && $(PIP) -r envs/lock/cpu.txt) || $(PIP) -r envs/lock/cuda.txt
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	-.venv/bin/python -m compileall -qq -j 0 .venv/lib  # on all cores; without it each job of a run would compile torch
 	touch $@
 
 lock:

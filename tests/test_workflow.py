@@ -145,7 +145,7 @@ def kill_during(command: str, root: Path) -> None:
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 1200
         while not working(command, root):
             assert run.poll() is None, f"the run ended before `{command}` was seen"
             assert time.monotonic() < deadline
