@@ -74,7 +74,9 @@ def test_paper_scale_jobs_ask_for_gpus_and_time(checkout):
 
 @pytest.mark.parametrize("run", ["tiny", "small"])
 def test_smaller_runs_have_the_same_rows(checkout, run):
-    planned = jobs(snakemake("--profile", f"profiles/{run}", "-n", f"results/{run}/table2.csv", cwd=checkout).stdout)
+    planned = jobs(
+        snakemake("--profile", f"profiles/{run}", "-n", "-F", f"results/{run}/table2.csv", cwd=checkout).stdout
+    )
     assert planned["select"] == 3 * 2
     assert planned["fit_similarity"] == 1
     assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
