@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shlex
 import sys
+from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
@@ -24,7 +26,7 @@ RESULTS = "results" if RUN == "paper" else f"results/{RUN}"
 DATA = config["data"]
 POOL = config["selection"]["corpus"]
 SIDES = ("src", "tgt")
-LANGUAGES = f"--src {SRC} --tgt {TGT}"
+LANGUAGES = f"--src {SRC} --tgt {TGT}"  # the run's; a corpus may have others
 
 
 wildcard_constraints:
@@ -34,7 +36,7 @@ wildcard_constraints:
     method=r"[^/.]+",
     budget=r"[^/.]+",
     shard=r"\d{5}",
-    kind="words|ngrams",
+    features=r"[^/]+",
     seed=r"\d+",
     test=r"[^/]+",
 
@@ -42,6 +44,12 @@ wildcard_constraints:
 def spec(value):
     """A part of the configuration as one argument of a command."""
     return shlex.quote(json.dumps(value, ensure_ascii=False))
+
+
+def languages(wildcards):
+    """The languages of a corpus, as options."""
+    pair = config["corpora"][wildcards.corpus].get("pair", config["pair"])
+    return f"--src {pair['src']} --tgt {pair['tgt']}"
 
 
 def shards(corpus):
@@ -88,7 +96,7 @@ def corpus_datasets(wildcards):
 
 def corpus_spec(wildcards):
     """The corpus as configured, the language model as a path."""
-    corpus = config["corpora"][wildcards.corpus]
+    corpus = {key: value for key, value in config["corpora"][wildcards.corpus].items() if key != "pair"}
     rules = corpus.get("filter") or {}
     if rules.get("language") == LID:
         return corpus | {"filter": rules | {"language": f"{DATA}/{LID}/lid.176.bin"}}
@@ -104,29 +112,59 @@ def corpus_excluded(wildcards):
     return [f"{WORK}/corpus/{name}" for name in config["corpora"][wildcards.corpus].get("exclude", [])]
 
 
-def encoder_corpora(encoder):
-    """The corpora that an encoder learns from, by role."""
-    spec = config["encoders"][encoder]
-    return {role: spec[role] for role in ("bitext", "mono", "valid") if spec.get(role)}
+FEATURES = config["text"]["features"]
+CASE = "--lowercase" if config["text"]["lowercase"] else "--cased"
+
+
+def features_named(*types):
+    """The names of the features of these types, as a regular expression."""
+    return "|".join(re.escape(name) for name, spec in FEATURES.items() if spec["type"] in types) or "(?!)"
+
+
+def features_model(wildcards):
+    """What ids are made with: a BPE model, or words and their n-grams."""
+    suffix = "model" if FEATURES[wildcards.features]["type"] == "bpe" else "json"
+    return f"{WORK}/features/{wildcards.features}.{suffix}"
+
+
+def features_corpora(wildcards):
+    """The corpora that a vocabulary is learned from."""
+    return FEATURES[wildcards.features].get("corpora", [])
+
+
+def features_tokens(wildcards):
+    pattern = f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet"
+    return [path for corpus in features_corpora(wildcards) for path in of_shards(pattern, corpus)]
+
+
+def features_folders(wildcards):
+    return [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(wildcards)]
 
 
 def encoder_ids(encoder):
-    """The folder of the ids that an encoder reads: BPE pieces, or words with their n-grams."""
-    kind = config["encoders"][encoder].get("features", "bpe")
-    return f"{WORK}/ids" if kind == "bpe" else f"{WORK}/features/{kind}"
+    """The folder of the ids that an encoder reads."""
+    return f"{WORK}/features/{config['encoders'][encoder]['features']}"
+
+
+def encoder_stems(encoder):
+    """(role, shard of ids without its side) of the text that an encoder learns from."""
+    return [
+        (role, f"{encoder_ids(encoder)}/{corpus}/{shard}")
+        for role, corpus in config["encoders"][encoder]["corpora"].items()
+        for shard in shards(corpus)
+    ]
 
 
 def encoder_text_model(wildcards):
     """What its ids were made with."""
-    folder = encoder_ids(wildcards.encoder)
-    return f"{WORK}/bpe/joint.model" if folder == f"{WORK}/ids" else f"{folder}.json"
+    return features_model(SimpleNamespace(features=config["encoders"][wildcards.encoder]["features"]))
 
 
 def encoder_memory(wildcards, input, attempt):
     """Memory in MB: the ids, and three copies (model, gradients, checkpoint) of the embeddings of words and n-grams."""
     encoder = config["encoders"][wildcards.encoder]
-    sizes = config["text"][encoder["features"]] if encoder.get("features", "bpe") != "bpe" else {}
-    rows = sum(size for size in sizes.values() if isinstance(size, int))
+    features = FEATURES[encoder["features"]]
+    rows = sum(features[key] for key in ("unigrams", "bigrams", "vocab", "oov", "buckets") if key in features)
     tables = 3 * len(SIDES) * 4e-6 * rows * encoder["model"].get("embedding", 0)
     return megabytes(4, 3000)(wildcards, input, attempt) + int(tables) * attempt
 
@@ -137,15 +175,10 @@ def encoder_hard_negatives(wildcards):
     return f"{WORK}/hard_negatives/{wildcards.encoder}.src.ids.npy" if hard else []
 
 
-def features_corpora(wildcards):
-    """The corpora that a vocabulary is counted in."""
-    return config["text"][wildcards.kind].get("corpora", [])
-
-
-def hard_shards(encoder, role, pattern):
-    """Files of the bitext of an encoder, by shard: `pattern` with the folder of its `role`, vectors or ids."""
-    folder = encoder_ids(encoder) if role == "ids" else f"{WORK}/vectors/{config['encoders'][encoder]['hard']['by']}"
-    return of_shards(f"{folder}/{{corpus}}/{pattern}", config["encoders"][encoder]["bitext"])
+def hard_shards(encoder, what, pattern):
+    """Files of the bitext of an encoder, by shard: `pattern` in the folder of its vectors or ids."""
+    folder = encoder_ids(encoder) if what == "ids" else f"{WORK}/vectors/{config['encoders'][encoder]['hard']['by']}"
+    return of_shards(f"{folder}/{{corpus}}/{pattern}", config["encoders"][encoder]["corpora"]["bitext"])
 
 
 def method_encoder(wildcards):

@@ -21,7 +21,7 @@ rule corpus:
         spec=lambda w: spec(corpus_spec(w)),
         excluded=lambda w, input: [f"--exclude {os.path.basename(folder)}={folder}" for folder in input.excluded],
         seed=config["seed"],
-        languages=LANGUAGES,
+        languages=languages,
         data=DATA,
     shell:
         "python -m bitextbench corpus {wildcards.corpus} --spec {params.spec} {params.languages} --data {params.data}"

@@ -3,12 +3,8 @@
 
 rule train_encoder:
     input:
-        lambda w: [
-            path
-            for corpus in encoder_corpora(w.encoder).values()
-            for path in of_shards(f"{encoder_ids(w.encoder)}/{{corpus}}/{{shard}}.src.ids.npy", corpus)
-        ],
-        encoder_hard_negatives,
+        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in encoder_stems(w.encoder)],
+        hard=encoder_hard_negatives,
         bpe=encoder_text_model,
     output:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
@@ -31,16 +27,12 @@ rule train_encoder:
         spec=lambda w: spec(config["encoders"][w.encoder]),
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
-        corpora=lambda w: [
-            f"--{role} {encoder_ids(w.encoder)}/{corpus}/{shard}"
-            for role, corpus in encoder_corpora(w.encoder).items()
-            for shard in shards(corpus)
-        ]
-        + ([f"--hard {WORK}/hard_negatives/{w.encoder}"] if encoder_hard_negatives(w) else []),
+        corpora=lambda w: [f"--corpus {role}={stem}" for role, stem in encoder_stems(w.encoder)],
+        hard=lambda w, input: [f"--corpus hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench train --spec {params.spec} {params.corpora} --bpe {input.bpe} --gpus {params.gpus}"
+        "python -m bitextbench train --spec {params.spec} {params.corpora} {params.hard} --bpe {input.bpe} --gpus {params.gpus}"
         " --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
 
 

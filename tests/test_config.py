@@ -67,7 +67,12 @@ def changed(place: str, value) -> dict:
             "dan_dul",
             r"hard.by` names `dan_dul`, which is not defined; did you mean dan_dual",
         ),
-        ("text.ngrams.corpora", ["bitxt"], r"`text.ngrams.corpora` names `bitxt`.*did you mean bitext"),
+        ("text.features.ngrams.corpora", ["bitxt"], r"`text.features.ngrams.corpora` names `bitxt`.*mean bitext"),
+        ("text.features.joint.vocb", 5, r"unknown key `text.features.joint.vocb`; did you mean `vocab: 5`"),
+        ("text.features.joint.type", "bpes", r"`text.features.joint.type: bpes` is wrong"),
+        ("encoders.dan_dual.features", "word", r"`encoders.dan_dual.features` names `word`.*did you mean words"),
+        ("encoders.dan_dual.corpora.bitext", "bitxt", r"corpora.bitext` names `bitxt`.*did you mean bitext"),
+        ("corpora.bitext.pair", {"src": "de"}, r"`corpora.bitext.pair.tgt` is missing"),
         (
             "encoders.nmt_autoencoder.training.bach",
             3,
@@ -90,5 +95,5 @@ def test_a_missing_key_is_named():
 def test_null_leaves_a_named_entry_out():
     config = overlaid(load(), {"methods": {"mlp": None}, "selection": {"budgets": {"100M": None}}})
     check(config)
-    assert [*config["methods"]] == ["random", "cosine"]
+    assert [*config["methods"]] == ["random", "pivot", "cosine"]
     assert [*config["selection"]["budgets"]] == ["10M"]

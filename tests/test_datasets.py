@@ -164,6 +164,21 @@ def test_osis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         parsed(tmp_path, "osis", books=books)
 
 
+def test_joined(tmp_path: Path) -> None:
+    write(tmp_path, de_tsv="a\tA1\na\tA2\nb\tB\nc\tC\n", fr_tsv="c\tC'\na\tA1'\na\tA2'\nd\tD'\n")
+    bitexts = {
+        language: {"name": "tsv", "text": f"{language}.tsv", "columns": ["en", language]} for language in ("de", "fr")
+    }
+    assert parsed(tmp_path, "joined", ("de", "fr"), ("de", "fr"), by="en", bitexts=bitexts) == [
+        ("A1", "A1'", "", ""),
+        ("C", "C'", "", ""),
+    ]
+    assert parsed(tmp_path, "joined", ("fr", "de"), ("fr", "de"), by="en", bitexts=bitexts) == [
+        ("C'", "C", "", ""),
+        ("A1'", "A1", "", ""),
+    ]
+
+
 def test_captions(tmp_path: Path) -> None:
     write(tmp_path, a1_de="d11\nd12\n", a2_de="d21\nd22\n", a1_en="e11\ne12\n", a2_en="e21\ne22\n")
     texts = {"de": ["a2.de", "a1.de"], "en": ["a1.en", "a2.en"]}
@@ -346,6 +361,7 @@ SPECIAL = {
     "mlqe-pe.en-de": 9_000,
     "newstest2016-docs.de-en": 2_999,
     "newstest2017-docs.de-en": 3_004,
+    "tatoeba-manythings.de-fr": 43_684,  # the English sentences that both files have
 }
 
 

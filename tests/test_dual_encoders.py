@@ -357,15 +357,15 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
         wanted = spec(name, updates=3, log_every=3)
         del wanted["model"]["words"]  # comes from the features
         stem, kept = tmp_path / kind / "00000", tmp_path / f"kept.{out}"
-        call("train", "--spec", json.dumps(wanted), "--bpe", tmp_path / f"{kind}.json", "--bitext", stem, "--valid", stem,
-             "--checkpoints", kept, "-o", tmp_path / out / "model.pt", *more)  # fmt: skip
+        call("train", "--spec", json.dumps(wanted), "--bpe", tmp_path / f"{kind}.json", "--corpus", f"bitext={stem}",
+             "--corpus", f"valid={stem}", "--checkpoints", kept, "-o", tmp_path / out / "model.pt", *more)  # fmt: skip
         call("encode", stem, "--model", tmp_path / out / "model.pt", "-o", tmp_path / out / "00000")
 
     train("dan_dual", "words", "dan")
     by, ids = ("--vectors", tmp_path / "dan" / "00000"), ("--ids", tmp_path / "ngrams" / "00000")
     call("hard-negatives", *by, *ids, "--count", 2, "--share", 0.5, "-o", tmp_path / "hard")
     assert sorted(set(Ragged.load(tmp_path / "hard.src").lengths.tolist())) == [0, 2]
-    train("transformer_dual", "ngrams", "transformer", "--hard", tmp_path / "hard")
+    train("transformer_dual", "ngrams", "transformer", "--corpus", f"hard={tmp_path / 'hard'}")
     assert np.load(tmp_path / "transformer" / "00000.src.npy").shape == (216, 32)
 
 

@@ -127,9 +127,9 @@ def test_bad_input_is_one_line(tmp_path: Path):
     folder, out = shard(tmp_path / "empty", [None], [""]), tmp_path / "out.json"
     for kind, corpora, spec, message in (
         ("bpe", [], {}, "no features are called bpe; there are: bpe, words, ngrams"),
-        ("words", [], {"unigrams": 0, "bigrams": 5}, "text.words: unigrams: 0 is not a size"),
-        ("words", [], {"unigrams": 5}, "text.words: .*bigrams"),
-        ("words", [], {"unigrams": 2**31, "bigrams": 5}, "text.words: 2,147,483,654 ids are too many"),
+        ("words", [], {"unigrams": 0, "bigrams": 5}, "text.features: words: unigrams: 0 is not a size"),
+        ("words", [], {"unigrams": 5}, "text.features: words: .*bigrams"),
+        ("words", [], {"unigrams": 2**31, "bigrams": 5}, "text.features: words: 2,147,483,654 ids are too many"),
         ("ngrams", [folder], SIZES, "empty: no words; give it tokenised corpora"),
     ):
         with pytest.raises(InputError, match=message):

@@ -56,9 +56,10 @@ def jobs(output: str) -> dict[str, int]:
 
 def test_the_slurm_profile_plans_the_paper_scale_job(checkout):
     planned = jobs(snakemake("--profile", "slurm", "-n", "results/table2.csv", cwd=checkout).stdout)
-    assert planned["fetch"] == 5 + 3 + 1 + 8 + 3 + 1  # bitext, mono, pool, positives, tests, language model
-    assert planned["nmt_train"] == 3 * 2 * 3  # methods, budgets, seeds
-    assert planned["encode"] == 64 + 1  # the pool's shards and the MLP's positives
+    assert planned["fetch"] == 5 + 3 + 2 + 1 + 8 + 3 + 1  # bitext, mono, pivot, pool, positives, tests, language model
+    assert planned["train_encoder"] == 2
+    assert planned["nmt_train"] == 4 * 2 * 3  # methods, budgets, seeds
+    assert planned["encode"] == 2 * 64 + 1  # the pool's shards by two encoders, and the MLP's positives
     assert planned["table2"] == 1
 
 
@@ -77,7 +78,7 @@ def test_smaller_runs_have_the_same_rows(checkout, run):
     planned = jobs(
         snakemake("--profile", f"profiles/{run}", "-n", "-F", f"results/{run}/table2.csv", cwd=checkout).stdout
     )
-    assert planned["select"] == 3 * 2
+    assert planned["select"] == 4 * 2
     assert planned["fit_similarity"] == 1
     assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
 
@@ -109,7 +110,7 @@ TABLE = "results/micro/table2.csv"
 
 def hashes(folder: Path) -> dict[str, str]:
     """Of everything that a run made before NMT."""
-    parts = ("corpus", "tokens", "bpe", "ids", "encoders", "vectors", "similarities", "scores", "selected")
+    parts = ("corpus", "tokens", "features", "encoders", "vectors", "similarities", "scores", "selected")
     files = sorted(path for part in parts for path in (folder / "work/micro" / part).rglob("*") if path.is_file())
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

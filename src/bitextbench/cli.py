@@ -35,16 +35,17 @@ class Spec(click.ParamType):
 
 
 class Mapping(click.ParamType):
-    """NAME=PATH."""
+    """NAME=PATH, under the names that say what they are."""
 
-    name = "NAME=PATH"
+    def __init__(self, name: str = "NAME=PATH") -> None:
+        self.name = name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, tuple):
             return value
         name, sep, path = value.partition("=")
         if not sep:
-            self.fail(f"{value!r} is not NAME=PATH", param, ctx)
+            self.fail(f"{value!r} is not {self.name}", param, ctx)
         return name, Path(path)
 
 
@@ -161,28 +162,34 @@ def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
 @cli.command()
 @spec_option
 @click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
-@click.option("--bitext", type=FILE, multiple=True, required=True, help="Id shards, without .src and .tgt.")
-@click.option("--mono", type=FILE, multiple=True, help="The same of monolingual text.")
-@click.option("--valid", type=FILE, multiple=True, help="The same of held-out pairs.")
-@click.option("--hard", type=FILE, multiple=True, help="Hard negatives of the bitext, without .src and .tgt.")
+@click.option(
+    "--corpus",
+    "corpora",
+    type=Mapping("ROLE=STEM"),
+    multiple=True,
+    required=True,
+    help="An id shard, without .src and .tgt, of: bitext, mono, valid (held-out pairs), hard (negatives), pivot_src...",
+)
 @gpus_option
 @threads_option
 @seed_option
 @checkpoints_option
 @out_option
 def train(
-    spec: dict[str, Any], bpe: Path, bitext: tuple[Path, ...], mono: tuple[Path, ...], valid: tuple[Path, ...],
-    hard: tuple[Path, ...], gpus: int, threads: int, seed: int, checkpoints: Path, out: Path,
+    spec: dict[str, Any], bpe: Path, corpora: tuple[tuple[str, Path], ...], gpus: int, threads: int, seed: int,
+    checkpoints: Path, out: Path,
 ) -> None:  # fmt: skip
     """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv and curve.png beside the model."""
     from bitextbench.trainer import train as run
 
     spec, vocab_size, pieces = cli_encoders.text_model(bpe, spec)
-    data = {"bitext": [*bitext], "mono": [*mono], "valid": [*valid], "hard": [*hard]}
+    data: dict[str, list[Path]] = {}
+    for role, stem in corpora:
+        data.setdefault(role, []).append(stem)
     vectors = {side: Path(path) for side, path in spec.get("vectors", {}).items()}
     run(
-        spec, vocab_size, {role: stems for role, stems in data.items() if stems}, out, checkpoints, seed=seed, threads=threads,
-        device="cuda" if gpus else "cpu", vectors=vectors, pieces=pieces,
+        spec, vocab_size, data, out, checkpoints, seed=seed, threads=threads, device="cuda" if gpus else "cpu", vectors=vectors,
+        pieces=pieces,
     )  # fmt: skip
 
 

@@ -28,7 +28,9 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, l
 @click.command()
 @click.argument("kind")
 @click.argument("corpora", type=FILE, nargs=-1)
-@click.option("--spec", type=yaml.safe_load, required=True, help="Sizes, as `text.<kind>` of the configuration: JSON.")
+@click.option(
+    "--spec", type=yaml.safe_load, required=True, help="Sizes, as `text.features` of the configuration has them: JSON."
+)
 @click.option("--lowercase/--cased", default=True)
 @click.option("-o", "--out", type=FILE, required=True)
 def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:

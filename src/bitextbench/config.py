@@ -59,12 +59,13 @@ def _message(error: jsonschema.ValidationError) -> str:
 def _check_names(config: Config) -> None:
     """Every name that one part of the configuration uses must be defined by another."""
     corpora, methods, encoders = (config[key] for key in ("corpora", "methods", "encoders"))
+    features = config["text"]["features"]
     used: list[tuple[str, str, Config]] = [
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
-        *(("text.bpe.corpora", name, corpora) for name in config["text"]["bpe"]["corpora"]),
-        *((f"encoders.{name}.{role}", spec[role], corpora) for name, spec in encoders.items() for role in ("bitext", "mono", "valid") if spec.get(role)),
+        *((f"text.features.{name}.corpora", other, corpora) for name, spec in features.items() for other in spec.get("corpora", [])),
+        *((f"encoders.{name}.corpora.{role}", other, corpora) for name, spec in encoders.items() for role, other in spec["corpora"].items()),
+        *((f"encoders.{name}.features", spec["features"], features) for name, spec in encoders.items()),
         *((f"encoders.{name}.hard.by", spec["hard"]["by"], encoders) for name, spec in encoders.items() if "hard" in spec),
-        *(("text.ngrams.corpora", name, corpora) for name in config["text"].get("ngrams", {}).get("corpora", [])),
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),

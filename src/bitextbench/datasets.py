@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from bitextbench.errors import InputError, near
@@ -79,6 +79,28 @@ def aligned(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterat
     places = [texts[language] for language in languages]
     for src, tgt in _together(raw, places):
         yield Row(src, tgt)
+
+
+def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """N-way text from bitexts: sentences of two languages that translate one sentence of a third, `by`.
+
+    `bitexts` has, for each language, the parser (`name` and arguments) of its bitext with `by`. Of several translations of a
+    sentence only the first counts. Memory: the text of one bitext.
+    """
+    src, tgt = (_first_translations(raw, (by, language), **bitexts[language]) for language in languages)
+    others = dict(tgt)
+    yield from (Row(text, others[pivot]) for pivot, text in src if pivot in others)
+
+
+def _first_translations(
+    raw: Path, languages: Languages, name: str, **arguments: Any
+) -> Iterator[tuple[str | None, str | None]]:
+    """(sentence, translation) for each distinct sentence of the first language."""
+    seen = set()
+    for row in PARSERS[name](raw, languages, **arguments):
+        if row.src not in seen:
+            seen.add(row.src)
+            yield row.src, row.tgt
 
 
 def mono(raw: Path, languages: Languages, language: str, text: str) -> Iterator[Row]:
@@ -193,7 +215,7 @@ def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, mach
 
 
 PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
-    function.__name__: function for function in (aligned, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
+    function.__name__: function for function in (aligned, joined, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
 }
 
 

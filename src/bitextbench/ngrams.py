@@ -142,25 +142,27 @@ def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[
 
 
 def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
-    """Write the features of a kind as JSON, atomically. `spec`: the sizes, as the configuration's `text.<kind>` has them.
+    """Write the features of a kind as JSON, atomically. `spec`: the sizes, as the configuration's `text.features` has them.
 
     `ngrams` takes the `vocab` most frequent words of tokenised corpora (folders of token shards); of two equally frequent ones
     the alphabetically first. Raises InputError for an unknown kind or sizes that cannot be.
     """
     if kind not in KINDS:
         raise InputError(f"no features are called {kind}", remedy=f"there are: bpe, {', '.join(KINDS)}")
-    sizes = {key: value for key, value in spec.items() if key not in ("vocab", "corpora")}
+    sizes = {key: value for key, value in spec.items() if key not in ("type", "vocab", "corpora")}
     if bad := [f"{key}: {value}" for key, value in sizes.items() if not isinstance(value, int) or value < 1]:
-        raise InputError(f"{bad[0]} is not a size", f"text.{kind}", remedy="a whole number of 1 or more")
+        raise InputError(f"{bad[0]} is not a size", f"text.features: {kind}", remedy="a whole number of 1 or more")
     if kind == "ngrams":
         sizes["vocabulary"] = most_frequent(corpora, spec["vocab"], lowercase=lowercase)
     try:
         features = KINDS[kind](**sizes, lowercase=lowercase)
     except TypeError as error:
-        raise InputError(str(error).split(") ")[-1], f"text.{kind}", remedy="give the sizes of config.yaml") from None
+        raise InputError(
+            str(error).split(") ")[-1], f"text.features: {kind}", remedy="give the sizes of config.yaml"
+        ) from None
     if features.size >= 2**31:
         raise InputError(
-            f"{features.size:,} ids are too many", f"text.{kind}", remedy="ids are 32-bit: fewer than 2^31"
+            f"{features.size:,} ids are too many", f"text.features: {kind}", remedy="ids are 32-bit: fewer than 2^31"
         )
     write_json(out, {"kind": kind, **asdict(features)})
     log(f"{kind}: {features.size:,} ids, of which {features.words:,} begin a token")

@@ -49,9 +49,13 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase  # noq
 
 TransformerEncoderLayerBase.can_use_fastpath = property(lambda layer: False, lambda layer, value: None)
 
-# Both are wrapped so as to import torch._dynamo (3 s), which fairseq has no use for.
-for _name in ("add_param_group", "zero_grad"):
+# All are wrapped so as to import torch._dynamo (3 s), which fairseq has no use for.
+for _name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
     setattr(torch.optim.Optimizer, _name, getattr(torch.optim.Optimizer, _name).__wrapped__)
+
+# fairseq seeds anew in every update; without a GPU torch notes each time, for later, how to seed one (5 ms).
+if not torch.cuda.is_available():
+    torch.manual_seed = torch.default_generator.manual_seed
 
 
 def _copy(source: str, target: str, overwrite: bool = False) -> bool:
