@@ -1,16 +1,22 @@
 # make tiny   set up and run the tiny table (no network beyond the package registry, minutes)
+# make full   the same with every row and three seeds
 # make small  the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
 # make test   set up and run every test
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
-.PHONY: tiny small test env lock clean
+.PHONY: tiny full small test env lock clean
 
 tiny small: env
-	snakemake --profile profiles/$@ results/$@/table2.csv results/$@/audit.csv
+	snakemake --profile profiles/$@ results/$@/table2.csv
 	@bitextbench show results/$@/table2.csv
 	@echo "report: results/$@/table2.html"
+
+full: env
+	snakemake --profile profiles/tiny --configfile config/tiny.yaml config/full.yaml -- results/full/table2.csv
+	@bitextbench show results/full/table2.csv
+	@echo "report: results/full/table2.html"
 
 test: env
 	pytest -n logical --maxprocesses 4 --dist loadfile

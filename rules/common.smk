@@ -232,4 +232,20 @@ def nmt_spec(keys):
 
 
 BUDGETS = list(config["selection"]["budgets"])
-ALL_DATASETS = sorted({part["dataset"] for c in config["corpora"].values() for part in c["parts"] if "dataset" in part})
+ROWS = config["selection"]["methods"]
+
+
+def learned_from(method):
+    """The corpora that a method's scores depend on, beside the pool."""
+    method = config["methods"][method]
+    found = {method["positives"]} | learned_from(method["negatives"]["by"]) if "positives" in method else set()
+    if "encoder" in method:
+        encoder = config["encoders"][method["encoder"]]
+        found |= {*encoder["corpora"].values(), *FEATURES[encoder["features"]].get("corpora", [])}
+    return found
+
+
+CORPORA = sorted({POOL, config["nmt"]["valid"], *TESTS}.union(*map(learned_from, ROWS)))  # of table 2
+DATASETS = sorted(
+    {part["dataset"] for name in CORPORA for part in config["corpora"][name]["parts"] if "dataset" in part}
+)

@@ -6,16 +6,14 @@ rule table2:
         reference="references/kim2019/table2.csv",
         metrics=expand(
             f"{WORK}/metrics/bleu/{{method}}.{{budget}}.{{seed}}/{{test}}.json",
-            method=list(config["methods"]),
+            method=ROWS,
             budget=BUDGETS,
             seed=config["nmt"]["seeds"],
             test=TESTS,
         ),
-        selections=expand(
-            f"{WORK}/selected/{{method}}.{{budget}}/selection.json", method=list(config["methods"]), budget=BUDGETS
-        ),
-        corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=list(config["corpora"])),
-        manifests=expand(f"{DATA}/{{dataset}}/manifest.json", dataset=ALL_DATASETS),
+        selections=expand(f"{WORK}/selected/{{method}}.{{budget}}/selection.json", method=ROWS, budget=BUDGETS),
+        corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=CORPORA),
+        manifests=expand(f"{DATA}/{{dataset}}/manifest.json", dataset=DATASETS),
     output:
         csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
         html=report(f"{RESULTS}/table2.html", category="kim2019"),

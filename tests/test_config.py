@@ -51,6 +51,7 @@ def changed(place: str, value) -> dict:
             {"10M": "many"},
             r"`selection.budgets.10M: many` is wrong: 'many' is not of type 'integer'",
         ),
+        ("selection.methods", ["cosin"], r"`selection.methods` names `cosin`, .*did you mean cosine"),
         ("selection.budgets", {"10M": 0}, r"`selection.budgets.10M: 0` is wrong: 0 is less than the minimum of 1"),
         (
             "corpora.pool.exclude",
@@ -93,7 +94,9 @@ def test_a_missing_key_is_named():
 
 
 def test_null_leaves_a_named_entry_out():
-    config = overlaid(load(), {"methods": {"mlp": None}, "selection": {"budgets": {"100M": None}}})
+    config = overlaid(
+        load(), {"methods": {"mlp": None}, "selection": {"methods": ["pivot"], "budgets": {"100M": None}}}
+    )
     check(config)
     assert [*config["methods"]] == ["random", "pivot", "cosine"]
     assert [*config["selection"]["budgets"]] == ["10M"]

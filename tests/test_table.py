@@ -63,7 +63,7 @@ def run(tmp_path):
         def build(self, scale="tiny", provenance=None):
             facts = {"code": {"commit": "abc"}} if provenance is None else provenance
             paths = list(self.metrics.values()), list(self.selections.values())
-            config = {"scale": scale, "methods": self.methods, "selection": {"budgets": self.budgets}}
+            config = {"scale": scale, "selection": {"methods": [*self.methods], "budgets": self.budgets}}
             table.build(REFERENCE, *paths, config, self.csv, self.html, facts)
             return {(line.row, line.column): line for line in table.read_csv(self.csv)}
 

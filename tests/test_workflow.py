@@ -73,12 +73,12 @@ def test_paper_scale_jobs_ask_for_gpus_and_time(checkout):
     assert re.search(r"resources: .*runtime=4320.*gpu=1", job), job
 
 
-@pytest.mark.parametrize("run", ["tiny", "small"])
-def test_smaller_runs_have_the_same_rows(checkout, run):
+@pytest.mark.parametrize(("run", "rows"), [("tiny", 3), ("small", 4)])
+def test_smaller_runs_have_the_same_rows(checkout, run, rows):
     planned = jobs(
         snakemake("--profile", f"profiles/{run}", "-n", "-F", f"results/{run}/table2.csv", cwd=checkout).stdout
     )
-    assert planned["select"] == 4 * 2
+    assert planned["select"] == rows * 2
     assert planned["fit_similarity"] == 1
     assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
 

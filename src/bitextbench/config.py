@@ -72,6 +72,7 @@ def _check_names(config: Config) -> None:
         ("alignment.corpus", config["alignment"]["corpus"], corpora),
         ("alignment.encoder", config["alignment"]["encoder"], encoders),
         ("selection.corpus", config["selection"]["corpus"], corpora),
+        *(("selection.methods", name, methods) for name in config["selection"]["methods"]),
         ("nmt.valid", config["nmt"]["valid"], corpora),
         *(("nmt.tests", name, corpora) for name in config["nmt"]["tests"]),
     ]  # fmt: skip

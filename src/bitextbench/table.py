@@ -108,8 +108,8 @@ def build(
 ) -> None:  # fmt: skip
     """Write the table as CSV and as a self-contained page.
 
-    `config` is the run's: its methods are the rows, its budgets the columns that have our numbers; the paper's others
-    say that they are not part of the run. Needs a metric file for each of these rows and budgets, each seed and test,
+    `config` is the run's: the methods of its selection are the rows, the budgets the columns, that have our numbers; the
+    paper's others say that they are not part of the run. Needs a metric file for each of these rows and budgets, each seed and test,
     and a selection file for each row and budget.
     Raises InputError when one is missing, stands twice, is no part of the table, holds NaN, or has another sacreBLEU
     signature than the rest: there is no table from a part of the data.
@@ -185,7 +185,7 @@ def lines(
     cells: Sequence[Cell], metrics: Sequence[Metric], selections: Sequence[Selection], config: dict[str, Any]
 ) -> list[Line]:
     """The table's lines, one a cell of the paper, in the paper's order. Raises InputError as `build` does."""
-    scale, methods, budgets = config["scale"], list(config["methods"]), list(config["selection"]["budgets"])
+    scale, methods, budgets = config["scale"], config["selection"]["methods"], list(config["selection"]["budgets"])
     if scale not in ("tiny", "small", "paper"):
         raise InputError(f"unknown scale {scale}", remedy="use tiny, small or paper")
     cells = _with_own_tests(cells, metrics)
