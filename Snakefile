@@ -32,4 +32,5 @@ rule all:
     default_target: True
     input:
         TABLES,
+        f"{RESULTS}/table2.significance.csv",
         f"{RESULTS}/audit.csv",

@@ -1,5 +1,6 @@
 # Names of files, and what a rule's inputs depend on in the configuration. Rules state needs; profiles state places.
 
+import itertools
 import json
 import os
 import re
@@ -233,6 +234,12 @@ def nmt_spec(keys):
 
 BUDGETS = list(config["selection"]["budgets"])
 ROWS = config["selection"]["methods"]
+OUTPUTS = list(itertools.product(ROWS, BUDGETS, config["nmt"]["seeds"], TESTS))
+
+
+def model_output(method, budget, seed, test):
+    """The translation of a test set by the NMT model of a selection and seed."""
+    return f"{WORK}/nmt/{method}.{budget}/{seed}/{test}.{TGT}"
 
 
 def learned_from(method):

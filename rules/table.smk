@@ -1,6 +1,31 @@
 # metrics -> the paper's table with ours beside it, and where each number comes from
 
 
+rule significance:
+    input:
+        hypotheses=[model_output(*names) for names in OUTPUTS],
+        references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
+    output:
+        report(f"{RESULTS}/table2.significance.csv", category="kim2019"),
+    log:
+        f"logs/{RUN}/significance.log",
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    params:
+        language=TGT,
+        hypotheses=[
+            f"--hypotheses {method} {budget} {test} {model_output(method, budget, seed, test)}"
+            for method, budget, seed, test in OUTPUTS
+        ],
+        references=lambda w, input: [f"--references {test}={path}" for test, path in zip(TESTS, input.references)],
+    shell:
+        "python -m bitextbench significance --language {params.language} {params.hypotheses} {params.references}"
+        " --out {output} 2> {log}"
+
+
 rule table2:
     input:
         reference="references/kim2019/table2.csv",

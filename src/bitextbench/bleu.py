@@ -3,12 +3,22 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bitextbench.errors import InputError
 
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+
 SAMPLES = 1000  # of the bootstrap (Koehn 2004)
 SEED = 12345
+
+
+def sacre(language: str) -> "BLEU":
+    """sacreBLEU's metric for a target language."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(tokenize="zh" if language == "zh" else "13a")
 
 
 def bleu(
@@ -29,9 +39,7 @@ def bleu(
             remedy="translate the test set again",
         )
     os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
-    from sacrebleu.metrics.bleu import BLEU
-
-    metric = BLEU(tokenize="zh" if language == "zh" else "13a")
+    metric = sacre(language)
     score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
     return {
         "metric": "BLEU",

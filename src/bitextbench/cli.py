@@ -359,6 +359,33 @@ def bleu(
 
 
 @cli.command()
+@click.option("--language", required=True, help="Target language code.")
+@click.option(
+    "--hypotheses",
+    type=(str, str, str, FILE),
+    multiple=True,
+    required=True,
+    help="ROW BUDGET TEST PATH of a model; a row may have several.",
+)
+@click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
+@out_option
+def significance(
+    language: str, hypotheses: tuple[tuple[str, str, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+) -> None:  # fmt: skip
+    """Compare the rows of a table with each other by paired bootstrap; writes CSV."""
+    from bitextbench.bitext import read_side
+    from bitextbench.files import read_lines
+    from bitextbench.significance import compare, write
+
+    columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
+    for row, budget, test, path in hypotheses:
+        columns.setdefault((budget, test), {}).setdefault(row, []).append([*read_lines(path)])
+    texts = {test: read_side(folder, "tgt") for test, folder in references}
+    found = (compare(systems, texts[test], language, budget, test) for (budget, test), systems in columns.items())
+    write([comparison for column in found for comparison in column], out)
+
+
+@cli.command()
 @click.argument("reference", type=FILE)
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--metric", "metrics", type=FILE, multiple=True)
