@@ -11,7 +11,7 @@ from typing import Any
 import click
 import yaml
 
-from bitextbench import __version__, cli_encoders, cli_mining
+from bitextbench import __version__, cli_encoders, cli_likelihoods, cli_mining
 from bitextbench.errors import InputError
 
 FILE = click.Path(path_type=Path)
@@ -59,6 +59,9 @@ for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.m
     cli.add_command(command)
 
 for command in (cli_encoders.features, cli_encoders.hard_negatives, cli_encoders.encode_text):
+    cli.add_command(command)
+
+for command in (cli_likelihoods.likelihood_data, cli_likelihoods.likelihood_train, cli_likelihoods.likelihoods):
     cli.add_command(command)
 
 src_option = click.option("--src", "src", required=True, help="Source language code.")
@@ -215,6 +218,7 @@ def encode(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: int, o
 @click.option("--similarity", required=True)
 @click.option("--src-vectors", type=FILE)
 @click.option("--tgt-vectors", type=FILE)
+@click.option("--likelihoods", type=FILE, help="For similarities that combine log-probabilities.")
 @click.option("--model", type=FILE)
 @seed_option
 @out_option
@@ -223,6 +227,7 @@ def score(
     similarity: str,
     src_vectors: Path | None,
     tgt_vectors: Path | None,
+    likelihoods: Path | None,
     model: Path | None,
     seed: int,
     out: Path,
@@ -230,7 +235,8 @@ def score(
     """Score the pairs of a shard."""
     from bitextbench.score import score_shard
 
-    score_shard(shard, similarity, out, src=src_vectors, tgt=tgt_vectors, model=model, seed=seed)
+    vectors = {"src": src_vectors, "tgt": tgt_vectors}
+    score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, model=model, seed=seed)
 
 
 @cli.command("fit-similarity")

@@ -11,23 +11,40 @@ from numpy.typing import NDArray
 from bitextbench import bitext, vectors
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
+from bitextbench.likelihoods import Likelihoods
 from bitextbench.progress import log
 from bitextbench.similarity import Pairs, similarity
 
 
 def score_shard(
-    shard: Path, name: str, out: Path, *, src: Path | None, tgt: Path | None, model: Path | None, seed: int
+    shard: Path,
+    name: str,
+    out: Path,
+    *,
+    src: Path | None = None,
+    tgt: Path | None = None,
+    likelihoods: Path | None = None,
+    model: Path | None = None,
+    seed: int = 1,
 ) -> None:
-    """Score the pairs of a corpus shard by the similarity `name`; `src` and `tgt` are the vectors of its two sides."""
+    """Score the pairs of a corpus shard by the similarity `name`.
+
+    What it compares: `src` and `tgt`, the vectors of both sides, or `likelihoods`. Raises InputError when they are not
+    those of this shard.
+    """
     ids = bitext.read_shard(shard, ["id"])["id"].to_numpy()
     sides = vectors.load_pair(src, tgt) if src and tgt else (None, None)
     if sides[0] is not None and len(sides[0]) != len(ids):
         raise InputError(
             f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again"
         )
+    of_models = Likelihoods.load(likelihoods) if likelihoods else None
+    if of_models and len(of_models) != len(ids):
+        what = f"{len(of_models):,} likelihoods for the {len(ids):,} pairs of {shard}"
+        raise InputError(what, likelihoods, remedy="compute them again")
     scorer = similarity(name).score
     options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
-    scores = scorer(Pairs(ids, *sides), model, **options)
+    scores = scorer(Pairs(ids, *sides, of_models), model, **options)
     with atomic(out) as part, open(part, "wb") as file:
         np.save(file, scores)
 

@@ -5,6 +5,7 @@ Importing this module imports torch (2.7 s) and fairseq (1.5 s), and mends what 
 
 - dataclasses of fairseq are hashable: Python 3.11 refuses unhashable defaults, and fairseq's config is built of them;
 - checkpoints, which are our own, load with their config objects (`weights_only=False`);
+- `numpy.compat.long`, which numpy 2 has no more and language models ask for, is int;
 - the encoder's fast path, which `generate` would take, is off: torch's function wants other arguments today;
 - copies of a checkpoint are atomic, and the counter of early stopping is part of a checkpoint: a killed training goes
   on exactly where it was.
@@ -18,8 +19,11 @@ import shutil
 import sys
 import warnings
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
+
+import numpy
 
 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 
@@ -35,6 +39,7 @@ def _hashable(
 
 
 dataclasses._process_class = _hashable  # type: ignore[attr-defined]
+numpy.compat = SimpleNamespace(long=int)  # type: ignore[attr-defined]
 
 # fairseq calls logging.basicConfig with its own format and stream; the first call wins.
 logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)

@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing, read_json, remove, sha256, write_json
 from bitextbench.nmt.data import Pair
 from bitextbench.progress import log
 
-NEVER = "1000000000"
+NEVER = 1_000_000_000
 
 # Filled by fairseq whenever it loads a model: copies of parameters for the encoder's fast path, and an empty buffer.
 _NO_PARAMETER = re.compile(r"encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)|\._float_tensor$")
@@ -40,16 +41,30 @@ def train(
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
     """
-    options = [*device_options(device, threads), "--seed", str(seed), *_options(spec)]
-    data_bin = existing(data / "data-bin")
-    hashes = {path.name: sha256(path) for path in sorted(data_bin.iterdir())}
-    _keep_own(checkpoints, {"options": options, "pair": list(pair), "data": hashes})
+    fit(data / "data-bin", translation(pair, spec), spec, seed, out, checkpoints, device=device, threads=threads)
+
+
+def fit(
+    data_bin: Path,
+    model: dict[str, Any],
+    spec: dict,
+    seed: int,
+    out: Path,
+    checkpoints: Path,
+    *,
+    about: str = "",
+    device: str = "cpu",
+    threads: int = 1,
+) -> None:
+    """Train what fairseq's options `model` describe, as `train` does; `out` says what it is `about`."""
+    options = [*device_options(device, threads), "--seed", str(seed), *arguments(model | _schedule(spec))]
+    hashes = {path.name: sha256(path) for path in sorted(existing(data_bin).iterdir())}
+    _keep_own(checkpoints, {"options": options, "data": hashes})
     if not _finished(checkpoints / "checkpoint_last.pt", spec):
         from bitextbench.nmt import fairseq_shim
 
-        languages = ["--source-lang", pair[0], "--target-lang", pair[1]]
-        fairseq_shim.run("train", [str(data_bin), *languages, "--save-dir", str(checkpoints), *options])
-    _write_model(checkpoints / "checkpoint_best.pt", out)
+        fairseq_shim.run("train", [str(data_bin), "--save-dir", str(checkpoints), *options])
+    _write_model(checkpoints / "checkpoint_best.pt", about, out)
 
 
 def device_options(device: str, threads: int) -> list[str]:
@@ -66,12 +81,27 @@ def device_options(device: str, threads: int) -> list[str]:
     return ["--fp16"]
 
 
-def _options(spec: dict) -> list[str]:
-    """fairseq's options for model and training. Validates and saves by updates alone, whatever the size of an epoch."""
+def arguments(options: dict[str, Any]) -> list[str]:
+    """Options by name as a command line has them; what is True stands alone."""
+    return [
+        part for name, value in options.items() for part in ([f"--{name}"] if value is True else [f"--{name}", str(value)])
+    ]
+
+
+def translation(pair: Pair, spec: dict) -> dict[str, Any]:
+    """fairseq's options for a Transformer that translates from `pair[0]`; sizes as in `train`."""
     size = {"layers": "layers", "embed-dim": "embed_dim", "ffn-embed-dim": "ffn_dim", "attention-heads": "heads"}
-    options = {
-        "arch": "transformer", "criterion": "label_smoothed_cross_entropy", "label-smoothing": spec["label_smoothing"],
+    return {
+        "source-lang": pair[0], "target-lang": pair[1], "arch": "transformer",
+        "criterion": "label_smoothed_cross_entropy", "label-smoothing": spec["label_smoothing"],
         **{f"{side}-{name}": spec[key] for side in ("encoder", "decoder") for name, key in size.items()},
+        "encoder-normalize-before": True, "decoder-normalize-before": True, "share-all-embeddings": True,
+    }  # fmt: skip
+
+
+def _schedule(spec: dict) -> dict[str, Any]:
+    """fairseq's options for training. Validates and saves by updates alone, whatever the size of an epoch."""
+    return {
         "dropout": spec["dropout"],
         "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": 1.0,
         "lr": spec["learning_rate"], "lr-scheduler": "inverse_sqrt",
@@ -84,8 +114,6 @@ def _options(spec: dict) -> list[str]:
         "save-interval": NEVER, "validate-interval": NEVER,
         "log-format": "simple", "log-interval": spec["validate_every"],
     }  # fmt: skip
-    flags = ["--share-all-embeddings", "--encoder-normalize-before", "--decoder-normalize-before"]
-    return [*flags, *(part for name, value in options.items() for part in (f"--{name}", str(value)))]
 
 
 def _keep_own(checkpoints: Path, run: dict) -> None:
@@ -109,7 +137,7 @@ def _finished(last: Path, spec: dict) -> bool:
     return updates >= spec["max_updates"] or 0 < spec["patience"] <= waited
 
 
-def _write_model(checkpoint: Path, out: Path) -> None:
+def _write_model(checkpoint: Path, about: str, out: Path) -> None:
     """Parameters and configuration of the model, without the state of training and without paths of this machine."""
     import torch
 
@@ -123,7 +151,7 @@ def _write_model(checkpoint: Path, out: Path) -> None:
         },
         "model": {name: value for name, value in state["model"].items() if not _NO_PARAMETER.search(name)},
         "optimizer_history": [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": updates}],
-        "extra_state": {"train_iterator": {}},
+        "extra_state": {"train_iterator": {}, "model": about},
     }
     with atomic(out) as part:
         torch.save(model, part)

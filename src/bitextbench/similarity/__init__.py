@@ -17,26 +17,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.errors import InputError
+from bitextbench.likelihoods import Likelihoods
 
 Vectors = NDArray[np.float32]
 Score = Callable[["Pairs", Path | None], NDArray[np.float32]]
 
-NAMES = ("cosine", "mlp", "random")
+NAMES = ("cosine", "dual_cross_entropy", "mlp", "nmt_lm", "random")
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """`ids` int64 [n]; `src`, `tgt` float32 [n, d], where row i of both is pair i (None for what needs no vectors)."""
+    """`ids` int64 [n]; `src`, `tgt` float32 [n, d], where row i of both is pair i (None for what needs no vectors).
+
+    `likelihoods` [n] for what compares log-probabilities.
+    """
 
     ids: NDArray[np.int64]
-    src: Vectors | None
-    tgt: Vectors | None
+    src: Vectors | None = None
+    tgt: Vectors | None = None
+    likelihoods: Likelihoods | None = None
 
     def vectors(self) -> tuple[Vectors, Vectors]:
         """Both sides. Raises InputError when this similarity was given none."""
         if self.src is None or self.tgt is None:
             raise InputError("this similarity compares sentence vectors", remedy="name an `encoder` in its method")
         return self.src, self.tgt
+
+    def of_models(self) -> Likelihoods:
+        """The likelihoods. Raises InputError when this similarity was given none."""
+        if self.likelihoods is None:
+            raise InputError("this similarity combines log-probabilities", remedy="name `likelihoods` in its method")
+        return self.likelihoods
 
 
 def similarity(name: str) -> ModuleType:

@@ -1,0 +1,79 @@
+# ids -> four fairseq models: translation both ways, two language models -> log-probabilities of pairs
+
+
+rule likelihood_data:
+    input:
+        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in id_stems(LIKELIHOODS[w.likelihoods])],
+        bpe=lambda w: f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}.model",
+    output:
+        directory(f"{WORK}/likelihoods/{{likelihoods}}/data"),
+    log:
+        f"logs/{RUN}/likelihood_data/{{likelihoods}}.log",
+    benchmark:
+        benchmarked("likelihood_data", "{likelihoods}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=16000 if RUN == "paper" else 1000,  # a shard, and the lengths of all sentences
+        runtime="8h",
+    params:
+        corpora=lambda w: [f"--corpus {role}={stem}" for role, stem in id_stems(LIKELIHOODS[w.likelihoods])],
+        longest=lambda w: LIKELIHOODS[w.likelihoods]["max_length"],
+    shell:
+        "python -m bitextbench likelihood-data {params.corpora} --bpe {input.bpe} --max-length {params.longest}"
+        " --out {output} 2> {log}"
+
+
+rule likelihood_train:
+    input:
+        f"{WORK}/likelihoods/{{likelihoods}}/data",
+    output:
+        f"{WORK}/likelihoods/{{likelihoods}}/{{model}}.pt",
+    log:
+        f"logs/{RUN}/likelihood_train/{{likelihoods}}.{{model}}.log",
+    benchmark:
+        benchmarked("likelihood_train", "{likelihoods}.{model}")
+    priority: 10  # selection waits for it
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(2, 2000 if RUN != "paper" else 24000),
+        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        runtime="72h",
+    params:
+        spec=lambda w: spec(LIKELIHOODS[w.likelihoods][LIKELIHOOD_MODELS[w.model]]),
+        longest=lambda w: LIKELIHOODS[w.likelihoods]["max_length"],
+        # checkpoints outlive a failed job: they are no output
+        checkpoints=f"{WORK}/checkpoints/likelihoods/{{likelihoods}}.{{model}}",
+        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench likelihood-train {wildcards.model} {input} --spec {params.spec} --max-length {params.longest}"
+        " --seed {params.seed} --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints}"
+        " --out {output} 2>> {log}"
+
+
+rule likelihoods:
+    input:
+        models=expand(f"{WORK}/likelihoods/{{{{likelihoods}}}}/{{model}}.pt", model=LIKELIHOOD_MODELS),
+        src=lambda w: f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}/{w.corpus}/{w.shard}.src.ids.npy",
+    output:
+        f"{WORK}/likelihoods/{{likelihoods}}/{{corpus}}/{{shard}}.npz",
+    log:
+        f"logs/{RUN}/likelihoods/{{likelihoods}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("likelihoods", "{likelihoods}.{corpus}.{shard}")
+    retries: retries(1)
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(4, 2000 if RUN != "paper" else 16000),
+        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        runtime="24h",
+    params:
+        models=lambda w, input: [f"--model {name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
+        stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
+        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+    shell:
+        "python -m bitextbench likelihoods {params.stem} {params.models} --gpus {params.gpus} --out {output} 2> {log}"

@@ -1,0 +1,68 @@
+"""Commands of the four models that `score --likelihoods` combines: data, training, log-probabilities; part of `cli`."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from bitextbench.likelihoods import MODELS
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("likelihood-data")
+@click.option(
+    "--corpus", "corpora", type=(str, FILE), multiple=True, required=True, metavar="ROLE STEM",
+    help="Of bitext, mono and valid: an id shard, without .src and .tgt.",
+)  # fmt: skip
+@click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
+@click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence.")
+@click.option("-o", "--out", type=FILE, required=True)
+def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length: int, out: Path) -> None:
+    """Make fairseq's data of id shards, for translation and for two language models."""
+    from bitextbench.cli_encoders import text_model
+    from bitextbench.nmt.ids import prepare
+
+    stems = defaultdict(list)
+    for role, stem in corpora:
+        stems[role].append(stem)
+    prepare(stems, text_model(bpe, {})[1], max_length, out)
+
+
+@click.command("likelihood-train")
+@click.argument("name", type=click.Choice(MODELS))
+@click.argument("data", type=FILE)
+@click.option("--spec", type=yaml.safe_load, required=True, help="Sizes and schedule of this model: JSON.")
+@click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence, as of the data.")
+@click.option("--seed", type=int, default=1)
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
+@click.option("-o", "--out", type=FILE, required=True)
+def likelihood_train(
+    name: str, data: Path, spec: dict[str, Any], max_length: int, seed: int, gpus: int, threads: int, checkpoints: Path,
+    out: Path,
+) -> None:  # fmt: skip
+    """Train one of four fairseq models, from its last checkpoint on: translation forward, backward, LM of src, of tgt."""
+    from bitextbench.nmt.likelihoods import train
+
+    device = "gpu" if gpus else "cpu"
+    train(name, data, spec, max_length, seed, out, checkpoints, device=device, threads=threads)
+
+
+@click.command()
+@click.argument("ids", type=FILE)
+@click.option(
+    "--model", "models", type=(click.Choice(MODELS), FILE), multiple=True, required=True, metavar="NAME PATH",
+    help="All four.",
+)  # fmt: skip
+@click.option("--batch-tokens", type=int, default=8192, show_default=True, help="Tokens of a batch; results do not depend on it.")
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("-o", "--out", type=FILE, required=True)
+def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, gpus: int, out: Path) -> None:
+    """Log-probabilities of the pairs of an id shard (named without .src and .tgt) under the four models; writes a .npz."""
+    from bitextbench.nmt.likelihoods import score
+
+    score(ids, dict(models), out, batch_tokens=batch_tokens, device="cuda" if gpus else "cpu")

@@ -1,0 +1,59 @@
+"""Log-probabilities of pairs under four models, as `nmt.likelihoods` computes them and similarities combine them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, existing
+
+MODELS = ("forward", "backward", "src", "tgt")  # translation from src to tgt, from tgt to src; language models
+
+
+@dataclass(frozen=True)
+class Likelihoods:
+    """Of each pair (f, e): ln p(e|f), ln p(f|e), ln p(f), ln p(e), float32 [n], and the tokens of f and of e, int32 [n].
+
+    Tokens are pieces and the end of the sentence, which the probabilities include. A pair with a side that is empty or
+    longer than the models take has -inf in all four.
+    """
+
+    forward: NDArray[np.float32]
+    backward: NDArray[np.float32]
+    src: NDArray[np.float32]
+    tgt: NDArray[np.float32]
+    src_tokens: NDArray[np.int32]
+    tgt_tokens: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.forward)
+
+    def per_token(self, models: Sequence[str] = MODELS) -> NDArray[np.float64]:
+        """The log-probabilities under `models` divided by the tokens that each predicts, float64 [models, n]."""
+        predicted = {"forward": self.tgt_tokens, "tgt": self.tgt_tokens}
+        return np.stack([getattr(self, name) / predicted.get(name, self.src_tokens).astype(float) for name in models])
+
+    def save(self, path: Path) -> None:
+        """Write a `.npz`, atomically; the same numbers give the same bytes."""
+        with atomic(path) as part, open(part, "wb") as file:
+            np.savez(file, **vars(self))
+
+    @classmethod
+    def load(cls, path: Path) -> "Likelihoods":
+        """Raises InputError for a damaged file, columns of different length, or NaN (with the pair's row)."""
+        names = [field.name for field in fields(cls)]
+        try:
+            with np.load(existing(path)) as file:
+                columns = {name: file[name] for name in names}
+        except (ValueError, EOFError, KeyError, OSError, BadZipFile) as error:
+            raise InputError(f"holds no likelihoods ({error})", path, remedy="score this shard again") from None
+        if len({column.shape for column in columns.values()}) > 1:
+            raise InputError("columns differ in length", path, remedy="score this shard again")
+        for name in MODELS:
+            if len(bad := np.flatnonzero(np.isnan(columns[name]))):
+                raise InputError(f"`{name}` is NaN", path, line=int(bad[0]) + 1, remedy="train this model again")
+        return cls(**columns)

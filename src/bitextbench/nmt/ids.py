@@ -1,0 +1,116 @@
+"""From stored ids to what fairseq trains on: nothing is tokenised or split into pieces again.
+
+sentencepiece's pieces keep their ids; the four marks before them, which fairseq has in another order, are exchanged.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, write_json
+from bitextbench.progress import log
+from bitextbench.ragged import Ragged
+from bitextbench.text import SIDES
+
+EOS = 2  # fairseq's
+MARKS = np.array([1, 3, 0, 2])  # fairseq's ids of our pad, unk, bos and eos
+CODES = {np.dtype(np.uint16): 8, np.dtype(np.int32): 4}  # of number formats in fairseq's index
+Counts = dict[str, int]
+
+
+def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: int, out: Path) -> None:
+    """Write `out`/{translation,src,tgt}/ and counts.json, atomically: data for translation and for both language models.
+
+    `corpora`: role -> stems of id shards (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`); `bitext` is trained
+    on, `mono` (which may be missing, or have one side) by the language models too, `valid` validates. Left out, and
+    counted: pairs, or for language models sentences, that are empty or of more than `max_length` pieces.
+
+    Memory: one shard, and 12 bytes a sentence. Raises InputError when nothing is left, when an id is not below
+    `vocab_size`, or when the sides of a shard have unequal numbers of sentences.
+    """
+    if not 0 < max_length <= 1000:
+        raise InputError(f"max_length is {max_length}", remedy="choose 1 to 1000 pieces")
+    subsets = {"train": [*corpora["bitext"], *corpora.get("mono", [])], "valid": [*corpora["valid"]]}
+    counts: dict[str, dict[str, Counts]] = {}
+    with atomic(out) as part:
+        for folder, sides in {"translation": SIDES, "src": ("src",), "tgt": ("tgt",)}.items():
+            (part / folder).mkdir(parents=True)
+            for name in [f"dict.{side}.txt" for side in SIDES] if len(sides) > 1 else ["dict.txt"]:
+                write_dictionary(part / folder / name, vocab_size)
+            counts[folder] = {}
+            for subset, stems in subsets.items():
+                if len(sides) > 1 and subset == "train":
+                    stems = corpora["bitext"]
+                counts[folder][subset] = kept = {"lines": 0, "kept": 0, "empty": 0, "too long": 0}
+                pairs = _kept(stems, sides, max_length, vocab_size, kept)
+                names = [f"{subset}.src-tgt.{side}" for side in sides] if len(sides) > 1 else [subset]
+                _write(pairs, [part / folder / name for name in names], vocab_size)
+                if not kept["kept"]:
+                    what = f"no sentence of {'/'.join(sides)} is left of {kept}"
+                    raise InputError(what, f"{subset} data", remedy="give it text, or raise max_length")
+        write_json(part / "counts.json", counts)
+    for folder, found in counts.items():
+        log(f"{folder}: {found['train']['kept']:,} of {found['train']['lines']:,} to train on")
+
+
+def write_dictionary(path: Path, vocab_size: int) -> None:
+    """fairseq's dictionary for ids below `vocab_size`: a piece is called by its number."""
+    path.write_text("".join(f"{piece} 1\n" for piece in range(len(MARKS), vocab_size)), encoding="utf-8")
+
+
+def to_fairseq(sentences: Ragged, vocab_size: int, where: Path | str) -> Ragged:
+    """The sentences with fairseq's ids, and its end of the sentence. Raises InputError for an id of another vocabulary."""
+    flat = np.asarray(sentences.flat)
+    for wrong in (flat.min(initial=0), flat.max(initial=0)):
+        if not 0 <= wrong < vocab_size:
+            what = f"holds id {wrong}, but the vocabulary has {vocab_size:,}"
+            raise InputError(what, f"{where}.ids.npy", remedy="use the BPE that the model was trained with")
+    flat = np.where(flat < len(MARKS), MARKS[np.minimum(flat, len(MARKS) - 1)], flat).astype(np.int32)
+    ends = np.asarray(sentences.offsets)
+    return Ragged(np.insert(flat, ends[1:], EOS), ends + np.arange(len(ends)))
+
+
+def load_sides(stem: Path, sides: Sequence[str] = SIDES) -> list[Ragged]:
+    """The sides of a shard. Raises InputError when they have unequal numbers of sentences."""
+    loaded = [Ragged.load(f"{stem}.{side}") for side in sides]
+    if len({len(side) for side in loaded}) > 1:
+        found = " and ".join(f"{len(side):,}" for side in loaded)
+        raise InputError(f"unequal sides: {found} sentences", stem, remedy="run the text step again")
+    return loaded
+
+
+def _kept(
+    stems: Iterable[Path], sides: Sequence[str], max_length: int, vocab_size: int, counts: Counts
+) -> Iterator[list[Ragged]]:
+    """What can be trained on of each shard, with fairseq's ids; counts all."""
+    for stem in stems:
+        shard = load_sides(stem, sides)
+        lengths = np.stack([side.lengths for side in shard])
+        empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0) & (lengths > 0).all(axis=0)
+        kept = np.flatnonzero(~empty & ~long)
+        for name, number in (("lines", len(empty)), ("kept", len(kept)), ("empty", empty.sum()), ("too long", long.sum())):
+            counts[name] += int(number)
+        yield [to_fairseq(side.take(kept), vocab_size, f"{stem}.{name}") for side, name in zip(shard, sides, strict=True)]
+
+
+def _write(shards: Iterable[list[Ragged]], stems: Sequence[Path], vocab_size: int) -> None:
+    """fairseq's `mmap` data for each side: all tokens in `<stem>.bin`; sizes, and where each begins, in `<stem>.idx`."""
+    dtype = np.dtype(np.uint16 if vocab_size < 65_500 else np.int32)  # fairseq's own choice
+    sizes: list[list[NDArray[np.int64]]] = [[] for _ in stems]
+    for stem in stems:
+        Path(f"{stem}.bin").touch()
+    for shard in shards:
+        for stem, side, known in zip(stems, shard, sizes, strict=True):
+            with open(f"{stem}.bin", "ab") as file:
+                side.flat.astype(dtype).tofile(file)
+            known.append(side.lengths)
+    for stem, known in zip(stems, sizes, strict=True):
+        lengths = np.concatenate([np.empty(0, np.int64), *known])
+        with open(f"{stem}.idx", "wb") as file:
+            file.write(struct.pack("<9sQBQ", b"MMIDIDX\0\0", 1, CODES[dtype], len(lengths)))
+            lengths.astype(np.int32).tofile(file)
+            ((np.cumsum(lengths) - lengths) * dtype.itemsize).tofile(file)

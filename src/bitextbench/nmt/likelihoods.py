@@ -1,0 +1,151 @@
+"""The four models of `likelihoods.MODELS`, by fairseq: their training, and the log-probabilities of given pairs.
+
+Translation models are Transformers and language models LSTMs (kim2019 section 4.2, by Rossenbach et al. 2018), all over
+the joint BPE of the encoders.
+"""
+
+import itertools
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.device import setup, torch
+from bitextbench.errors import InputError
+from bitextbench.files import existing
+from bitextbench.likelihoods import MODELS, Likelihoods
+from bitextbench.nmt.ids import load_sides, to_fairseq, write_dictionary
+from bitextbench.nmt.train import fit, translation
+from bitextbench.progress import log, progress
+from bitextbench.ragged import Ragged
+from bitextbench.text import SIDES
+
+# model -> the side it is given, if any, and the side it predicts
+SIDES_OF: dict[str, tuple[str | None, str]] = {
+    "forward": ("src", "tgt"),
+    "backward": ("tgt", "src"),
+    "src": (None, "src"),
+    "tgt": (None, "tgt"),
+}
+
+
+def train(
+    name: str,
+    data: Path,
+    spec: dict[str, Any],
+    max_length: int,
+    seed: int,
+    out: Path,
+    checkpoints: Path,
+    *,
+    device: str = "cpu",
+    threads: int = 1,
+) -> None:
+    """Train the model `name` of MODELS on `data` (of `ids.prepare`); checkpoints, resumption and result as `nmt.train`.
+
+    `spec`: that of `nmt.train.train` for a translation model; `language_model`'s, with the same schedule, for the others.
+    `max_length`: pieces of the longest sentence, as in `ids.prepare`; the model takes no longer ones.
+    """
+    given, predicted = SIDES_OF[name]
+    positions = max_length + 1
+    if given:
+        limits = {f"max-{side}-positions": positions for side in ("source", "target")}
+        folder, model = "translation", translation((given, predicted), spec) | limits
+    else:
+        folder, model = predicted, language_model(spec) | {"tokens-per-sample": positions}
+    fit(data / folder, model, spec, seed, out, checkpoints, about=name, device=device, threads=threads)
+
+
+def language_model(spec: dict[str, Any]) -> dict[str, Any]:
+    """fairseq's options for an LSTM that predicts sentences one by one: layers, embed_dim, hidden_dim."""
+    return {
+        "task": "language_modeling", "sample-break-mode": "eos", "arch": "lstm_lm", "criterion": "cross_entropy",
+        "decoder-layers": spec["layers"], "decoder-hidden-size": spec["hidden_dim"],
+        "decoder-embed-dim": spec["embed_dim"], "decoder-out-embed-dim": spec["embed_dim"],
+        "share-decoder-input-output-embed": True,
+    }  # fmt: skip
+
+
+def score(
+    stem: Path, models: Mapping[str, Path], out: Path, *, batch_tokens: int = 8192, device: str = "cpu"
+) -> Likelihoods:
+    """Write the `Likelihoods` of the pairs of an id shard, in their order.
+
+    `models`: name -> file of `train`, all of MODELS. A batch has pairs of one length on each side and, on the CPU, runs
+    on one thread: the same bytes for any shards and batches. `batch_tokens`: of both sides of a batch, at most.
+    Raises InputError for an empty shard, a missing or damaged file, another model than its name says, an id outside its
+    vocabulary, a missing GPU, or a log-probability that is not finite.
+    """
+    where = setup(1, device)
+    shard = dict(zip(SIDES, load_sides(stem), strict=True))
+    lengths = np.stack([side.lengths for side in shard.values()])
+    if not lengths.size:
+        raise InputError("no pair to score", stem, remedy="is the corpus empty after filtering?")
+    loaded = {name: load(name, models[name], where) for name in MODELS}
+    longest = min(longest for _, _, longest in loaded.values())
+    taken = np.flatnonzero(((lengths > 0) & (lengths <= longest)).all(axis=0))
+    columns = {}
+    for name, (model, vocab_size, _) in loaded.items():
+        sides = [to_fairseq(shard[side].take(taken), vocab_size, f"{stem}.{side}") for side in SIDES_OF[name] if side]
+        columns[name] = np.full(len(lengths[0]), -np.inf, np.float32)
+        columns[name][taken] = found = log_probabilities(model, *sides, batch_tokens=batch_tokens, what=f"score {name}")
+        if len(bad := np.flatnonzero(~np.isfinite(found))):
+            what = f"the log-probability of pair {taken[bad[0]] + 1:,} of {stem} is not finite"
+            raise InputError(what, models[name], remedy="train it again with a lower learning rate")
+    if left := len(lengths[0]) - len(taken):
+        log(f"score {stem.name}: {left:,} pairs have an empty side or more than {longest:,} pieces: -inf")
+    tokens = {f"{side}_tokens": (lengths[i] + 1).astype(np.int32) for i, side in enumerate(SIDES)}
+    likelihoods = Likelihoods(**columns, **tokens)
+    likelihoods.save(out)
+    return likelihoods
+
+
+def load(name: str, path: Path, device: torch.device) -> tuple[torch.nn.Module, int, int]:
+    """A model of `train`, the size of its vocabulary, and the most pieces that it takes. Raises InputError."""
+    from bitextbench.nmt import fairseq_shim  # noqa: F401  before fairseq
+    from fairseq import checkpoint_utils  # isort: skip
+
+    try:
+        state = checkpoint_utils.load_checkpoint_to_cpu(str(existing(path)))
+        about, embeddings = state["extra_state"]["model"], state["model"]["decoder.embed_tokens.weight"]
+    except (RuntimeError, UnpicklingError, EOFError, KeyError) as error:
+        raise InputError(f"cannot be read as a model ({error})", path, remedy="train it again") from None
+    if about != name:
+        raise InputError(f"is the model `{about}`, not `{name}`", path, remedy="name each model by what it is")
+    with tempfile.TemporaryDirectory() as folder:  # fairseq reads its dictionaries
+        for file in ("dict.txt", *(f"dict.{side}.txt" for side in SIDES)):
+            write_dictionary(Path(folder) / file, len(embeddings))
+        state["cfg"]["task"]["data"] = folder
+        [model], _, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)], state=state)
+    return model.to(device).eval(), len(embeddings), model.decoder.max_positions() - 1
+
+
+@torch.no_grad()
+def log_probabilities(
+    model: torch.nn.Module, *sides: Ragged, batch_tokens: int, what: str
+) -> NDArray[np.float32]:
+    """ln p of the last of the `sides` [n], given the other if there is one; ids are fairseq's and end in its EOS."""
+    device = next(model.parameters()).device
+    out = np.empty(len(sides[-1]), np.float32)
+    batches = of_one_length(np.stack([side.lengths for side in sides]), batch_tokens)
+    for rows in progress(batches, what, unit="batches"):
+        *given, target = (torch.from_numpy(side.take(rows).flat.reshape(len(rows), -1)).to(device).long() for side in sides)
+        sources = [given[0], torch.full((len(rows),), given[0].shape[1], device=device)] if given else []
+        output = model(*sources, target.roll(1, dims=1))  # decoders begin with the end of the sentence
+        found = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]
+        out[rows] = found.cpu().numpy().sum(axis=1, dtype=np.float64)
+    return out
+
+
+def of_one_length(lengths: NDArray[np.integer], tokens: int) -> Iterator[NDArray[np.int64]]:
+    """Batches of columns of `lengths` [k, n] that are equal: indices, for at most `tokens` tokens (or one pair)."""
+    order = np.lexsort(lengths)
+    ordered = lengths[:, order]
+    starts = np.flatnonzero((np.diff(ordered, axis=1, prepend=-1) != 0).any(axis=0))
+    for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
+        step = max(1, tokens // int(ordered[:, start].sum()))
+        yield from (order[first : min(first + step, end)] for first in range(start, end, step))

@@ -1,0 +1,265 @@
+"""The four models with the real fairseq, on a toy language: data, training, log-probabilities; and what combines them."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sentencepiece
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from test_nmt import LINES, parameters
+
+from bitextbench import text
+from bitextbench.errors import InputError
+from bitextbench.likelihoods import MODELS, Likelihoods
+from bitextbench.nmt import fairseq_shim, ids, likelihoods
+from bitextbench.ragged import Ragged
+from bitextbench.score import score_shard
+from bitextbench.similarity import Pairs, dual_cross_entropy, nmt_lm
+
+SCHEDULE = {
+    "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1, "max_updates": 60,
+    "validate_every": 30, "patience": 0,
+}  # fmt: skip
+TRANSLATION = SCHEDULE | {"layers": 1, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "label_smoothing": 0.1}
+LANGUAGE = SCHEDULE | {"layers": 1, "embed_dim": 16, "hidden_dim": 32}
+SPECS = {"forward": TRANSLATION, "backward": TRANSLATION, "src": LANGUAGE, "tgt": LANGUAGE}
+VOCAB, LONGEST = 120, 30
+
+TRAIN_PROGRAM = """
+import json, sys
+from pathlib import Path
+from bitextbench.nmt.likelihoods import train
+folder, spec = Path(sys.argv[1]), json.loads(sys.argv[2])
+train("tgt", folder / "data", spec, 30, 1, folder / "tgt.pt", folder / "checkpoints")
+"""
+
+
+def write_ids(stem: Path, sources: list[str], targets: list[str], bpe: sentencepiece.SentencePieceProcessor) -> Path:
+    for side, lines in (("src", sources), ("tgt", targets)):
+        Ragged.of(bpe.encode(lines)).save(f"{stem}.{side}")
+    return stem
+
+
+@pytest.fixture(scope="module")
+def bpe():
+    return sentencepiece.SentencePieceProcessor(
+        model_proto=text.learn_sentencepiece(iter([*LINES["de"], *LINES["en"]]), VOCAB, 1)
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, bpe):
+    """A folder with ids, data/ and the four models."""
+    folder = tmp_path_factory.mktemp("likelihoods")
+    known = [i for i in range(48) if i % 5]
+    german, english = ([LINES[language][i] for i in known] * 5 for language in ("de", "en"))
+    corpora = {
+        "bitext": [write_ids(folder / "bitext", german, english, bpe)],
+        "mono": [write_ids(folder / "mono", [*LINES["de"], "der Hund " * 30], [""] * 49, bpe)],
+        "valid": [write_ids(folder / "valid", LINES["de"][::5], LINES["en"][::5], bpe)],
+    }
+    ids.prepare(corpora, bpe.get_piece_size(), LONGEST, folder / "data")
+    for name in MODELS:
+        train(name, folder, folder / f"{name}.pt", folder / "checkpoints" / name)
+    return folder
+
+
+def train(name: str, folder: Path, out: Path, checkpoints: Path) -> None:
+    likelihoods.train(name, folder / "data", SPECS[name], LONGEST, 1, out, checkpoints)
+
+
+def models(folder: Path) -> dict[str, Path]:
+    return {name: folder / f"{name}.pt" for name in MODELS}
+
+
+@pytest.fixture(scope="module")
+def scored(trained, tmp_path_factory):
+    return likelihoods.score(trained / "valid", models(trained), tmp_path_factory.mktemp("scored") / "valid.npz")
+
+
+def test_data_are_what_fairseq_itself_writes(trained, tmp_path):
+    from fairseq.data import Dictionary, indexed_dataset
+
+    counts = json.loads((trained / "data" / "counts.json").read_text())
+    assert counts["translation"]["train"] == {"lines": 190, "kept": 190, "empty": 0, "too long": 0}
+    assert counts["src"]["train"] == {"lines": 239, "kept": 238, "empty": 0, "too long": 1}
+    assert counts["tgt"]["train"] == {"lines": 239, "kept": 190, "empty": 49, "too long": 0}
+    dictionary = Dictionary.load(str(trained / "data/src/dict.txt"))
+    assert dictionary.index("17") == 17
+    assert [dictionary.bos(), dictionary.pad(), dictionary.eos(), dictionary.unk()] == ids.MARKS[[2, 0, 3, 1]].tolist()
+    builder = indexed_dataset.make_builder(str(tmp_path / "own.bin"), "mmap", vocab_size=len(dictionary))
+    for sentence in Ragged.load(trained / "valid.src"):
+        builder.add_item(torch.tensor([*sentence, dictionary.eos()]))
+    builder.finalize(str(tmp_path / "own.idx"))
+    for ending in ("bin", "idx"):
+        assert (tmp_path / f"own.{ending}").read_bytes() == (trained / f"data/src/valid.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize(("name", "source", "target"), [("forward", "src", "tgt"), ("backward", "tgt", "src")])
+def test_translation_agrees_with_fairseq_generate(trained, scored, capsys, name, source, target):
+    fairseq_shim.run("generate", [
+        str(trained / "data/translation"), "--path", str(trained / f"{name}.pt"), "--gen-subset", "valid", "--cpu",
+        "--source-lang", source, "--target-lang", target, "--score-reference", "--no-progress-bar", "--max-tokens", "200",
+    ])  # fmt: skip
+    found = re.findall(r"^H-(\d+)\t(\S+)\t(.*)$", capsys.readouterr().out, flags=re.M)
+    tokens = getattr(scored, f"{target}_tokens")
+    assert [len(line.split()) + 1 for _, _, line in sorted(found, key=lambda item: int(item[0]))] == tokens.tolist()
+    expected = {int(number): float(score) * math.log(2) for number, score, _ in found}  # a mean, in bits
+    own = getattr(scored, name) / tokens
+    np.testing.assert_allclose(own, [expected[i] for i in range(len(tokens))], atol=2e-4)
+    assert own.std() > 0.01
+
+
+@pytest.mark.parametrize("name", ["src", "tgt"])
+def test_language_models_agree_with_fairseq_eval_lm(trained, scored, caplog, name):
+    caplog.set_level("INFO")
+    fairseq_shim.run("eval_lm", [
+        str(trained / "data" / name), "--path", str(trained / f"{name}.pt"), "--gen-subset", "valid", "--cpu",
+        "--sample-break-mode", "eos", "--output-word-probs", "--max-tokens", "200",
+    ])  # fmt: skip
+    expected = {}
+    for record in caplog.records:
+        if line := re.match(r"(\d+) (.*\[.*\])$", record.getMessage()):
+            expected[int(line[1])] = sum(map(float, re.findall(r"\[(\S+)\]", line[2])))
+    own = getattr(scored, name)
+    np.testing.assert_allclose(own, [expected[i] for i in range(len(own))], atol=1e-3)
+    assert own.std() > 0.1
+
+
+def test_translations_are_likelier_than_other_pairs(trained, scored, tmp_path, bpe):
+    write_ids(tmp_path / "shuffled", LINES["de"][::5], LINES["en"][15::5] + LINES["en"][:15:5], bpe)
+    shuffled = likelihoods.score(tmp_path / "shuffled", models(trained), tmp_path / "shuffled.npz")
+    for module in (nmt_lm, dual_cross_entropy):
+        good, bad = (module.score(Pairs(np.arange(10), likelihoods=each)) for each in (scored, shuffled))
+        assert (good[:, None] > bad).mean() > 0.9
+
+
+def test_scores_do_not_depend_on_shard_or_batch(trained, scored, tmp_path):
+    whole = [Ragged.load(trained / f"valid.{side}") for side in ("src", "tgt")]
+    parts = []
+    for number, rows in enumerate((np.arange(5), np.arange(5, 10))):
+        for side, sentences in zip(("src", "tgt"), whole, strict=True):
+            sentences.take(rows).save(tmp_path / f"{number}.{side}")
+        parts.append(likelihoods.score(tmp_path / str(number), models(trained), tmp_path / f"{number}.npz", batch_tokens=40))
+    for name in MODELS:
+        np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(scored, name))
+
+
+def test_what_the_models_do_not_take_comes_last(trained, tmp_path, bpe):
+    write_ids(tmp_path / "odd", ["", "der Hund " * 31, "Xyz", LINES["de"][1]], ["a", "dog", "Ω?", LINES["en"][1]], bpe)
+    found = likelihoods.score(tmp_path / "odd", models(trained), tmp_path / "odd.npz")
+    for name in MODELS:
+        assert np.isfinite(getattr(found, name)).tolist() == [False, False, True, True]
+    pairs = Pairs(np.arange(4), likelihoods=Likelihoods.load(tmp_path / "odd.npz"))
+    assert np.argsort(-nmt_lm.score(pairs), kind="stable").tolist() == [3, 2, 0, 1]
+    assert dual_cross_entropy.score(pairs)[:2].tolist() == [0, 0]
+
+
+def test_wrong_models_and_data_are_named(trained, tmp_path, bpe):
+    stem = write_ids(tmp_path / "none", [], [], bpe)
+    with pytest.raises(InputError, match="no pair to score"):
+        likelihoods.score(stem, models(trained), tmp_path / "out.npz")
+    swapped = models(trained) | {"src": trained / "tgt.pt"}
+    with pytest.raises(InputError, match="is the model `tgt`, not `src`"):
+        likelihoods.score(trained / "valid", swapped, tmp_path / "out.npz")
+    (tmp_path / "damaged.pt").write_bytes(b"x" * 100)
+    with pytest.raises(InputError, match=r"damaged.pt: cannot be read as a model"):
+        likelihoods.score(trained / "valid", models(trained) | {"tgt": tmp_path / "damaged.pt"}, tmp_path / "out.npz")
+    for side in ("src", "tgt"):
+        Ragged.of([[4, 5], [4, 500]]).save(tmp_path / f"other.{side}")
+    with pytest.raises(InputError, match="holds id 500, but the vocabulary has"):
+        likelihoods.score(tmp_path / "other", models(trained), tmp_path / "out.npz")
+    broken = torch.load(trained / "src.pt", weights_only=False)
+    broken["model"]["decoder.embed_tokens.weight"][7] = math.nan
+    torch.save(broken, tmp_path / "nan.pt")
+    with pytest.raises(InputError, match=r"nan.pt: the log-probability of pair .* is not finite; train it again"):
+        likelihoods.score(trained / "valid", models(trained) | {"src": tmp_path / "nan.pt"}, tmp_path / "out.npz")
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_nothing_to_train_on_is_named(trained, tmp_path, bpe):
+    corpora = {"bitext": [write_ids(tmp_path / "one", ["der Hund"], [""], bpe)], "valid": [trained / "valid"]}
+    with pytest.raises(InputError, match="no sentence of src/tgt is left of .*'empty': 1"):
+        ids.prepare(corpora, VOCAB, LONGEST, tmp_path / "data")
+    Ragged.of([[4], [5]]).save(tmp_path / "one.tgt")
+    with pytest.raises(InputError, match="unequal sides: 1 and 2 sentences"):
+        ids.prepare(corpora, VOCAB, LONGEST, tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_killed_training_goes_on_to_the_same_model(trained, tmp_path):
+    (tmp_path / "data").symlink_to(trained / "data")
+    checkpoints = tmp_path / "checkpoints"
+    command = [sys.executable, "-c", TRAIN_PROGRAM, str(tmp_path), json.dumps(LANGUAGE)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    while process.poll() is None and not (checkpoints / "checkpoint_last.pt").exists():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "tgt.pt").exists()
+    train("tgt", trained, tmp_path / "tgt.pt", checkpoints)
+    assert parameters(tmp_path / "tgt.pt") == parameters(trained / "tgt.pt")
+    assert str(trained).encode() not in (trained / "tgt.pt").read_bytes()
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Likelihoods:
+    n = draw(st.integers(1, 6))
+    values = {name: draw(hnp.arrays(np.float32, n, elements=st.floats(-500, 0, width=32))) for name in MODELS}
+    gone = draw(hnp.arrays(bool, n))
+    lengths = {f"{side}_tokens": draw(hnp.arrays(np.int32, n, elements=st.integers(1, 60))) for side in ("src", "tgt")}
+    return Likelihoods(**{name: np.where(gone, -np.inf, value) for name, value in values.items()}, **lengths)
+
+
+@given(drawn())
+def test_combinations_equal_loops(given_):
+    pairs = Pairs(np.arange(len(given_)), likelihoods=given_)
+    combined, dual = nmt_lm.score(pairs), dual_cross_entropy.score(pairs)
+    assert combined.dtype == dual.dtype == np.float32
+    for i in range(len(given_)):
+        f, e = int(given_.src_tokens[i]), int(given_.tgt_tokens[i])
+        forward, backward, src, tgt = (float(getattr(given_, name)[i]) for name in MODELS)
+        assert combined[i] == pytest.approx((forward / e + backward / f + src / f + tgt / e) / 4, rel=1e-5)
+        expected = 0.0
+        if forward > -math.inf:
+            expected = math.exp(-(abs(forward / e - backward / f) - (forward / e + backward / f) / 2))
+        assert dual[i] == pytest.approx(expected, rel=1e-3, abs=1e-30)
+
+
+def test_score_shard_takes_likelihoods_and_checks_them(scored, tmp_path):
+    rows = pa.table({"id": pa.array(range(10), pa.int64())})
+    pq.write_table(rows, tmp_path / "shard.parquet")
+    scored.save(tmp_path / "l.npz")
+    score_shard(tmp_path / "shard.parquet", "nmt_lm", tmp_path / "s.npy", likelihoods=tmp_path / "l.npz")
+    np.testing.assert_array_equal(np.load(tmp_path / "s.npy"), nmt_lm.score(Pairs(np.arange(10), likelihoods=scored)))
+    with pytest.raises(InputError, match="name `likelihoods` in its method"):
+        score_shard(tmp_path / "shard.parquet", "nmt_lm", tmp_path / "s.npy")
+    pq.write_table(rows.slice(1), tmp_path / "shard.parquet")
+    with pytest.raises(InputError, match="10 likelihoods for the 9 pairs"):
+        score_shard(tmp_path / "shard.parquet", "nmt_lm", tmp_path / "s.npy", likelihoods=tmp_path / "l.npz")
+
+
+def test_likelihood_files_are_checked(scored, tmp_path):
+    for copy in ("a.npz", "b.npz"):
+        scored.save(tmp_path / copy)
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    (tmp_path / "b.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-60])
+    with pytest.raises(InputError, match="holds no likelihoods"):
+        Likelihoods.load(tmp_path / "b.npz")
+    columns = vars(scored) | {"tgt": np.append(scored.tgt[1:], np.float32(np.nan))}
+    Likelihoods(**columns).save(tmp_path / "a.npz")
+    with pytest.raises(InputError, match=r"a.npz:10: `tgt` is NaN"):
+        Likelihoods.load(tmp_path / "a.npz")
