@@ -153,7 +153,9 @@ def test_scores_do_not_depend_on_shard_or_batch(trained, scored, tmp_path):
     for number, rows in enumerate((np.arange(5), np.arange(5, 10))):
         for side, sentences in zip(("src", "tgt"), whole, strict=True):
             sentences.take(rows).save(tmp_path / f"{number}.{side}")
-        parts.append(likelihoods.score(tmp_path / str(number), models(trained), tmp_path / f"{number}.npz", batch_tokens=40))
+        parts.append(
+            likelihoods.score(tmp_path / str(number), models(trained), tmp_path / f"{number}.npz", batch_tokens=40)
+        )
     for name in MODELS:
         np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(scored, name))
 

@@ -58,7 +58,9 @@ def likelihood_train(
     "--model", "models", type=(click.Choice(MODELS), FILE), multiple=True, required=True, metavar="NAME PATH",
     help="All four.",
 )  # fmt: skip
-@click.option("--batch-tokens", type=int, default=8192, show_default=True, help="Tokens of a batch; results do not depend on it.")
+@click.option(
+    "--batch-tokens", type=int, default=8192, show_default=True, help="Tokens of a batch; results do not depend on it."
+)
 @click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
 @click.option("-o", "--out", type=FILE, required=True)
 def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, gpus: int, out: Path) -> None:

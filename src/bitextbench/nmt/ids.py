@@ -48,7 +48,7 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
                 counts[folder][subset] = kept = {"lines": 0, "kept": 0, "empty": 0, "too long": 0}
                 pairs = _kept(stems, sides, max_length, vocab_size, kept)
                 names = [f"{subset}.src-tgt.{side}" for side in sides] if len(sides) > 1 else [subset]
-                _write(pairs, [part / folder / name for name in names], vocab_size)
+                write_texts(pairs, [part / folder / name for name in names], vocab_size)
                 if not kept["kept"]:
                     what = f"no sentence of {'/'.join(sides)} is left of {kept}"
                     raise InputError(what, f"{subset} data", remedy="give it text, or raise max_length")
@@ -92,13 +92,20 @@ def _kept(
         lengths = np.stack([side.lengths for side in shard])
         empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0) & (lengths > 0).all(axis=0)
         kept = np.flatnonzero(~empty & ~long)
-        for name, number in (("lines", len(empty)), ("kept", len(kept)), ("empty", empty.sum()), ("too long", long.sum())):
+        for name, number in (
+            ("lines", len(empty)),
+            ("kept", len(kept)),
+            ("empty", empty.sum()),
+            ("too long", long.sum()),
+        ):
             counts[name] += int(number)
-        yield [to_fairseq(side.take(kept), vocab_size, f"{stem}.{name}") for side, name in zip(shard, sides, strict=True)]
+        yield [
+            to_fairseq(side.take(kept), vocab_size, f"{stem}.{name}") for side, name in zip(shard, sides, strict=True)
+        ]
 
 
-def _write(shards: Iterable[list[Ragged]], stems: Sequence[Path], vocab_size: int) -> None:
-    """fairseq's `mmap` data for each side: all tokens in `<stem>.bin`; sizes, and where each begins, in `<stem>.idx`."""
+def write_texts(shards: Iterable[list[Ragged]], stems: Sequence[Path], vocab_size: int) -> None:
+    """fairseq's `mmap` data of each side, with its ids: all tokens in `<stem>.bin`; sizes, and where each begins, in `<stem>.idx`."""
     dtype = np.dtype(np.uint16 if vocab_size < 65_500 else np.int32)  # fairseq's own choice
     sizes: list[list[NDArray[np.int64]]] = [[] for _ in stems]
     for stem in stems:

@@ -125,15 +125,15 @@ def load(name: str, path: Path, device: torch.device) -> tuple[torch.nn.Module, 
 
 
 @torch.no_grad()
-def log_probabilities(
-    model: torch.nn.Module, *sides: Ragged, batch_tokens: int, what: str
-) -> NDArray[np.float32]:
+def log_probabilities(model: torch.nn.Module, *sides: Ragged, batch_tokens: int, what: str) -> NDArray[np.float32]:
     """ln p of the last of the `sides` [n], given the other if there is one; ids are fairseq's and end in its EOS."""
     device = next(model.parameters()).device
     out = np.empty(len(sides[-1]), np.float32)
     batches = of_one_length(np.stack([side.lengths for side in sides]), batch_tokens)
     for rows in progress(batches, what, unit="batches"):
-        *given, target = (torch.from_numpy(side.take(rows).flat.reshape(len(rows), -1)).to(device).long() for side in sides)
+        *given, target = (
+            torch.from_numpy(side.take(rows).flat.reshape(len(rows), -1)).to(device).long() for side in sides
+        )
         sources = [given[0], torch.full((len(rows),), given[0].shape[1], device=device)] if given else []
         output = model(*sources, target.roll(1, dims=1))  # decoders begin with the end of the sentence
         found = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]

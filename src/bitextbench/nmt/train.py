@@ -84,7 +84,9 @@ def device_options(device: str, threads: int) -> list[str]:
 def arguments(options: dict[str, Any]) -> list[str]:
     """Options by name as a command line has them; what is True stands alone."""
     return [
-        part for name, value in options.items() for part in ([f"--{name}"] if value is True else [f"--{name}", str(value)])
+        part
+        for name, value in options.items()
+        for part in ([f"--{name}"] if value is True else [f"--{name}", str(value)])
     ]
 
 

@@ -6,14 +6,15 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import sentencepiece
-
 from bitextbench import moses
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
-from bitextbench.nmt.data import Pair, encode
+from bitextbench.nmt.data import Pair, encode, load_bpe
+from bitextbench.nmt.ids import to_fairseq, write_texts
 from bitextbench.nmt.train import device_options
 from bitextbench.progress import log
+from bitextbench.ragged import Ragged
+from bitextbench.text import UNK
 
 
 def translate(
@@ -40,13 +41,14 @@ def translate(
         _binarize(lines, pair, spec["max_length"], data, Path(folder))
         fairseq_shim.run("generate", [
             folder, *options, "--source-lang", pair[0], "--target-lang", pair[1], "--path", str(existing(model)),
-            "--gen-subset", "test", "--results-path", folder, "--post-process", "sentencepiece", "--no-progress-bar",
+            "--gen-subset", "test", "--results-path", folder, "--no-progress-bar",
             "--beam", str(spec["beam"]), "--lenpen", str(spec["length_penalty"]),
             "--max-len-a", "2", "--max-len-b", "10", "--max-tokens", str(spec["batch_tokens"]),
             "--required-batch-size-multiple", "1", "--num-workers", "0",
         ])  # fmt: skip
         found = _read_hypotheses(Path(folder) / "generate-test.txt", len(lines))
-    tokens = (hypothesis if line.strip() else "" for hypothesis, line in zip(found, lines, strict=True))
+    texts = load_bpe(data).decode([*map(_pieces, found)])
+    tokens = (hypothesis if line.strip() else "" for hypothesis, line in zip(texts, lines, strict=True))
     hypotheses = moses.detokenize(tokens, pair[1])
     for name, test in sources.items():
         with atomic(out[name]) as part:
@@ -55,19 +57,15 @@ def translate(
 
 def _binarize(lines: Sequence[str], pair: Pair, max_length: int, data: Path, work: Path) -> None:
     """Make the source side of the subset `test` in `work`, with the dictionaries of the training data."""
-    from bitextbench.nmt import fairseq_shim
-
-    bpe = sentencepiece.SentencePieceProcessor(model_file=str(existing(data / "bpe.model")))
-    pieces = list(encode(bpe, lines))
-    if cut := sum(len(line) > max_length for line in pieces):
+    bpe = load_bpe(data)
+    ids = encode(bpe, lines)
+    if cut := int((ids.lengths > max_length).sum()):
         log(f"translate: {cut:,} of {len(lines):,} sources are cut to {max_length} pieces")
-    text = "".join(" ".join(line[:max_length]) + "\n" for line in pieces)
-    (work / f"text.{pair[0]}").write_text(text, encoding="utf-8")
-    fairseq_shim.run("preprocess", [
-        "--source-lang", pair[0], "--target-lang", pair[1], "--only-source", "--workers", "1",
-        "--srcdict", f"{data}/data-bin/dict.{pair[0]}.txt", "--testpref", f"{work}/text", "--destdir", str(work),
-    ])  # fmt: skip
-    shutil.copy(data / "data-bin" / f"dict.{pair[1]}.txt", work)
+    shortened = Ragged.of(ids[i][:max_length] for i in range(len(ids)))
+    test = to_fairseq(shortened, bpe.get_piece_size(), "test set")
+    write_texts([[test]], [work / f"test.{pair[0]}-{pair[1]}.{pair[0]}"], bpe.get_piece_size())
+    for language in pair:
+        shutil.copy(data / "data-bin" / f"dict.{language}.txt", work)
 
 
 def _read_hypotheses(path: Path, expected: int) -> list[str]:
@@ -80,3 +78,8 @@ def _read_hypotheses(path: Path, expected: int) -> list[str]:
     if sorted(found) != list(range(expected)):
         raise RuntimeError(f"fairseq gave {len(found):,} hypotheses for {expected:,} sources")
     return [found[number] for number in range(expected)]
+
+
+def _pieces(hypothesis: str) -> list[int]:
+    """The pieces that fairseq's words are the numbers of; its marks, of unknown characters, are UNK."""
+    return [int(word) if word.isdigit() else UNK for word in hypothesis.split()]
