@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def ours(
     row: str, column: str, paper: float | None, value: float | None, half: float | None, scale="paper", **more
 ) -> Line:
     low, high = (None, None) if value is None or half is None else (value - half, value + half)
-    return Line("p/table1", row, row.upper(), column, "", "", paper, value, low=low, high=high, scale=scale, **more)
+    printed = None if paper is None else Decimal(str(paper))
+    return Line("p/table1", row, row.upper(), column, "", "", printed, value, low=low, high=high, scale=scale, **more)
 
 
 def run(folder: Path, *lines: Line) -> tuple[dict, dict]:
@@ -54,7 +56,7 @@ def test_numbers_worked_out_by_hand(folder):
     numbers, _ = run(
         folder,
         ours("a", "x", 20.0, 20.5, 0.45, seeds="1 2", note="one thing"),  # 20.05 to 20.95: 20.05 may round to 20.0
-        ours("a", "y", 30.2, 30.0, 0.1),  # 30.15 written with one decimal
+        ours("a", "y", 30.15, 30.0, 0.1),
         ours("a", "own", None, 40.0, 1.0),
     )
     first, second, third = numbers["a", "x"], numbers["a", "y"], numbers["b", "x"]

@@ -72,6 +72,31 @@ def test_twice_and_missing_are_refused(reference, tmp_path):
         grid.read("cosine", "de-en", 1, metric(tmp_path / "a.json", 1.0), "forward")
 
 
+def test_test_sets_of_a_cell_make_a_mean_and_notes_say_why(reference, tmp_path):
+    parts = [
+        grid.read("cosine", "de-en", 1, metric(tmp_path / f"{value}.json", value), "average") for value in (4.0, 10.0)
+    ]
+    notes = {("cosine", "de-en"): "two sets", ("mlp", "de-en"): "no encoder x"}
+    grid.build(reference, [grid.mean(parts)], "tiny", tmp_path / "out.csv", tmp_path / "out.html", notes)
+    lines = {(line.row, line.column): line for line in table.read_csv(tmp_path / "out.csv")}
+    line = lines["cosine", "de-en"]
+    # independent halves of 1 below and 2 above: sqrt(2) / 2 and sqrt(8) / 2
+    assert (line.ours, line.low, line.high) == (7.0, 6.29, 8.41)
+    assert line.note.endswith("; two sets")
+    assert (lines["mlp", "de-en"].ours, lines["mlp", "de-en"].note) == (None, "no encoder x")
+    assert lines["cosine", "en-de"].note == "not in this run"
+    with pytest.raises(InputError, match="no cell x, y"):
+        grid.build(reference, [], "tiny", tmp_path / "out.csv", tmp_path / "out.html", {("x", "y"): "z"})
+
+
+def test_the_paper_s_digits_are_kept(tmp_path):
+    path = tmp_path / "table3.csv"
+    path.write_text(REFERENCE.replace("4.3", "48.90").replace("4.2", "88"))
+    lines = [*built(path, tmp_path, []).values()]
+    assert [str(line.paper) for line in lines] == ["48.90", "88", "85.0"]
+    assert "(48.90)" in grid.render(lines)
+
+
 def test_what_a_person_sees(reference, tmp_path):
     lines = [*built(reference, tmp_path, [measured(tmp_path)], "tiny").values()]
     text = grid.render(lines).splitlines()
@@ -93,7 +118,7 @@ def test_from_vectors_to_the_table(reference, tmp_path):
         f"evaluate alignment --src-emb {tmp_path}/src.npy --tgt-emb {tmp_path}/tgt.npy --out {tmp_path}/cosine.json".split(),
     )
     assert said.exit_code == 0, said.output
-    arguments = f"grid {reference} --scale tiny --cell cosine de-en {tmp_path}/cosine.json#forward".split()
+    arguments = f"grid {reference} --scale tiny --cell cosine de-en {tmp_path}/cosine.json#cosine.forward".split()
     said = runner.invoke(cli, [*arguments, "--html", f"{tmp_path}/t.html", "--out", f"{tmp_path}/t.csv"])
     assert said.exit_code == 0, said.output
     shown = runner.invoke(cli, ["show", f"{tmp_path}/t.csv"]).output

@@ -48,15 +48,17 @@ def test_equals_the_formula_on_negative_similarities_ties_and_single_sentences(x
     np.put_along_axis(cosine, every.forward.ids, every.forward.similarities.astype(np.float64), 1)
     forward, backward = score_neighbours(name, both)
     f, g = means(both)
-    near_zero = np.abs((f[:, None] + g) / 2 if name != "yang10" else f[:, None] + 0 * g) < 1e-6
+    one_way = name == "yang10"  # from the side that searches
+    near_zero = np.abs(f[:, None] + 0 * g if one_way else (f[:, None] + g) / 2) < 1e-6
     for (i, c), score in np.ndenumerate(forward):
         j = both.forward.ids[i, c]
         if not near_zero[i, j]:  # there the sign of the denominator is a matter of rounding
             np.testing.assert_allclose(score, oracle(name, cosine, i, j, k), rtol=1e-3, atol=1e-6)
+    near_zero = np.abs(g + 0 * f[:, None]) < 1e-6 if one_way else near_zero
     for (j, c), score in np.ndenumerate(backward):
         i = both.backward.ids[j, c]
         if not near_zero[i, j]:
-            np.testing.assert_allclose(score, oracle(name, cosine, i, j, k), rtol=1e-3, atol=1e-6)
+            np.testing.assert_allclose(score, oracle(name, cosine.T, j, i, k), rtol=1e-3, atol=1e-6)
 
 
 def test_values_worked_out_by_hand():
@@ -78,7 +80,7 @@ def test_both_directions_give_a_pair_the_same_score():
     rng = np.random.default_rng(1)
     x, y = (Embeddings(rng.standard_normal((40, 8)).astype(np.float32)) for _ in range(2))
     both = search(x, y, 4)
-    for name in MARGINS:
+    for name in set(MARGINS) - {"yang10"}:
         forward, backward = score_neighbours(name, both)
         scores = {(i, both.forward.ids[i, c]): s for (i, c), s in np.ndenumerate(forward)}
         shared = 0

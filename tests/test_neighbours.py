@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench import neighbours
+from bitextbench import bitext, embeddings, neighbours
 from bitextbench.device import torch
 from bitextbench.embeddings import Embeddings, read, read_pair
 from bitextbench.errors import InputError
@@ -209,7 +210,7 @@ def test_zero_vectors_are_counted(capsys):
 MEASURE = """
 import sys
 import numpy as np
-from bitextbench import neighbours
+from bitextbench import bitext, embeddings, neighbours
 from bitextbench.device import torch
 from bitextbench.embeddings import read_pair
 def bytes_of(field):
@@ -261,3 +262,28 @@ def test_the_error_of_the_product_is_within_its_bound(metric, dtype, scale):
     assert (error <= bound).all()
     if scale >= 1:  # below, products underflow and the bound allows for more of that than happens
         assert bound.max() < 1000 * error.max()  # not so wide that nothing is ever proven
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 7))
+def test_shards_are_read_in_the_order_of_ids(rows, shards, block):
+    """As `bitext.write_shards` deals rows out."""
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bitext, "BLOCK", block)
+        vectors = np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)
+        paths = [Path(name) / f"{shard}.npy" for shard in range(shards)]
+        for shard, path in enumerate(paths):
+            np.save(path, vectors[np.arange(rows) // block % shards == shard])
+        read = embeddings.read_shards(paths)
+        np.testing.assert_array_equal(read.block(0, rows), vectors)
+        np.testing.assert_array_equal(read.take(np.array([0, rows - 1])), vectors[[0, -1]])
+        np.testing.assert_array_equal(read.part(rows // 2, rows).block(0, rows), vectors[rows // 2 :])
+
+
+def test_shards_that_are_not_those_of_one_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(bitext, "BLOCK", 2)
+    for name, rows in (("a", 3), ("b", 2)):
+        np.save(tmp_path / f"{name}.npy", np.ones((rows, 2), np.float32))
+    assert len(embeddings.read_shards([tmp_path / "a.npy", tmp_path / "b.npy"])) == 5
+    with pytest.raises(InputError, match="the shards have 2, 3 rows"):
+        embeddings.read_shards([tmp_path / "b.npy", tmp_path / "a.npy"])

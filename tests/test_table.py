@@ -133,7 +133,7 @@ def test_a_cell_worked_out_by_hand(run):
     # seeds 29 and 31: mean 30, s = sqrt(2); t(0.975, 1) = 12.706, so the seeds' part is 12.706 * sqrt(2) / sqrt(2);
     # the test set's part is 1.5 down and 2.0 up: sqrt(12.706^2 + 1.5^2) = 12.794, sqrt(12.706^2 + 2^2) = 12.863
     assert (line.ours, line.spread, line.low, line.high) == (30.0, 1.41, 17.21, 42.86)
-    assert (line.paper, line.delta, line.seeds) == (29.2, 0.8, "1 2")
+    assert (str(line.paper), line.delta, line.seeds) == ("29.2", 0.8, "1 2")
     assert (line.budget_words, line.words_selected, line.pairs_selected) == (1000, 1008, 112)
     assert line.precision == 0.25  # 252 of 1008
     assert (line.verdict, line.note, line.signature) == ("scale not comparable", "", SIGNATURE)

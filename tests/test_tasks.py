@@ -1,5 +1,6 @@
 """Evaluation tasks against brute force and values worked out by hand."""
 
+import itertools
 import json
 import math
 import re
@@ -8,21 +9,29 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import sentencepiece
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from bitextbench import bitext, encoders, monolingual, synth, text
+from bitextbench.batches import Padded
 from bitextbench.cli import cli
+from bitextbench.device import torch
 from bitextbench.embeddings import Embeddings
+from bitextbench.encoders import dan_dual
 from bitextbench.errors import InputError
 from bitextbench.margins import SIMILARITIES
 from bitextbench.monolingual import Sentences
 from bitextbench.neighbours import Both, Neighbours, search
 from bitextbench.pairs import Candidates
-from bitextbench.similarity import Pairs, mlp
-from bitextbench.tasks import alignment, bootstrap, bucc, curves, documents, recognition, reconstruction
+from bitextbench.retrieval import STRATEGIES
+from bitextbench.similarity import Pairs, confidence, mlp
+from bitextbench.tasks import alignment, bootstrap, bucc, comparable, curves, documents, recognition, reconstruction
 
 
 def run(*arguments: str | Path) -> Result:
@@ -301,6 +310,86 @@ def test_what_cannot_stand_in_a_line():
         bucc.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))
 
 
+# --- comparable corpora
+
+
+def comparable_corpus(folder: Path, n: int = 30, pairs: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of which the first `pairs` are pairs, and vectors in which these are near: zero where a side is missing."""
+    src = [f"s{i}" if i < pairs or i % 2 else None for i in range(n)]
+    tgt = [f"t{i}" if i < pairs or not i % 2 else None for i in range(n)]
+    columns = {"src": src, "tgt": tgt, "doc": [""] * n, "label": [""] * n}
+    bitext.write_shards(folder, [pa.table({name: pa.array(v, pa.string()) for name, v in columns.items()})], 1)
+    x, y = normal(1, n, 8), normal(2, n, 8)
+    y[:pairs] = x[:pairs] + 0.2 * normal(3, pairs, 8)
+    for side, lines in ((x, src), (y, tgt)):
+        side[[line is None for line in lines]] = 0
+    return x, y
+
+
+def test_a_comparable_corpus_gives_nothing_away(tmp_path):
+    comparable_corpus(tmp_path / "c")
+    found = comparable.read(tmp_path / "c", ("en", "de"))
+    assert (len(found.src), len(found.tgt), len(found.gold)) == (18, 18, 6)
+    assert found.src.ids == [f"en-{i:09d}" for i in range(1, 19)]
+    texts = {found.src.text[found.src.index[a]][1:] + found.tgt.text[found.tgt.index[b]][1:] for a, b in found.gold}
+    assert texts == {f"{i}{i}" for i in range(6)}
+    assert [a[3:] for a, _ in found.gold] != [b[3:] for _, b in found.gold]
+    assert found.src.text != sorted(found.src.text)
+    assert [f"s{row}" for row in found.rows[0]] == found.src.text
+    comparable.write(found, tmp_path / "set")
+    src, tgt = (monolingual.read(tmp_path / f"set.{side}", form="bucc") for side in ("src", "tgt"))
+    assert (src.ids, tgt.text) == (found.src.ids, found.tgt.text)
+    assert bucc.read_gold(tmp_path / "set.gold", src, tgt) == found.gold
+
+
+@pytest.mark.parametrize("name", ["absolute", "ratio", "yang10"])
+def test_mining_measures_what_mine_and_evaluate_bucc_do(tmp_path, name):
+    """The same figures as by the commands for one's own texts, for each strategy."""
+    x, y = comparable_corpus(tmp_path / "c")
+    found = comparable.read(tmp_path / "c", ("en", "de"))
+    comparable.write(found, tmp_path / "set")
+    files = []
+    for side, vectors, rows in zip(("src", "tgt"), (x, y), found.rows, strict=True):
+        np.save(tmp_path / f"{side}.npy", vectors)
+        np.save(tmp_path / f"mine.{side}.npy", vectors[rows])
+        files += [f"--{side}-text={tmp_path / f'set.{side}'}"]
+    shards = [f"--{side}-emb={tmp_path / f'{side}.npy'}" for side in ("src", "tgt")]
+    done = run("evaluate", "mining", tmp_path / "c", "--src", "en", "--tgt", "de", *shards, "--similarity", name)
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)[name]
+    for strategy in STRATEGIES:
+        emb = [f"--{side}-emb={tmp_path / f'mine.{side}.npy'}" for side in ("src", "tgt")]
+        mined = tmp_path / "pairs.tsv"
+        assert run("mine", *files, *emb, "--margin", name, "--retrieval", strategy, "-o", mined).exit_code == 0
+        said = run("evaluate", "bucc", "--candidates", mined, *files, "--gold", tmp_path / "set.gold")
+        expected = json.loads(said.stdout)
+        precision = expected.pop("average_precision")
+        assert result[strategy].pop("average_precision", precision) == precision
+        assert result[strategy] == expected
+        assert 0 < expected["f1"]["value"] <= 100
+
+
+def test_nearest_pairs_are_those_of_the_cosine_in_another_order(tmp_path):
+    x, y = comparable_corpus(tmp_path / "c")
+    found = comparable.read(tmp_path / "c", ("en", "de"))
+    sides = [Embeddings(side).select(rows) for side, rows in zip((x, y), found.rows, strict=True)]
+    both = search(*sides, 4)
+    for way in ("nearest_forward", "nearest_backward"):
+        pairs = [set(zip(*comparable.mine(both, name)[way][:2], strict=True)) for name in ("absolute", "yang9", "yang10")]
+        assert pairs[0] == pairs[1] == pairs[2]
+    scores = comparable.mine(both, "yang10")["nearest_backward"]
+    for i, j, score in zip(*scores, strict=True):
+        a = both.backward.similarities[j]
+        assert both.backward.ids[j, 0] == i
+        assert score == pytest.approx(a[0] / a.mean() + a[0], rel=1e-5)
+
+
+def test_no_hidden_pair(tmp_path):
+    comparable_corpus(tmp_path / "c", pairs=0)
+    with pytest.raises(InputError, match="no row has both sides"):
+        comparable.read(tmp_path / "c", ("en", "de"))
+
+
 # --- reconstruction
 
 
@@ -326,9 +415,8 @@ def test_the_ceiling_is_reached_by_perfect_vectors_and_never_passed(texts, n):
 @pytest.mark.parametrize("name", ["cosine", "ratio", "yang10", "euclidean"])
 def test_ranking_by_a_margin(name):
     x, y = normal(5, 12, 6), normal(6, 12, 6)
-    scores = scores_of(name, x, y, 4)
     both = reconstruction.ranked(Embeddings(x), Embeddings(y), name, 4, at=(12,))
-    for side, matrix in ((both.forward, scores), (both.backward, scores.T)):
+    for side, matrix in zip(both, (scores_of(name, x, y, 4), scores_of(name, y, x, 4)), strict=True):
         ids = np.argsort(np.where(np.isnan(matrix), np.inf, -matrix), axis=1)
         for row, (got, want) in enumerate(zip(side.ids.tolist(), ids.tolist(), strict=True)):
             defined = int((~np.isnan(matrix[row])).sum())
@@ -355,10 +443,10 @@ def test_alignment_and_reconstruction_commands(tmp_path):
         f"--tgt-text={tmp_path / 'T'}",
     ]
     for similarity in ("csls", "euclidean"):
-        result = json.loads(run("evaluate", "alignment", *files, "--similarity", similarity).stdout)
+        result = json.loads(run("evaluate", "alignment", *files, "--similarity", similarity).stdout)[similarity]
         assert result["average"]["value"] == 0
         assert f"similarity:{similarity}|k:10" in result["average"]["signature"]
-    result = json.loads(run("evaluate", "reconstruction", *files, "--similarity", "ratio").stdout)
+    result = json.loads(run("evaluate", "reconstruction", *files, "--similarity", "ratio").stdout)["ratio"]
     assert result["forward"]["by_text"]["P@1"]["value"] == result["backward"]["by_index"]["P@10"]["value"] == 100
     assert result["forward"]["ceiling"]["P@1"] == 100
     done = run("evaluate", "alignment", files[0], f"--tgt-emb={tmp_path / 'short.npy'}")
@@ -417,6 +505,38 @@ def test_documents_equal_brute_force(seed):
             assert got[document] == (min(options)[1] if options else -1)
 
 
+def test_documents_of_a_corpus_with_a_calibrated_confidence(tmp_path):
+    """f1 of eq. 3 from the model: scale and bias of [u, u^2] by hand."""
+    model = dan_dual.Model(50, words=50, embedding=16, layers=(16,))
+    spec = {"type": "dan_dual", "model": {"words": 50, "embedding": 16, "layers": [16]}}
+    torch.save({"spec": spec, "vocab_size": 50, "state_dict": model.state_dict()}, tmp_path / "m.pt")
+    x, y = normal(1, 7, 16), normal(2, 7, 16)
+    both = search(Embeddings(x), Embeddings(y), 3, metric="dot")
+    weight, bias = (p.detach().numpy() for p in (model.calibration.weight, model.calibration.bias))
+    sure = documents.confidence((Embeddings(x), Embeddings(y)), both.forward, tmp_path / "m.pt", block=2)
+    for i, c in product(range(7), range(3)):
+        scale, shift = weight @ np.concatenate([x[i], x[i] ** 2]) + bias
+        logit = scale * float(x[i] @ y[both.forward.ids[i, c]]) + shift
+        assert sure[i, c] == pytest.approx(1 / (1 + math.exp(-logit)), rel=1e-4)
+    score = confidence.score(Pairs(np.arange(7), x, y), tmp_path / "m.pt")
+    scale, shift = weight @ np.concatenate([x[0], x[0] ** 2]) + bias
+    assert score[0] == pytest.approx(scale * float(x[0] @ y[0]) + shift, rel=1e-4, abs=1e-5)
+    with pytest.raises(InputError, match="is for vectors of 16 dimensions, not 5"):
+        confidence.calibrated(tmp_path / "m.pt", 5)
+    columns = {"src": ["a"] * 7, "tgt": ["b"] * 7, "doc": ["d", "d", "e", "e", "e", "f", "f"], "label": [""] * 7}
+    bitext.write_shards(tmp_path / "c", [pa.table(columns)], 1)
+    for name, vectors in (("S", x), ("T", y)):
+        np.save(tmp_path / f"{name}.npy", vectors)
+    done = run(
+        "evaluate", "documents", f"--src-emb={tmp_path / 'S.npy'}", f"--tgt-emb={tmp_path / 'T.npy'}", "--similarity", "dot",
+        f"--src-docs={tmp_path / 'c'}", f"--tgt-docs={tmp_path / 'c'}", f"--model={tmp_path / 'm.pt'}", "-k", "3",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    parts = documents.Documents.of(columns["doc"])
+    expected = documents.accuracy(documents.by_sentences(parts, parts, both.forward, sure), parts, parts)["value"]
+    assert json.loads(done.stdout)["dot"]["sentences"]["value"] == expected
+
+
 def test_averages_and_the_command(tmp_path):
     names = ["a"] * 3 + ["b"] * 2 + ["c"]
     x = normal(7, 6, 5)
@@ -435,11 +555,11 @@ def test_averages_and_the_command(tmp_path):
     ]
     done = run("evaluate", "documents", *files)
     assert done.exit_code == 0, done.exception
-    result = json.loads(done.stdout)
+    result = json.loads(done.stdout)["cosine"]
     assert [result[name]["value"] for name in ("alignments", "average_forward", "average_backward")] == [100, 100, 100]
     assert (result["alignments"]["n"], result["alignments"]["without"]) == (2, 1)
     (tmp_path / "T").write_text("a\n")
-    assert "1 lines for the 6 vectors" in str(run("evaluate", "documents", *files).exception)
+    assert "1 sentences for the 6 vectors" in str(run("evaluate", "documents", *files).exception)
     with pytest.raises(InputError, match="no document has a counterpart"):
         documents.accuracy(np.array([0]), documents.Documents.of(["x"]), documents.Documents.of(["y"]))
 
@@ -480,8 +600,61 @@ def test_accuracy_by_hand(tmp_path):
     assert result["n"] == 2
     np.save(tmp_path / "p.npy", parallel)
     np.save(tmp_path / "s.npy", sampled)
-    done = run("evaluate", "recognition", "--parallel", tmp_path / "p.npy", "--sampled", tmp_path / "s.npy")
+    done = run("evaluate", "recognition-scores", "--parallel", tmp_path / "p.npy", "--sampled", tmp_path / "s.npy")
     assert json.loads(done.stdout) == result
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory):
+    """Tokens of a generated corpus and their BPE."""
+    folder = tmp_path_factory.mktemp("pieces")
+    rows = list(itertools.islice(synth.sentences("x", ("de", "en"), 1), 60))
+    table = pa.table({"id": range(60), "src": [r[1][0] for r in rows], "tgt": [r[1][1] for r in rows]})
+    (folder / "tokens").mkdir()
+    pq.write_table(table, folder / "tokens/00000.parquet")
+    text.learn_bpe([folder / "tokens"], 200, 1000, 1, folder / "joint.model")
+    return folder
+
+
+def saved(folder: Path, kind: str, **model) -> tuple[Path, torch.nn.Module]:
+    torch.manual_seed(1)
+    made = encoders.create({"type": kind, "model": model}, 200)
+    state = {"spec": {"type": kind, "model": model}, "vocab_size": 200, "state_dict": made.state_dict()}
+    torch.save(state, folder / "m.pt")
+    return folder / "m.pt", made
+
+
+@pytest.mark.parametrize(("kind", "similarity"), [
+    ("descriptor_autoencoder", "euclidean"), ("bow_autoencoder", "reconstruction"),
+])  # fmt: skip
+def test_recognition_by_an_encoder(pieces, tmp_path, kind, similarity):
+    path, model = saved(tmp_path, kind, **({"embedding": 16} if kind == "descriptor_autoencoder" else {"hidden": 16}))
+    tokens, bpe = pieces / "tokens", pieces / "joint.model"
+    parallel, sampled = recognition.scores(tokens, path, bpe, similarity, evaluations=2, seed=7)
+    assert (parallel.shape, sampled.shape) == ((60,), (2, 60, 3))
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(bpe))
+    table = pq.read_table(tokens / "00000.parquet")
+    src, tgt = (table[side].to_pylist() for side in ("src", "tgt"))
+    draw = recognition.sample_targets([line.split() for line in tgt], 8)  # of the second evaluation
+    for number, target, score in ((5, tgt[5], parallel[5]), (5, " ".join(draw[5][2]), sampled[1, 5, 2])):
+        one, other = (
+            Padded(torch.tensor([ids]), torch.tensor([len(ids)]))
+            for ids in (processor.encode(line.lower()) for line in (src[number], target))
+        )
+        with torch.inference_mode():
+            if similarity == "euclidean":
+                expected = -float((model.encode("src", one) - model.encode("tgt", other)).square().sum()) / 2
+            else:
+                expected = float(model.similarity(one, other))
+        assert score == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    done = run(
+        "evaluate", "recognition", tokens, "--model", path, "--pieces", bpe, "--similarity", similarity
+    )  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    assert 0 <= json.loads(done.stdout)[similarity]["accuracy"]["value"] <= 100
+    if kind == "descriptor_autoencoder":
+        with pytest.raises(InputError, match="does not rebuild bags of words"):
+            recognition.scores(tokens, path, bpe, "reconstruction")
 
 
 def test_bad_recognition():

@@ -145,9 +145,9 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Cell]]) -> dict[Key, 
 
 
 def _same_reference(line: Line, cell: Cell | None, path: Path, number: int) -> None:
-    """Raise InputError unless a line has the paper's number; tables write it with one decimal."""
-    printed = None if cell is None else cell.value
-    if line.paper is not None and (printed is None or abs(line.paper - printed) > 0.05 + 1e-9):
+    """Raise InputError unless a line has the paper's number."""
+    printed = None if cell is None else cell.printed
+    if line.paper is not None and line.paper != printed:
         what = f"the paper's number for {line.row}, {line.column} is {line.paper}, but {printed} in the references"
         raise InputError(what, path, line=number, remedy="make the table again")
 
@@ -155,7 +155,7 @@ def _same_reference(line: Line, cell: Cell | None, path: Path, number: int) -> N
 def _number(cell: Cell, found: Found | None) -> Number:
     number = Number(
         cell.paper, cell.table, cell.row, cell.row_label, cell.column, cell.unit, cell.condition,
-        f"{cell.value:.{cell.decimals}f}", note=cell.note,
+        str(cell.printed), note=cell.note,
     )  # fmt: skip
     if found is None or cell.value is None:
         return number

@@ -429,22 +429,28 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
 @click.argument("reference", type=FILE)
 @click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
 @click.option(
-    "--cell", "cells", type=(str, str, str), multiple=True, help="ROW COLUMN FILE, or FILE#KEY for one of its metrics."
+    "--cell", "cells", type=(str, str, str), multiple=True,
+    help="ROW COLUMN FILE, or FILE#KEY for one of its metrics. Several of a cell are test sets, whose mean it takes.",
+)  # fmt: skip
+@click.option(
+    "--note", "notes", type=(str, str, str), multiple=True, help="ROW COLUMN TEXT: a condition, or why there is no number."
 )
 @seed_option
 @click.option("--html", type=FILE, required=True)
 @out_option
 def grid(
-    reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], seed: int, html: Path, out: Path
-) -> None:
+    reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], notes: tuple[tuple[str, str, str], ...], seed: int,
+    html: Path, out: Path,
+) -> None:  # fmt: skip
     """Set single metrics beside the paper's: CSV and HTML."""
-    from bitextbench.grid import build, read
+    from bitextbench.grid import build, mean, read
 
-    measured = []
+    parts: dict[tuple[str, str], list[Any]] = {}
     for row, column, file in cells:
         path, _, key = file.partition("#")
-        measured.append(read(row, column, seed, Path(path), key))
-    build(reference, measured, scale, out, html)
+        parts.setdefault((row, column), []).append(read(row, column, seed, Path(path), key))
+    noted = {(row, column): text for row, column, text in notes}
+    build(reference, [mean(found) for found in parts.values()], scale, out, html, noted)
 
 
 @cli.command()

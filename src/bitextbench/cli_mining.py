@@ -1,7 +1,7 @@
 """Commands on vectors of any encoder: `neighbours`, `merge-neighbours`, `mine` and `evaluate`; part of `cli`."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +145,36 @@ def show(result: dict[str, Any], out: Path | None) -> None:
 
 
 out_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+src_shards_option = click.option(
+    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
+)
+tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets.")
+
+
+def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    text = f"{SIMILARITY}{more} May be given several times."
+    return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
 seed_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
+
+
+def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
+    """Both sides, each of its shards."""
+    from bitextbench import embeddings
+
+    sides = embeddings.read_shards(src), embeddings.read_shards(tgt)
+    embeddings.check_pair(*sides)
+    return sides
+
+
+def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
+    """The text of a side, a line a vector, if it is given."""
+    from bitextbench import mining, monolingual
+
+    if path is None:
+        return None
+    text = monolingual.read(path, side, form)
+    mining.check_lengths(text, vectors)
+    return text.text
 
 
 def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Path) -> tuple[Any, ...]:
@@ -186,10 +215,32 @@ def evaluate_bucc(
     show(result, out)
 
 
+@evaluate.command("mining")
+@click.argument("corpus", type=FILE)
+@click.option("--src", "src", required=True, help="Source language code.")
+@click.option("--tgt", "tgt", required=True, help="Target language code.")
+@src_shards_option
+@tgt_shards_option
+@similarities_option("ratio")
+@seed_option
+@search_options(k=4)
+@out_option
+def evaluate_mining(
+    corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], seed: int,
+    k: int, out: Path | None, **settings: Any,
+) -> None:  # fmt: skip
+    """Hidden pairs of a comparable corpus, by every way of retrieval (Artetxe and Schwenk 2019, Table 2)."""
+    from bitextbench.tasks import comparable
+
+    vectors = _vectors(src_emb, tgt_emb)
+    found = comparable.read(corpus, (src, tgt), seed)
+    show(comparable.evaluate(found, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
+
+
 @evaluate.command("alignment")
-@src_emb_option
-@tgt_emb_option
-@click.option("--similarity", default="cosine", help=f"{SIMILARITY} With --model, one that was fitted: mlp.")
+@src_shards_option
+@tgt_shards_option
+@similarities_option("cosine", " With --model, one that was fitted: mlp.")
 @click.option("--model", type=FILE)
 @click.option("--src-text", type=FILE, help="With both texts, a copy of the right sentence is right, too.")
 @click.option("--tgt-text", type=FILE)
@@ -198,104 +249,81 @@ def evaluate_bucc(
 @search_options(k=10)
 @out_option
 def evaluate_alignment(
-    src_emb: Path, tgt_emb: Path, similarity: str, model: Path | None, src_text: Path | None, tgt_text: Path | None, form: str,
-    seed: int, k: int, out: Path | None, **settings: Any,
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], model: Path | None, src_text: Path | None,
+    tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
-    from bitextbench import embeddings, mining, monolingual
+    from bitextbench.similarity import NAMES
     from bitextbench.tasks import alignment
 
-    src, tgt = embeddings.read_pair(src_emb, tgt_emb)
+    src, tgt = _vectors(src_emb, tgt_emb)
     alignment.check_aligned(src, tgt)
-    texts: list[Any] = [None, None]
-    if src_text and tgt_text:
-        texts = [monolingual.read(path, side, form) for path, side in ((src_text, "src"), (tgt_text, "tgt"))]
-        for text, vectors in zip(texts, (src, tgt), strict=True):
-            mining.check_lengths(text, vectors)
-    if model:
-        found = alignment.by_model(src, tgt, similarity, model)
-    else:
-        found = alignment.by_vectors(src, tgt, similarity, k, **search_settings(**settings))
-    src_lines, tgt_lines = (text and text.text for text in texts)
-    show(
-        alignment.error_rates(*found, src_lines, tgt_lines, seed=seed, signature=f"similarity:{similarity}|k:{k}"), out
-    )
+    lines = [_lines(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))]
+    result = {}
+    for name in similarities:
+        if model and name in NAMES and name != "cosine":
+            found = alignment.by_model(src, tgt, name, model)
+        else:
+            found = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))
+        result[name] = alignment.error_rates(*found, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")
+    show(result, out)
 
 
 @evaluate.command("reconstruction")
-@src_emb_option
-@tgt_emb_option
-@click.option("--similarity", default="cosine", help=SIMILARITY)
-@click.option("--src-text", type=FILE, help="For precision by text and the ceiling by index.")
+@src_shards_option
+@tgt_shards_option
+@similarities_option("cosine")
+@click.option("--src-text", type=FILE, help="Or a corpus; for precision by text and the ceiling by index.")
 @click.option("--tgt-text", type=FILE)
 @form_option
 @seed_option
 @search_options(k=4)
 @out_option
 def evaluate_reconstruction(
-    src_emb: Path, tgt_emb: Path, similarity: str, src_text: Path | None, tgt_text: Path | None, form: str, seed: int, k: int,
-    out: Path | None, **settings: Any,
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], src_text: Path | None,
+    tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """P@1, P@3 and P@10 of the true sentence, in both directions (Guo et al. 2018, Yang et al. 2019)."""
-    from bitextbench import embeddings, mining, monolingual
     from bitextbench.tasks import alignment, reconstruction
 
-    src, tgt = embeddings.read_pair(src_emb, tgt_emb)
+    src, tgt = _vectors(src_emb, tgt_emb)
     alignment.check_aligned(src, tgt)
-    lines = []
-    for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt)):
-        text = monolingual.read(path, side, form) if path else None
-        if text:
-            mining.check_lengths(text, vectors)
-        lines.append(text.text if text else None)
-    both = reconstruction.ranked(src, tgt, similarity, k, **search_settings(**settings))
-    signature = f"similarity:{similarity}|k:{k}"
-    show(
-        {
+    lines = [_lines(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))]
+    result = {}
+    for similarity in similarities:
+        both = reconstruction.ranked(src, tgt, similarity, k, **search_settings(**settings))
+        signature = f"similarity:{similarity}|k:{k}"
+        result[similarity] = {
             name: reconstruction.precision_at(side.ids, text, seed=seed, signature=signature)
-            for name, side, text in zip(both._fields, both, lines[::-1], strict=True)
-        },
-        out,
-    )
+            for name, side, text in zip(both._fields, both, lines, strict=True)
+        }
+    show(result, out)
 
 
 @evaluate.command("documents")
-@src_emb_option
-@tgt_emb_option
-@click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each.")
+@src_shards_option
+@tgt_shards_option
+@click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine")
+@click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each; or a corpus.")
 @click.option("--tgt-docs", type=FILE, required=True)
-@click.option("--confidence", type=FILE, help="Of the neighbours, .npy [n, k]; else the cosine, at least 0.")
+@click.option("--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0.")
 @seed_option
 @search_options(k=10)
 @out_option
 def evaluate_documents(
-    src_emb: Path, tgt_emb: Path, src_docs: Path, tgt_docs: Path, confidence: Path | None, seed: int, k: int, out: Path | None,
-    **settings: Any,
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarity: str, src_docs: Path, tgt_docs: Path, model: Path | None,
+    seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """P@1 of documents by neighbours (Guo et al. 2018 eq. 3), by aligned sentences, by averaged vectors (Yang et al. 2019)."""
-    import numpy as np
-
-    from bitextbench import embeddings
-    from bitextbench.files import existing, read_lines
     from bitextbench.neighbours import search
     from bitextbench.tasks import documents
 
-    vectors = embeddings.read_pair(src_emb, tgt_emb)
-    sides = []
-    for path, side in zip((src_docs, tgt_docs), vectors, strict=True):
-        names = list(read_lines(path))
-        if len(names) != len(side):
-            raise InputError(
-                f"{len(names):,} lines for the {len(side):,} vectors of {side.name}", path, remedy="one line each"
-            )
-        sides.append(documents.Documents.of(names))
-    src, tgt = sides
-    both = search(*vectors, k, **search_settings(**settings))
-    sure = np.load(existing(confidence)) if confidence else np.maximum(both.forward.similarities, 0)
-    if sure.shape != both.forward.ids.shape:
-        raise InputError(
-            f"confidence of the shape {sure.shape}", confidence, remedy=f"needed: {both.forward.ids.shape}"
-        )
+    vectors = _vectors(src_emb, tgt_emb)
+    src, tgt = (
+        documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True)
+    )
+    both = search(*vectors, k, metric=similarity, **search_settings(**settings))
+    sure = documents.confidence(vectors, both.forward, model)
     forward, backward = documents.by_average(src, tgt, vectors, **search_settings(**settings))
     found = {
         "sentences": (documents.by_sentences(src, tgt, both.forward, sure), src, tgt),
@@ -303,16 +331,43 @@ def evaluate_documents(
         "average_forward": (forward, src, tgt),
         "average_backward": (backward, tgt, src),
     }
-    show({name: documents.accuracy(*sides, seed=seed, signature=f"by:{name}") for name, sides in found.items()}, out)
+    signature = f"similarity:{similarity}|k:{k}"
+    result = {name: documents.accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in found.items()}
+    show({similarity: result}, out)
 
 
 @evaluate.command("recognition")
+@click.argument("tokens", type=FILE)
+@click.option("--model", type=FILE, required=True, help="A trained encoder.")
+@click.option("--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with.")
+@click.option("--similarity", type=click.Choice(["euclidean", "reconstruction"]), default="euclidean")
+@click.option("--lowercase/--cased", default=True)
+@click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@seed_option
+@out_option
+def evaluate_recognition(
+    tokens: Path, model: Path, pieces: Path, similarity: str, lowercase: bool, sample_seed: int, gpus: int, threads: int, seed: int,
+    out: Path | None,
+) -> None:  # fmt: skip
+    """How often an encoder prefers a pair of a tokenised corpus to its source with a random target (Zhang et al. 2016)."""
+    from bitextbench.tasks import recognition
+
+    parallel, sampled = recognition.scores(
+        tokens, model, pieces, similarity, lowercase=lowercase, seed=sample_seed, threads=threads, device="cuda" if gpus else "cpu"
+    )  # fmt: skip
+    result = recognition.accuracy(parallel, sampled, seed=seed, signature=f"similarity:{similarity}")
+    show({similarity: {"accuracy": result}}, out)
+
+
+@evaluate.command("recognition-scores")
 @click.option("--parallel", type=FILE, required=True, help="Scores of the pairs, .npy [n].")
 @click.option("--sampled", type=FILE, required=True, help="Of sampled targets, .npy [evaluations, n, samples].")
 @seed_option
 @out_option
-def evaluate_recognition(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
-    """How often a parallel pair scores higher than a sampled one (Zhang et al. 2016)."""
+def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
+    """The same from the scores of any other system."""
     import numpy as np
 
     from bitextbench.files import existing

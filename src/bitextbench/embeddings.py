@@ -1,11 +1,14 @@
-"""Ready-made sentence vectors of any encoder: one `.npy` file a side, read a block at a time."""
+"""Ready-made sentence vectors of any encoder: `.npy` files, one a side or one a shard, read a block at a time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import bitext
 from bitextbench.errors import InputError
 from bitextbench.files import existing
 from bitextbench.progress import log
@@ -20,7 +23,7 @@ class Embeddings:
     `rows` int64 picks some of them, in that order (None: all); `name` is the file, for messages.
     """
 
-    array: NDArray[np.floating]
+    array: "NDArray[np.floating] | Stacked"
     name: str = "vectors"
     rows: NDArray[np.int64] | None = None
 
@@ -68,6 +71,27 @@ class Embeddings:
         return out
 
 
+class Stacked:
+    """Arrays [n, d] one below the other, as one that is indexed by a slice or by row numbers; nothing is copied before."""
+
+    def __init__(self, parts: Sequence[NDArray[np.floating]]) -> None:
+        self.parts = parts
+        self.starts = np.cumsum([0, *map(len, parts)])
+        self.shape = (int(self.starts[-1]), parts[0].shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, wanted: Any) -> NDArray[np.floating]:
+        rows = np.arange(len(self))[wanted] if isinstance(wanted, slice) else np.asarray(wanted)
+        out = np.empty((len(rows), self.shape[1]), np.result_type(*(part.dtype for part in self.parts)))
+        which = np.searchsorted(self.starts, rows, side="right") - 1
+        for index in np.unique(which):
+            here = which == index
+            out[here] = self.parts[index][rows[here] - self.starts[index]]
+        return out
+
+
 def _float32(rows: NDArray[np.floating]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what overflows becomes infinite, which `norms` reports
         return np.require(np.asarray(rows), np.float32, ["C", "W"])
@@ -95,6 +119,28 @@ def read(path: str | Path) -> Embeddings:
     return Embeddings(array, str(path))
 
 
+def read_shards(paths: Sequence[str | Path]) -> Embeddings:
+    """Memory-map the vectors of the shards of a corpus, in the order of their numbers; row i is that of id i (see `bitext`).
+
+    Raises InputError as `read`, when dimensions differ, and for shards whose sizes are not those of one corpus.
+    """
+    parts = [read(path) for path in paths]
+    if len(parts) == 1:
+        return parts[0]
+    for part in parts[1:]:
+        check_dimensions(parts[0], part)
+    arrays = Stacked([part.array for part in parts])  # type: ignore[misc]
+    blocks = np.arange(len(arrays)) - arrays.starts[:-1].repeat(np.diff(arrays.starts))  # the row in its shard
+    blocks = blocks // bitext.BLOCK * len(parts) + np.arange(len(parts)).repeat(np.diff(arrays.starts))
+    rows = np.argsort(blocks, kind="stable")
+    if (np.bincount(blocks)[:-1] != bitext.BLOCK).any():
+        raise InputError(
+            f"the shards have {', '.join(str(len(part)) for part in parts)} rows", parts[0].name,
+            remedy="give all shards of one corpus, in their order",
+        )  # fmt: skip
+    return Embeddings(arrays, parts[0].name, rows)
+
+
 def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]:
     """Both sides. Raises InputError when their dimensions differ or one side is empty."""
     sides = read(src), read(tgt)
@@ -107,6 +153,11 @@ def check_pair(src: Embeddings, tgt: Embeddings) -> None:
     for side in (src, tgt):
         if not len(side):
             raise InputError("has no vectors", side.name, remedy="both sides need at least one sentence")
+    check_dimensions(src, tgt)
+
+
+def check_dimensions(src: Embeddings, tgt: Embeddings) -> None:
+    """Raises InputError when the dimensions of two arrays differ."""
     if src.dimension != tgt.dimension:
         raise InputError(
             f"{src.dimension} dimensions, but {tgt.name} has {tgt.dimension}",

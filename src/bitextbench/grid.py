@@ -5,8 +5,9 @@ the CSV format are the same.
 """
 
 import html as markup
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from bitextbench.table import (
     to_csv,
 )
 
+Place = tuple[str, str]  # row and column
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -41,13 +44,16 @@ class Measured:
     path: Path
 
 
-def build(reference: Path, measured: Sequence[Measured], scale: Scale, out: Path, page: Path) -> None:
+def build(
+    reference: Path, measured: Sequence[Measured], scale: Scale, out: Path, page: Path, notes: Mapping[Place, str] | None = None
+) -> None:  # fmt: skip
     """Write the table as CSV and as a self-contained page.
 
-    Several measurements of a cell are runs of different seeds. Raises InputError for one that belongs to no cell, or two
-    of the same cell and seed.
+    Several measurements of a cell are runs of different seeds. `notes`: of a cell that was measured, a condition; of another,
+    why it was not. Raises InputError for a measurement or a note that belongs to no cell, and two measurements of the same
+    cell and seed.
     """
-    table = lines(references.load(reference), measured, scale)
+    table = lines(references.load(reference), measured, scale, notes or {})
     for path, content in ((out, to_csv(table)), (page, to_html(table))):
         with atomic(path) as part:
             part.write_text(content, encoding="utf-8")
@@ -66,24 +72,43 @@ def read(row: str, column: str, seed: int, path: Path, key: str = "") -> Measure
     return Measured(row, column, seed, found["value"], low, high, found["signature"], path)
 
 
-def lines(cells: Sequence[references.Cell], measured: Sequence[Measured], scale: Scale) -> list[Line]:
+def mean(parts: Sequence[Measured]) -> Measured:
+    """The mean of measurements of one cell on independent test sets: halves of intervals add in quadrature, side by side."""
+    n = len(parts)
+    if n == 1:
+        return parts[0]
+    value = math.fsum(part.value for part in parts) / n
+    below = math.hypot(*(part.value - part.low for part in parts)) / n
+    above = math.hypot(*(part.high - part.value for part in parts)) / n
+    signature = f"mean of {n}|{parts[0].signature}"
+    return replace(parts[0], value=value, low=value - below, high=value + above, signature=signature)
+
+
+def lines(
+    cells: Sequence[references.Cell], measured: Sequence[Measured], scale: Scale, notes: Mapping[Place, str]
+) -> list[Line]:
     """A line for each cell of the paper, in its order. Raises InputError as `build`."""
     known = {(cell.row, cell.column) for cell in cells}
-    runs: dict[tuple[str, str], list[Measured]] = {}
-    for one in measured:
-        place = one.row, one.column
+    runs: dict[Place, list[Measured]] = {}
+    for place, path in [*(((one.row, one.column), one.path) for one in measured), *((place, None) for place in notes)]:
         if place not in known:
             raise InputError(
-                f"no cell {', '.join(place)}", one.path, remedy=near(" ".join(place), map(" ".join, sorted(known)))
+                f"no cell {', '.join(place)}", path, remedy=near(" ".join(place), map(" ".join, sorted(known)))
             )
+    for one in measured:
+        place = one.row, one.column
         if one.seed in {run.seed for run in runs.setdefault(place, [])}:
             raise InputError(f"{', '.join(place)}, seed {one.seed}, is given twice", one.path, remedy="give it once")
         runs[place].append(one)
     table = []
     for cell in cells:
-        line = Line(cell.place, cell.row, cell.row_label, cell.column, "", "", cell.value, scale=scale, note=NOT_RUN)
+        note = notes.get((cell.row, cell.column), "")
+        line = Line(cell.place, cell.row, cell.row_label, cell.column, "", "", cell.printed, scale=scale, note=note or NOT_RUN)
         found = sorted(runs.get((cell.row, cell.column), []), key=lambda run: run.seed)
-        table.append(filled(line, found) if found else line)
+        if found:
+            line = filled(line, found)
+            line = replace(line, note="; ".join(filter(None, (line.note, note))))
+        table.append(line)
     return table
 
 

@@ -1,7 +1,7 @@
 """Scores of a pair by its similarity and those of its neighbourhood: one function for all papers.
 
-With a the similarity of the pair (x, y), f the mean similarity of x to its k nearest targets, g that of y to its k nearest
-sources:
+With a the similarity of the pair (x, y), where x is the sentence that searches, f the mean similarity of x to its k nearest
+neighbours, g that of y to its own:
 
 | name | score | source |
 |---|---|---|
@@ -10,7 +10,7 @@ sources:
 | ratio | a / b | artetxe2019 section 3.1 |
 | csls | 2 a - f - g, which is twice the distance | kim2019 eq. 16-18 |
 | yang9 | a / b + a | yang2019 eq. 9 |
-| yang10 | a / f + a, which needs one direction only | yang2019 eq. 10 (whose sum runs over y, a typo for the neighbours of x) |
+| yang10 | a / f + a, which needs the search of one direction only | yang2019 eq. 10 (whose sum runs over y, a typo for the neighbours of x) |
 
 A quotient is undefined where its denominator is not positive (the neighbourhood is opposite, not similar): NaN, and
 nothing is divided. Where there are fewer than k neighbours, k is what there are.
@@ -45,7 +45,7 @@ def margin(name: str, similarity: ArrayLike, f: ArrayLike, g: ArrayLike) -> NDAr
         case "ratio":
             score = _quotient(a, (f + g) / 2)
         case "csls":
-            score = 2 * a - f - g
+            score = 2 * a - (f + g)  # the sum first: the same from either side
         case "yang9":
             score = _quotient(a, (f + g) / 2) + a
         case "yang10":
@@ -67,9 +67,12 @@ def means(both: Both) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def score_neighbours(name: str, both: Both) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The scores of all candidates: [sources, k] of the forward and [targets, k] of the backward neighbours."""
+    """The scores of all candidates: [sources, k] of the forward and [targets, k] of the backward neighbours.
+
+    The two scores of a pair are equal but for yang10, which looks from the side that searches.
+    """
     f, g = means(both)
     return (
         margin(name, both.forward.similarities, f[:, None], g[both.forward.ids]),
-        margin(name, both.backward.similarities, f[both.backward.ids], g[:, None]),
+        margin(name, both.backward.similarities, g[:, None], f[both.backward.ids]),
     )

@@ -13,6 +13,7 @@
 import csv
 import math
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from pathlib import Path
 
 from bitextbench.errors import InputError
@@ -38,6 +39,11 @@ class Cell:
     def place(self) -> str:
         """The table's name among all papers, "kim2019/table2"; it is also its file, less the suffix."""
         return f"{self.paper}/{'table' if self.table.isdigit() else ''}{self.table}"
+
+    @property
+    def printed(self) -> Decimal | None:
+        """The number with its digits as printed."""
+        return None if self.value is None else Decimal(f"{self.value:.{self.decimals}f}")
 
 
 NOTE = "note"

@@ -17,6 +17,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from decimal import Decimal
 from itertools import combinations, groupby, product
 from operator import attrgetter
 from pathlib import Path
@@ -73,7 +74,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class Line:
-    """One cell of the table, as a line of the CSV; numbers are rounded as written there, None is an empty field."""
+    """One cell of the table, as a line of the CSV; numbers are rounded as written there, None is an empty field.
+
+    The paper's number has the digits that it printed.
+    """
 
     paper_table: str
     row: str
@@ -81,7 +85,7 @@ class Line:
     column: str
     budget: str
     test: str
-    paper: float | None
+    paper: Decimal | None
     ours: float | None = None
     spread: float | None = None
     low: float | None = None
@@ -99,7 +103,7 @@ class Line:
 
 
 INTS = {"budget_words", "words_selected", "pairs_selected"}
-DECIMALS = {"paper": 1, "ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision": 4}
+DECIMALS = {"ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision": 4}
 
 
 def build(
@@ -212,7 +216,7 @@ def lines(
             cell.column,
             budget,
             test,
-            cell.value,
+            cell.printed,
             scale=scale,
         )
         ours = cell.row in methods and budget in budgets
@@ -260,7 +264,7 @@ def filled(place: Line, runs: Sequence[Run]) -> Line:
     return replace(
         place, ours=mean, spread=None if spread is None else round(spread, 2), low=low, high=high,
         seeds=" ".join(str(run.seed) for run in runs),
-        delta=None if place.paper is None else round(mean - place.paper, 2) + 0.0,
+        delta=None if place.paper is None else round(mean - float(place.paper), 2) + 0.0,
         verdict=inside if place.scale == "paper" or place.paper is None else "scale not comparable",
         note="one seed: the interval is the test set's alone" if len(runs) == 1 else "", signature=runs[0].signature,
     )  # fmt: skip
@@ -327,8 +331,9 @@ def read_csv(path: str | Path) -> list[Line]:
 
 
 def _parsed(name: str, text: str) -> Any:
-    if name in INTS or name in DECIMALS:
-        return (int if name in INTS else float)(text) if text else None
+    if name in INTS or name in DECIMALS or name == "paper":
+        kind = Decimal if name == "paper" else int if name in INTS else float
+        return kind(text) if text else None
     return text
 
 
@@ -381,7 +386,7 @@ def _order(columns: dict[str, list[Line]]) -> str:
     for name, column in columns.items():
         states = {"holds"}
         for one, other in combinations(column, 2):
-            low, high = sorted((one, other), key=lambda line: line.paper or 0.0)
+            low, high = sorted((one, other), key=lambda line: line.paper or Decimal(0))
             if low.paper == high.paper:
                 continue
             state = "holds" if _clear(low, high) else "is reversed" if _clear(high, low) else "is undecided"
@@ -435,7 +440,7 @@ def _budget(table: Sequence[Line], budget: str) -> str:
 
 def cell_text(line: Line) -> str:
     """Ours ± spread (paper), or why there is no number of ours."""
-    paper = "" if line.paper is None else f" ({line.paper:.1f})"
+    paper = "" if line.paper is None else f" ({line.paper})"
     if line.ours is None:
         return (line.note or line.verdict) + paper
     spread = "" if line.spread is None else f" ± {line.spread:.2f}"
@@ -462,7 +467,7 @@ def to_html(table: Sequence[Line], selections: Sequence[Selection], provenance: 
         rows=rows, columns=rows[0][1], budgets={budget: _budget(table, budget) for budget in _names(table, "budget")},
         selections=sorted(selections, key=lambda s: (_names(table, "budget").index(s.budget), ranked[s.method])),
         row_labels={line.row: short(line.row_label) for line in table}, labels=labels,
-        top=10 * math.ceil(max(max(line.paper or 0.0, line.high or 0.0) for line in table) / 10),
+        top=10 * math.ceil(max(max(float(line.paper or 0), line.high or 0.0) for line in table) / 10),
         signature=next(line.signature for line in table if line.signature),
         provenance=provenance,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from bitextbench.likelihoods import Likelihoods
 Vectors = NDArray[np.float32]
 Score = Callable[["Pairs", Path | None], NDArray[np.float32]]
 
-NAMES = ("cosine", "dual_cross_entropy", "mlp", "nmt_lm", "random")
+NAMES = ("confidence", "cosine", "dual_cross_entropy", "mlp", "nmt_lm", "random")
 
 
 @dataclass(frozen=True)

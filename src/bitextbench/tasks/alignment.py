@@ -50,7 +50,8 @@ def by_vectors(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """`recover` by a similarity of `margins.SIMILARITIES`; k is the neighbourhood of a margin, `search` as in `neighbours`.
 
-    A margin is computed for all pairs, not for neighbours only; both sides are then held in float64.
+    A margin is computed for all pairs, not for neighbours only, each looked at from its source; both sides are then held in
+    float64.
     """
     metric, rule = metric_and_margin(name)
     if rule == "absolute":

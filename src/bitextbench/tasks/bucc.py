@@ -18,7 +18,7 @@ from bitextbench.files import atomic, read_lines
 from bitextbench.monolingual import Sentences
 from bitextbench.pairs import Candidates
 from bitextbench.retrieval import first_copies
-from bitextbench.tasks.bootstrap import SEED, measure, quotient
+from bitextbench.tasks.bootstrap import SEED, measure_types, quotient
 from bitextbench.tasks.curves import curve
 
 Gold = list[tuple[str, str]]
@@ -100,14 +100,15 @@ def _f1(right: Any, pairs: Any, gold: Any) -> NDArray[np.float64]:
 
 def scores_of(right: int, pairs: int, gold: int, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
     """Precision, recall and F1 in percent. Intervals are over the pairs that were found or were to be found."""
-    counts = np.repeat([[1, 1, 1], [0, 1, 0], [0, 0, 1]], [right, pairs - right, gold - right], axis=0)
+    frequencies = np.array([right, pairs - right, gold - right])  # found rightly, found wrongly, missed
     statistics = {
-        "precision": lambda sums: 100 * quotient(sums[:, 0], sums[:, 1]),
-        "recall": lambda sums: 100 * quotient(sums[:, 0], sums[:, 2]),
-        "f1": lambda sums: 100 * _f1(sums[:, 0], sums[:, 1], sums[:, 2]),
+        "precision": lambda right, wrong, missed: 100 * quotient(right, right + wrong),
+        "recall": lambda right, wrong, missed: 100 * quotient(right, right + missed),
+        "f1": lambda right, wrong, missed: 100 * _f1(right, right + wrong, right + missed),
     }
     return {
-        name: measure(name, counts, statistic, seed=seed, signature=signature) for name, statistic in statistics.items()
+        name: measure_types(name, frequencies, lambda weights, of=of: of(*weights.T), seed=seed, signature=signature)  # type: ignore[misc]
+        for name, of in statistics.items()
     }
 
 

@@ -7,15 +7,18 @@ comes first. Documents of the same name belong together.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import neighbours
+from bitextbench import bitext, neighbours
 from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
+from bitextbench.files import read_lines
 from bitextbench.neighbours import Both, Neighbours
+from bitextbench.similarity.confidence import calibrated
 from bitextbench.tasks.bootstrap import SEED, rate
 
 N = 10  # neighbours of a sentence, and the two weights: guo2018 section 4.2
@@ -42,6 +45,38 @@ class Documents:
         position = np.empty(len(document), np.int64)
         position[order] = np.arange(len(document)) - starts[document[order]]
         return cls(document, position, list(places))
+
+
+def of_file(path: Path, vectors: Embeddings) -> Documents:
+    """The documents of a corpus folder, or of a file with the name of each sentence's document.
+
+    Raises InputError when sentences and vectors differ in number, and as `Documents.of`.
+    """
+    names = bitext.read_side(path, "doc") if path.is_dir() else list(read_lines(path))
+    if len(names) != len(vectors):
+        raise InputError(
+            f"{len(names):,} sentences for the {len(vectors):,} vectors of {vectors.name}", path, remedy="one each"
+        )
+    return Documents.of(names)
+
+
+def confidence(
+    vectors: tuple[Embeddings, Embeddings], found: Neighbours, model: Path | None, block: int = 1 << 14
+) -> NDArray[np.float64]:
+    """f1 of eq. 3: how sure each neighbour is, [n, N] in [0, 1].
+
+    By the calibrated confidence of the encoder `model` (section 2.4.2); without one, the similarity itself, cut to [0, 1].
+    """
+    if model is None:
+        return np.clip(np.asarray(found.similarities, np.float64), 0, 1)
+    logits_of = calibrated(model, vectors[0].dimension)
+    out = np.empty(found.ids.shape)
+    for start in range(0, len(found), block):
+        ids = found.ids[start : start + block]
+        targets = vectors[1].take(ids.reshape(-1)).reshape(*ids.shape, -1)
+        logits = logits_of(vectors[0].block(start, start + len(ids)), targets)
+        out[start : start + len(ids)] = 1 / (1 + np.exp(-logits.astype(np.float64)))
+    return out
 
 
 def by_sentences(

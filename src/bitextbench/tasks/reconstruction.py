@@ -33,15 +33,12 @@ def ranked(
     metric, rule = metric_and_margin(name)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
     f, g = (side.similarities[:, :k].mean(axis=1, dtype=np.float64) for side in both)
-    return Both(_rank(both.forward, rule, f, g, max(at)), _rank(both.backward, rule, g, f, max(at), swapped=True))
+    return Both(_rank(both.forward, rule, f, g, max(at)), _rank(both.backward, rule, g, f, max(at)))
 
 
-def _rank(
-    side: Neighbours, rule: str, own: NDArray[np.float64], other: NDArray[np.float64], n: int, *, swapped: bool = False
-) -> Neighbours:
-    """Neighbours by their margins; `own` and `other` are the means of this side and of the other, `swapped` if this is the target."""
-    means = (own[:, None], other[side.ids])
-    scores = margin(rule, side.similarities, *(means[::-1] if swapped else means))
+def _rank(side: Neighbours, rule: str, own: NDArray[np.float64], other: NDArray[np.float64], n: int) -> Neighbours:
+    """Neighbours by their margins; `own` and `other` are the means of the side that searches and of the other."""
+    scores = margin(rule, side.similarities, own[:, None], other[side.ids])
     order = np.lexsort((side.ids, np.where(np.isnan(scores), np.inf, -scores)), axis=-1)[:, :n]
     return Neighbours(np.take_along_axis(side.ids, order, 1), np.take_along_axis(scores, order, 1))
 

@@ -1,0 +1,100 @@
+"""Which measurement stands in which cell of a paper's table: `tables.yaml`.
+
+The file has a list of blocks for each table (`<paper>/table<N>`). A block is a cell, or as many as its variables have values:
+
+| key | meaning |
+|---|---|
+| for | variables: a list of values, or a mapping from the paper's names to ours |
+| cell | [row, column] of the reference; `{variable}` is the paper's name |
+| task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
+| corpus | what it is measured on; a list makes the mean over its corpora |
+| encoder, similarity | whose vectors are compared, and how |
+| metric | which of the task's numbers, levels joined by dots |
+| note | a condition that differs from the paper's |
+| why | in place of all from task on: why there is no number |
+
+In all but `cell`, `{variable}` is our name.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bitextbench.errors import InputError
+
+NEEDED = ("task", "corpus", "encoder", "similarity", "metric")
+KEYS = {"for", "cell", *NEEDED, "note", "why"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a cell is made of; `why` there is nothing, or ""."""
+
+    row: str
+    column: str
+    task: str = ""
+    corpora: tuple[str, ...] = ()
+    encoder: str = ""
+    similarity: str = ""
+    metric: str = ""
+    note: str = ""
+    why: str = ""
+
+    @property
+    def key(self) -> str:
+        """The metric's place in its file."""
+        return f"{self.similarity}.{self.metric}"
+
+    def missing(self, config: Mapping[str, Any]) -> str:
+        """Why a run has no such number, or ""."""
+        if self.why:
+            return self.why
+        for kind, names in (("corpus", self.corpora), ("encoder", (self.encoder,))):
+            for name in names:
+                if name not in config["corpora" if kind == "corpus" else "encoders"]:
+                    return f"no {kind} {name} in this run"
+        return ""
+
+
+def load(path: Path | None = None) -> dict[str, list[Entry]]:
+    """The cells of each table, by its place. Raises InputError for an unknown or missing key, a cell that stands twice."""
+    text = (path or files("bitextbench").joinpath("tables.yaml")).read_text(encoding="utf-8")
+    tables = {}
+    for place, blocks in yaml.safe_load(text).items():
+        entries = [entry for block in blocks for entry in _entries(place, block)]
+        cells = [(entry.row, entry.column) for entry in entries]
+        if twice := {cell for cell in cells if cells.count(cell) > 1}:
+            raise InputError(f"{', '.join(min(twice))} stands twice", f"tables.yaml: {place}", remedy="remove one")
+        tables[place] = entries
+    return tables
+
+
+def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
+    needed = {"cell", "why"} if "why" in block else {"cell", *NEEDED}
+    if (wrong := set(block) - KEYS) or (wrong := needed - set(block)):
+        raise InputError(
+            f"unknown or missing: {', '.join(sorted(wrong))}", f"tables.yaml: {place}", remedy="see tables.py"
+        )
+    variables = {
+        name: values.items() if isinstance(values, Mapping) else [(value, value) for value in values]
+        for name, values in block.get("for", {}).items()
+    }
+    for choice in product(*variables.values()):
+        printed = {name: str(theirs) for name, (theirs, _) in zip(variables, choice, strict=True)}
+        ours = {name: value for name, (_, value) in zip(variables, choice, strict=True)}
+        row, column = (text.format(**printed) for text in block["cell"])
+        known = {key: block.get(key, "").format(**ours) for key in ("task", "encoder", "similarity", "metric", "note", "why")}
+        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), **known)
+
+
+def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:
+    """The names of a corpus: a variable whose value is a list gives all of them."""
+    for text in [corpus] if isinstance(corpus, str) else corpus:
+        lists = {name: value if isinstance(value, list) else [value] for name, value in ours.items() if f"{{{name}}}" in text}
+        for choice in product(*lists.values()):
+            yield text.format(**dict(zip(lists, choice, strict=True)))

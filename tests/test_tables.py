@@ -1,0 +1,73 @@
+"""tables.yaml against what the papers printed, and its format."""
+
+from pathlib import Path
+
+import pytest
+
+from bitextbench import references, tables
+from bitextbench.errors import InputError
+from bitextbench.margins import SIMILARITIES
+from bitextbench.retrieval import STRATEGIES
+
+FOLDER = Path(__file__).parents[1] / "references"
+MEASURES = {
+    "alignment": {"forward", "backward", "average"},
+    "reconstruction": {f"{way}.by_text.P@{n}" for way in ("forward", "backward") for n in (1, 3, 10)},
+    "documents": {"alignments", "sentences", "average_forward", "average_backward"},
+    "recognition": {"accuracy"},
+    "mining": {
+        f"{way}.{part}{measure}"
+        for way in (*STRATEGIES, "nearest_forward", "nearest_backward")
+        for part in ("", "two_fold.")
+        for measure in ("precision", "recall", "f1")
+    }
+    | {"forward.average_precision", "backward.average_precision"},
+}
+
+
+def test_each_table_has_the_cells_of_the_paper_once():
+    printed = references.load_all(FOLDER)
+    for place, entries in tables.load().items():
+        assert {(entry.row, entry.column) for entry in entries} == {(cell.row, cell.column) for cell in printed[place]}
+
+
+def test_each_cell_is_something_that_a_task_measures():
+    for place, entries in tables.load().items():
+        for entry in entries:
+            if not entry.why:
+                assert entry.metric in MEASURES[entry.task], (place, entry)
+                assert entry.similarity in {*SIMILARITIES, "mlp", "euclidean", "reconstruction"}, (place, entry)
+                assert entry.corpora, (place, entry)
+
+
+def test_english_is_the_source_and_bucc_is_searched_into_it():
+    """guo2018 and yang2019 table 1: from English; yang2019 footnote 5: BUCC's forward is into English."""
+    cells = {(place, entry.row, entry.column): entry for place, entries in tables.load().items() for entry in entries}
+    assert cells["yang2019/table2", "backward", "en-ru"].metric == "backward.by_text.P@1"
+    forward = cells["yang2019/table5", "bide-am-forward", "de-en/P"]
+    assert (forward.corpora, forward.encoder) == (("bucc.en-de",), "transformer_bide_am.en-de")
+    assert forward.key == "cosine.backward.precision"
+    assert cells["artetxe2019/table2", "ratio-forward", "en-fr/F1"].key == "ratio.backward.f1"
+    assert cells["zhang2016/table2", "bbowae", "Avg"].corpora == ("mt06", "mt08")
+
+
+def test_what_a_run_has_not_leaves_its_reason():
+    entry = tables.Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1")
+    assert entry.missing({"corpora": {"x": {}}, "encoders": {"y": {}}}) == ""
+    assert entry.missing({"corpora": {"z": {}}, "encoders": {}}) == "no corpus x in this run"
+    assert entry.missing({"corpora": {"x": {}}, "encoders": {}}) == "no encoder y in this run"
+    assert tables.Entry("a", "b", why="quoted").missing({}) == "quoted"
+
+
+BLOCK = "p/table1:\n- {cell: [a, b], task: mining, corpus: x, encoder: y, similarity: ratio, metric: max.f1}\n"
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (BLOCK + BLOCK.partition("\n")[2], "a, b stands twice"),
+    (BLOCK.replace("task", "tusk"), "unknown or missing: tusk"),
+    (BLOCK.replace("encoder: y, ", ""), "unknown or missing: encoder"),
+])  # fmt: skip
+def test_bad_entries(tmp_path, text, message):
+    (tmp_path / "t.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        tables.load(tmp_path / "t.yaml")
