@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
+from bitextbench import tables
 from bitextbench.config import check
 from bitextbench.errors import InputError
 
@@ -208,18 +209,84 @@ def learned_similarity(method):
     return f"{WORK}/similarities/{method}.npz" if learns else []
 
 
-def aligned_vectors(wildcards, side):
-    encoder = config["alignment"]["encoder"]
-    return of_shards(f"{WORK}/vectors/{encoder}/{{corpus}}/{{shard}}.{side}.npy", config["alignment"]["corpus"])
+def encoder_model(encoder):
+    return f"{WORK}/encoders/{encoder}/model.pt"
 
 
-# Rows of kim2019's tables 1 and 3 that are built: similarities of sentence vectors. Columns: the metric of each.
-ALIGNMENT_ROWS = {"1": ["cosine", "mlp"], "3": ["euclidean", "cosine", "csls", "mlp"]}
-ALIGNMENT_COLUMNS = {
-    "1": {"wmt": "average"},
-    "3": {f"{SRC}-{TGT}": "forward", f"{TGT}-{SRC}": "backward", "average": "average"},
-}
-TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/kim2019/table{number}.csv" for number in ALIGNMENT_ROWS)]
+# ---- tables of single metrics: which cells this run can fill, and from what
+
+CELLS = tables.load()
+
+
+def missing(cell):
+    """Why this run has no number for a cell, or an empty text."""
+    return cell.missing(config)
+
+
+def metric_files(cell):
+    return [f"{WORK}/metrics/{cell.task}/{corpus}/{cell.encoder}.json" for corpus in cell.corpora]
+
+
+def measured(task, wildcards):
+    """The cells that a metric file is made for."""
+    path = f"{WORK}/metrics/{task}/{wildcards.corpus}/{wildcards.encoder}.json"
+    return [cell for cells in CELLS.values() for cell in cells if not missing(cell) and path in metric_files(cell)]
+
+
+def similarities(task):
+    """The similarities that a task is measured with, as options."""
+    return lambda wildcards: [
+        f"--similarity {name}" for name in dict.fromkeys(cell.similarity for cell in measured(task, wildcards))
+    ]
+
+
+def metric_vectors(side):
+    """Vectors of a corpus, of all its shards."""
+    return lambda wildcards: of_shards(
+        f"{WORK}/vectors/{wildcards.encoder}/{{corpus}}/{{shard}}.{side}.npy", wildcards.corpus
+    )
+
+
+def shard_options(side):
+    return lambda wildcards, input: [f"--{side}-emb {path}" for path in getattr(input, side)]
+
+
+def encoder_gpus(wildcards):
+    return config["encoders"][wildcards.encoder]["gpus"]
+
+
+def fitted_similarity(wildcards):
+    """The MLP, where it compares this encoder's vectors."""
+    fits = config["methods"].get("mlp", {}).get("encoder") == wildcards.encoder
+    return f"{WORK}/similarities/mlp.npz" if fits else []
+
+
+def calibrated_encoder(wildcards):
+    """The encoder, where it has a calibrated confidence."""
+    return encoder_model(wildcards.encoder) if config["encoders"][wildcards.encoder]["type"] == "dan_dual" else []
+
+
+def grid_cells(wildcards):
+    return CELLS[f"{wildcards.paper}/{wildcards.table}"]
+
+
+def grid_metrics(wildcards):
+    return sorted({path for cell in grid_cells(wildcards) if not missing(cell) for path in metric_files(cell)})
+
+
+def grid_options(wildcards):
+    """What stands in each cell, and why others are empty."""
+    options = []
+    for cell in grid_cells(wildcards):
+        if not missing(cell):
+            options += [f"--cell {cell.row} {cell.column} {path}#{cell.key}" for path in metric_files(cell)]
+        if note := missing(cell) or cell.note:
+            options.append(f"--note {cell.row} {cell.column} {shlex.quote(note)}")
+    return options
+
+
+GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
+TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in GRIDS)]
 
 
 TESTS = config["nmt"]["tests"]

@@ -61,3 +61,29 @@ rule table2:
         "python -m bitextbench table {input.reference} --config {params.config} {params.metrics}"
         " {params.selections} {params.corpora} {params.manifests} --benchmarks {params.benchmarks}"
         " --html {output.html} --provenance {output.provenance} --out {output.csv} 2> {log}"
+
+
+rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
+    input:
+        reference="references/{paper}/{table}.csv",
+        metrics=grid_metrics,
+    output:
+        csv=report(f"{RESULTS}/{{paper}}/{{table}}.csv", category="{paper}"),
+        html=report(f"{RESULTS}/{{paper}}/{{table}}.html", category="{paper}"),
+    wildcard_constraints:
+        paper="[a-z]+[0-9]{4}",
+        table="table[0-9]+|figure[0-9]+",
+    log:
+        f"logs/{RUN}/grid_table/{{paper}}.{{table}}.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        seed=config["seed"],
+        cells=grid_options,
+    shell:
+        "python -m bitextbench grid {input.reference} --scale {params.scale} --seed {params.seed} {params.cells}"
+        " --html {output.html} --out {output.csv} 2> {log}"

@@ -55,7 +55,7 @@ def cli() -> None:
     """Mine, filter and score parallel text, and reproduce the tables of five papers on it."""
 
 
-for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.mine, cli_mining.evaluate):
+for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.mine, cli_mining.bucc_set, cli_mining.evaluate):
     cli.add_command(command)
 
 for command in (cli_encoders.features, cli_encoders.hard_negatives, cli_encoders.encode_text):

@@ -130,6 +130,18 @@ def mine(
     )  # fmt: skip
 
 
+@click.command("bucc-set")
+@click.argument("corpus", type=FILE)
+@click.option("--src", "src", required=True, help="Source language code.")
+@click.option("--tgt", "tgt", required=True, help="Target language code.")
+@click.option("-o", "--out", type=FILE, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
+def bucc_set(corpus: Path, src: str, tgt: str, out: Path) -> None:
+    """Write a comparable corpus in BUCC's format: shuffled texts, and the ids of the pairs that are hidden in them."""
+    from bitextbench.tasks import comparable
+
+    comparable.write(comparable.read(corpus, (src, tgt)), out)
+
+
 @click.group()
 def evaluate() -> None:
     """Measure how well pairs, or vectors, fit the truth; prints JSON."""

@@ -1,6 +1,8 @@
 """The configuration of a run: config.yaml with an overlay on top, checked against schema.yaml."""
 
 import difflib
+import re
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -18,15 +20,16 @@ def schema() -> Config:
 
 
 def check(config: Config) -> None:
-    """Take out what an overlay left out by `null`, then check what remains.
+    """Take out what an overlay left out by `null`, make one entry for each of `pairs`, then check what there is.
 
     Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing
     defines.
     """
-    for named in (config, config.get("selection")):
-        for key in ("corpora", "encoders", "methods", "budgets"):
-            if isinstance(named, dict) and isinstance(named.get(key), dict):
-                named[key] = {name: value for name, value in named[key].items() if value is not None}
+    config.update(_without_nulls(config))
+    for place, section in (("", config), ("text.", config.get("text"))):
+        for key in ("corpora", "encoders", "features"):
+            if isinstance(section, dict) and isinstance(section.get(key), dict):
+                section[key] = dict(_by_pair(f"{place}{key}", section[key]))
     errors = sorted(
         jsonschema.Draft202012Validator(schema()).iter_errors(config),
         key=lambda error: [str(p) for p in error.absolute_path],
@@ -34,6 +37,41 @@ def check(config: Config) -> None:
     if errors:
         raise InputError(_message(_deepest(errors[0])), "config")
     _check_names(config)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A configuration without the keys whose value is null, at any depth."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+
+
+def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
+    """An entry with `pairs: [en-fr, ...]` as one of each: {pair}, {src} and {tgt} are filled in, in its name and inside."""
+    for name, entry in entries.items():
+        if not isinstance(entry, dict) or "pairs" not in entry:
+            yield name, entry
+            continue
+        pairs = entry["pairs"]
+        if not isinstance(pairs, list) or not all(re.fullmatch(r"[a-z]+-[a-z]+", str(pair)) for pair in pairs):
+            raise InputError(f"`{place}.{name}.pairs: {pairs}` is wrong", "config", remedy="write [en-fr, en-de], say")
+        if "{pair}" not in name:
+            raise InputError(f"`{place}.{name}` has `pairs`", "config", remedy=f'call it "{name}.{{pair}}"')
+        inside = {key: value for key, value in entry.items() if key != "pairs"}
+        for pair in pairs:
+            src, tgt = pair.split("-")
+            made = _filled(inside, pair, src, tgt)
+            yield _filled(name, pair, src, tgt), made | ({"pair": {"src": src, "tgt": tgt}} if place == "corpora" else {})
+
+
+def _filled(value: Any, pair: str, src: str, tgt: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(inner, pair, src, tgt) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled(inner, pair, src, tgt) for inner in value]
+    if isinstance(value, str):
+        return value.replace("{pair}", pair).replace("{src}", src).replace("{tgt}", tgt)
+    return value
 
 
 def _deepest(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
@@ -69,8 +107,6 @@ def _check_names(config: Config) -> None:
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),
-        ("alignment.corpus", config["alignment"]["corpus"], corpora),
-        ("alignment.encoder", config["alignment"]["encoder"], encoders),
         ("selection.corpus", config["selection"]["corpus"], corpora),
         *(("selection.methods", name, methods) for name in config["selection"]["methods"]),
         ("nmt.valid", config["nmt"]["valid"], corpora),

@@ -74,11 +74,41 @@ def parser_function(parser: Parser, where: str) -> Callable[..., Iterator[Row]]:
 # ---- the parsers
 
 
-def aligned(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[Row]:
-    """Two texts, line n of one being the translation of line n of the other."""
+def aligned(raw: Path, languages: Languages, texts: Mapping[str, str], docs: str = "") -> Iterator[Row]:
+    """Two texts, line n of one being the translation of line n of the other.
+
+    Line n of `docs`, a third text if it is given, begins with the name of the document, before white space.
+    """
     places = [texts[language] for language in languages]
-    for src, tgt in _together(raw, places):
-        yield Row(src, tgt)
+    for src, tgt, *doc in _together(raw, [*places, *([docs] if docs else [])]):
+        yield Row(src, tgt, doc=doc[0].split(maxsplit=1)[0] if doc else "")
+
+
+def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -> Iterator[Row]:
+    """A comparable corpus of BUCC: `id<TAB>sentence` of each language, and the ids of pairs, in the order of `texts`.
+
+    First the pairs, label parallel, then the other sentences one by one, with the other side None. A sentence that stands in
+    several pairs is given in the first only; the log says how many. Memory: both texts.
+    """
+    sides = {language: dict(cells for _, cells in _cells(raw, place, 2)) for language, place in texts.items()}
+    paired: dict[str, set[str]] = {language: set() for language in texts}
+    again = 0
+    for number, names in _cells(raw, gold, 2):
+        found = dict(zip(texts, names, strict=True))
+        if unknown := [name for language, name in found.items() if name not in sides[language]]:
+            raise InputError(f"id {unknown[0]!r} is in no text", raw / gold, line=number, remedy="fetch it again")
+        if any(name in paired[language] for language, name in found.items()):
+            again += 1
+            continue
+        for language, name in found.items():
+            paired[language].add(name)
+        yield Row(*(sides[language][found[language]] for language in languages), label="parallel")
+    if again:
+        log(f"{raw}: {again:,} pairs left out, of which a sentence stands in another pair")
+    for language in languages:
+        for name, sentence in sides[language].items():
+            if name not in paired[language]:
+                yield _one_side(languages, language, sentence)
 
 
 def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
@@ -215,7 +245,7 @@ def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, mach
 
 
 PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
-    function.__name__: function for function in (aligned, joined, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
+    function.__name__: function for function in (aligned, joined, bucc, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
 }
 
 

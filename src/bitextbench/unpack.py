@@ -5,6 +5,7 @@ A place is a file of a data set's folder, with the member after it where the fil
 `x.tar.gz.01`, ...) goes by its name without the number.
 """
 
+import bz2
 import contextlib
 import gzip
 import io
@@ -38,12 +39,13 @@ def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
             yield stack.enter_context(_zip_member(path, member))
             return
         packed = stack.enter_context(_Parts(_parts(path)))
-        if not name.endswith((".gz", ".tgz")):
+        if not name.endswith((".gz", ".tgz", ".bz2")):
             yield stack.enter_context(io.BufferedReader(packed))
             return
-        unpacked = gzip.GzipFile(fileobj=io.BufferedReader(packed))
+        unpacker = bz2.BZ2File if name.endswith(".bz2") else gzip.GzipFile
+        unpacked = unpacker(stack.enter_context(io.BufferedReader(packed)))
         stream = stack.enter_context(io.BufferedReader(_Guarded(unpacked, path, packed), 1 << 17))
-        if name.endswith((".tar.gz", ".tgz")):
+        if name.endswith((".tar.gz", ".tgz", ".tar.bz2")):
             archive = stack.enter_context(tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17))
             yield _tar_member(archive, path, member)
         else:
@@ -92,7 +94,7 @@ class _Parts(io.RawIOBase):
 class _Guarded(io.RawIOBase):
     """An unpacking stream with an end to its size: see MAX_BYTES and MAX_RATIO."""
 
-    def __init__(self, stream: IO[bytes] | gzip.GzipFile, path: Path, packed: _Parts | int) -> None:
+    def __init__(self, stream: IO[bytes] | gzip.GzipFile | bz2.BZ2File, path: Path, packed: _Parts | int) -> None:
         self.stream, self.path, self.packed, self.count = stream, path, packed, 0
 
     def readable(self) -> bool:
