@@ -172,9 +172,14 @@ def encoder_memory(wildcards, input, attempt):
 
 
 def encoder_hard_negatives(wildcards):
-    """The file that stands for the hard negatives of an encoder, if it has any."""
-    hard = config["encoders"][wildcards.encoder].get("hard")
-    return f"{WORK}/hard_negatives/{wildcards.encoder}.src.ids.npy" if hard else []
+    """The file that stands for the hard negatives of an encoder, if it has any: one for all encoders that want the same."""
+
+    def wanted(spec):
+        return spec.get("hard"), spec["features"], spec["corpora"].get("bitext")
+
+    own = wanted(config["encoders"][wildcards.encoder])
+    first = next(name for name, spec in config["encoders"].items() if wanted(spec) == own)
+    return f"{WORK}/hard_negatives/{first}.src.ids.npy" if own[0] else []
 
 
 def hard_shards(encoder, what, pattern):

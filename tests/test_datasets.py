@@ -16,7 +16,7 @@ from bitextbench.datasets import Row, parse, rows
 from bitextbench.errors import InputError
 from bitextbench.fetch import fetch
 from bitextbench.files import decode_lines
-from bitextbench.registry import DataSet, File, Parser, load
+from bitextbench.registry import TIERS, DataSet, File, Parser, load
 from bitextbench.unpack import open_place
 
 DE_EN = ("de", "en")
@@ -82,6 +82,37 @@ def test_aligned_in_every_container(tmp_path: Path) -> None:
         read(tmp_path, "t.tgz/b")
     with pytest.raises(InputError, match=r"z\.zip: no member 'b'; it holds a\.de"):
         read(tmp_path, "z.zip/b")
+
+
+def test_a_tar_in_bz2(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "b.tar.bz2", "w:bz2") as archive:
+        info = tarfile.TarInfo("in/a.de")
+        info.size = 5
+        archive.addfile(info, io.BytesIO(b"eins\n"))
+    assert read(tmp_path, "b.tar.bz2/in/a.de") == ["eins"]
+    (tmp_path / "b.tar.bz2").write_bytes((tmp_path / "b.tar.bz2").read_bytes()[:60])
+    with pytest.raises(InputError, match=r"b\.tar\.bz2: damaged or truncated archive"):
+        read(tmp_path, "b.tar.bz2/in/a.de")
+
+
+def test_aligned_with_documents(tmp_path: Path) -> None:
+    write(tmp_path, a_de="eins\nzwei\n", a_en="one\ntwo\n", a_ids="1990/s/1 de:1:1 en:1:1\n1990/s/2 de:1:1 en:1:1\n")
+    found = parsed(tmp_path, "aligned", texts={"de": "a.de", "en": "a.en"}, docs="a.ids")
+    assert found == [("eins", "one", "1990/s/1", ""), ("zwei", "two", "1990/s/2", "")]
+
+
+def test_bucc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, b_de="de-1\teins\nde-2\tzwei\nde-3\tdrei\n", b_en="en-1\tone\nen-2\ttwo\nen-3\tfour\n")
+    write(tmp_path, b_gold="de-1\ten-1\nde-2\ten-2\nde-2\ten-3\n")
+    arguments = {"texts": {"de": "b.de", "en": "b.en"}, "gold": "b.gold"}
+    wanted = [("eins", "one", "", "parallel"), ("zwei", "two", "", "parallel"), ("drei", None, "", ""), (None, "four", "", "")]
+    assert parsed(tmp_path, "bucc", **arguments) == wanted
+    assert "1 pairs left out, of which a sentence stands in another pair" in capsys.readouterr().err
+    swapped = parsed(tmp_path, "bucc", ("en", "de"), **arguments)
+    assert swapped == [*((b, a, *rest) for a, b, *rest in wanted[:2]), ("four", None, "", ""), (None, "drei", "", "")]
+    write(tmp_path, b_gold="de-1\ten-9\n")
+    with pytest.raises(InputError, match=r"b\.gold:1: id 'en-9' is in no text"):
+        parsed(tmp_path, "bucc", **arguments)
 
 
 def test_tsv(tmp_path: Path) -> None:
@@ -353,11 +384,13 @@ def test_registry_states_what_the_index_states(index: dict[str, dict[str, Any]])
         for file in data_set.files:
             assert (file.bytes, file.sha256) == (index[file.url]["bytes"], index[file.url]["sha256"])
             assert index[file.url]["licence"] in data_set.licence
-            assert index[file.url]["tier"] == data_set.tier
+        tiers = {index[file.url]["tier"] for file in data_set.files}
+        assert max(tiers, key=TIERS.index) == data_set.tier  # the strictest of its files
 
 
 SPECIAL = {
     "bible.de-en": 28_225,
+    "bible": 0,
     "mlqe-pe.en-de": 9_000,
     "newstest2016-docs.de-en": 2_999,
     "newstest2017-docs.de-en": 3_004,
