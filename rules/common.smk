@@ -179,7 +179,7 @@ def encoder_hard_negatives(wildcards):
 
     own = wanted(config["encoders"][wildcards.encoder])
     first = next(name for name, spec in config["encoders"].items() if wanted(spec) == own)
-    return f"{WORK}/hard_negatives/{first}.src.ids.npy" if own[0] else []
+    return [f"{WORK}/hard_negatives/{first}.src.ids.npy"] if own[0] else []
 
 
 def hard_shards(encoder, what, pattern):

@@ -42,8 +42,8 @@ def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
         if not name.endswith((".gz", ".tgz", ".bz2")):
             yield stack.enter_context(io.BufferedReader(packed))
             return
-        unpacker = bz2.BZ2File if name.endswith(".bz2") else gzip.GzipFile
-        unpacked = unpacker(stack.enter_context(io.BufferedReader(packed)))
+        buffered = io.BufferedReader(packed)
+        unpacked = bz2.BZ2File(buffered) if name.endswith(".bz2") else gzip.GzipFile(fileobj=buffered)
         stream = stack.enter_context(io.BufferedReader(_Guarded(unpacked, path, packed), 1 << 17))
         if name.endswith((".tar.gz", ".tgz", ".tar.bz2")):
             archive = stack.enter_context(tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17))
