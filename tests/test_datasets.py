@@ -392,6 +392,7 @@ SPECIAL = {
     "bible.de-en": 28_225,
     "bible": 28_153,  # German and Chinese
     "mlqe-pe.en-de": 9_000,
+    "newstest2008-2013": 16_573,
     "newstest2016-docs.de-en": 2_999,
     "newstest2017-docs.de-en": 3_004,
     "tatoeba-manythings.de-fr": 43_684,  # the English sentences that both files have

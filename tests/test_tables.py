@@ -51,11 +51,19 @@ def test_english_is_the_source_and_bucc_is_searched_into_it():
     assert cells["zhang2016/table2", "bbowae", "Avg"].corpora == ("mt06", "mt08")
 
 
-def test_what_a_run_has_not_leaves_its_reason():
+def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     entry = tables.Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1")
-    assert entry.missing({"corpora": {"x": {}}, "encoders": {"y": {}}}) == ""
-    assert entry.missing({"corpora": {"z": {}}, "encoders": {}}) == "no corpus x in this run"
-    assert entry.missing({"corpora": {"x": {}}, "encoders": {}}) == "no encoder y in this run"
+    data = {"parts": [{"dataset": "d"}]}
+    config = {"corpora": {"x": data, "z": data}, "encoders": {"y": {"corpora": {"bitext": "z"}}}}
+    assert entry.missing(config) == ""
+    assert entry.missing({**config, "corpora": {"x": data}}) == "no corpus z in this run"
+    assert entry.missing({**config, "corpora": {"z": data}}) == "no corpus x in this run"
+    assert entry.missing({**config, "encoders": {}}) == "no encoder y in this run"
+    own = tmp_path / "own.de"
+    config["corpora"]["z"] = {"parts": [{"files": {"src": str(own)}}]}
+    assert entry.missing(config) == f"no file {own}"
+    own.write_text("x\n")
+    assert entry.missing(config) == ""
     assert tables.Entry("a", "b", why="quoted").missing({}) == "quoted"
 
 

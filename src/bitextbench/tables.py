@@ -51,13 +51,18 @@ class Entry:
         return f"{self.similarity}.{self.metric}"
 
     def missing(self, config: Mapping[str, Any]) -> str:
-        """Why a run has no such number, or ""."""
+        """Why a run has no such number, or "": a name that it does not define, or a text of one's own that is not there."""
         if self.why:
             return self.why
-        for kind, names in (("corpus", self.corpora), ("encoder", (self.encoder,))):
-            for name in names:
-                if name not in config["corpora" if kind == "corpus" else "encoders"]:
-                    return f"no {kind} {name} in this run"
+        if self.encoder not in config["encoders"]:
+            return f"no encoder {self.encoder} in this run"
+        corpora = config["corpora"]
+        for name in (*self.corpora, *config["encoders"][self.encoder]["corpora"].values()):
+            if name not in corpora:
+                return f"no corpus {name} in this run"
+            for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):
+                if not Path(path).exists():
+                    return f"no file {path}"
         return ""
 
 
