@@ -81,10 +81,23 @@ def read_shard(path: str | Path, columns: list[str] | None = None) -> pa.Table:
         table = pq.read_table(existing(path), columns=columns)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
-    wanted = columns or SCHEMA.names
-    if missing := set(wanted) - set(table.column_names):
-        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
+    _check_columns(path, table.column_names, columns or SCHEMA.names)
     return table
+
+
+def shard_batches(path: str | Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """A shard, `rows` at a time (the last may be fewer). Raises InputError for a damaged file or wrong columns."""
+    try:
+        with pq.ParquetFile(existing(path)) as file:
+            _check_columns(path, file.schema_arrow.names, columns)
+            yield from file.iter_batches(rows, columns=columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
+
+
+def _check_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
+    if missing := set(wanted) - set(found):
+        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
 
 
 def read_side(folder: str | Path, side: str) -> list[str]:

@@ -274,7 +274,9 @@ def fit_similarity(
 @click.option("--corpus", type=FILE, required=True)
 @click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
 @click.option("--scores", type=FILE, multiple=True, required=True)
-@click.option("--count", type=click.Choice(["src", "tgt"]), default="tgt", help="Side whose words are counted.")
+@click.option(
+    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
+)
 @src_option
 @tgt_option
 @out_option

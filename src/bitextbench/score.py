@@ -15,6 +15,8 @@ from bitextbench.likelihoods import Likelihoods
 from bitextbench.progress import log
 from bitextbench.similarity import Pairs, similarity
 
+BLOCK = 1 << 20  # scores that are looked at together
+
 
 def score_shard(
     shard: Path,
@@ -50,11 +52,20 @@ def score_shard(
 
 
 def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
-    """The scores of each shard. Raises InputError for NaN, naming shard and row."""
-    shards = [np.load(existing(path)) for path in paths]
-    for path, scores in zip(paths, shards, strict=True):
-        if len(bad := np.flatnonzero(np.isnan(scores))):
-            raise InputError("score is NaN", path, line=int(bad[0]) + 1, remedy="score this shard again")
+    """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and for NaN, with shard and row."""
+    shards = []
+    for path in paths:
+        try:
+            scores = np.load(existing(path), mmap_mode="r")
+        except (ValueError, EOFError) as error:
+            raise InputError(f"cannot be read as .npy ({error})", path, remedy="score this shard again") from None
+        if scores.dtype != np.float32 or scores.ndim != 1:
+            what = f"holds {scores.dtype} {list(scores.shape)}, not float32 [pairs]"
+            raise InputError(what, path, remedy="score this shard again")
+        for start in range(0, len(scores), BLOCK):
+            if len(bad := np.flatnonzero(np.isnan(scores[start : start + BLOCK]))):
+                raise InputError("score is NaN", path, line=start + int(bad[0]) + 1, remedy="score this shard again")
+        shards.append(scores)
     return shards
 
 
