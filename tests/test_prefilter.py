@@ -2,13 +2,13 @@
 
 import unicodedata
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitextbench import language
 from bitextbench.errors import InputError
 from bitextbench.language import UNKNOWN, identify, words
 from bitextbench.lines import BLOCK
@@ -180,18 +180,29 @@ def py3langid_classify():
     return lambda line: model.classify(line)[0]
 
 
-def test_identify_with_a_fasttext_model(tmp_path: Path):
-    fasttext = pytest.importorskip("fasttext")
-    training = tmp_path / "lid.txt"
-    training.write_text("".join(f"__label__{code} {text}\n" for code, text in SENTENCES.items()) * 30, encoding="utf-8")
-    for _ in range(5):  # training sometimes ends in NaN (fastText issue 1061)
-        try:
-            model = fasttext.train_supervised(str(training), epoch=30, dim=8, minn=1, maxn=3, bucket=5000, lr=0.3, thread=10, verbose=0)  # fmt: skip
-            break
-        except RuntimeError:
-            continue
-    model.save_model(str(tmp_path / "lid.bin"))
-    assert identify([*SENTENCES.values()], [*SENTENCES], str(tmp_path / "lid.bin")) == [*SENTENCES]
-    assert set(identify([*SENTENCES.values()], ["de", "en"], str(tmp_path / "lid.bin"))) <= {"de", "en"}
+@pytest.fixture(scope="module")
+def lid(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("fasttext")
+    path = tmp_path_factory.mktemp("lid") / "lid.bin"
+    language.fit({code: [text] * 30 for code, text in SENTENCES.items()}, path, epochs=30)
+    return str(path)
+
+
+def test_identify_with_a_fasttext_model(lid):
+    assert identify([*SENTENCES.values()], [*SENTENCES], lid) == [*SENTENCES]
+    assert set(identify([*SENTENCES.values()], ["de", "en"], lid)) <= {"de", "en"}
+    assert identify([], ["de", "en"], lid) == []
     with pytest.raises(InputError, match=r"lid.bin: the model does not know the language pl"):
-        identify(["a"], ["pl"], str(tmp_path / "lid.bin"))
+        identify(["a"], ["pl"], lid)
+
+
+def test_a_model_of_few_languages_filters(lid):
+    rows = table([(SENTENCES["de"], SENTENCES["en"]), (SENTENCES["ru"], SENTENCES["en"])])
+    assert prefilter(rows, {"language": lid}, PAIR).passed.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("texts", [{}, {"de": ["eins"]}, {"de": ["eins"], "en": [" "]}])
+def test_a_language_model_needs_text_of_two_languages(tmp_path, texts):
+    pytest.importorskip("fasttext")
+    with pytest.raises(InputError, match="give text of two or more"):
+        language.fit(texts, tmp_path / "lid.bin")

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.errors import InputError, near
-from bitextbench.language import UNKNOWN, identify
+from bitextbench.language import UNKNOWN, identify, known
 from bitextbench.lines import BLOCK, Lines, longest_run, overlap
 
-WEB = ("en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar")
-"""Languages, besides those of the pair, in which a crawled line may be. More of them would cost short good lines."""
+WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
+"""Languages, besides those of the pair, in which a crawled line may be, as far as the model knows them. More of them would
+cost short good lines."""
 
 Mask = NDArray[np.bool_]
 SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
@@ -91,7 +92,7 @@ def max_overlap(src: Side, tgt: Side, limit: float) -> Mask:
 
 def language(src: Side, tgt: Side, model: str) -> Mask:
     """`identify` finds the language that the side should have, or nothing to go by."""
-    candidates = sorted({src.lines.language, tgt.lines.language, *WEB})
+    candidates = sorted({src.lines.language, tgt.lines.language} | WEB & known(model))
 
     def right(side: Side) -> Mask:
         found = identify([text or "" for text in side.text.to_pylist()], candidates, model)
