@@ -120,7 +120,9 @@ def corpus(
 ) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
     from bitextbench.corpus import build
+    from bitextbench.memory import keep_freed
 
+    keep_freed()
     build(name, spec, (src, tgt), data, dict(excluded), out, seed)
 
 

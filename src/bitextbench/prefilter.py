@@ -31,7 +31,7 @@ SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
 
 @dataclass(frozen=True)
 class Side:
-    """One column of a batch of n rows. `absent` [n]: the nulls of `text`, which are empty in `lines`."""
+    """One column of a batch of n rows. `absent` [n]: the nulls of `text`; what `lines` has for them has no meaning."""
 
     text: pa.ChunkedArray
     lines: Lines
@@ -45,7 +45,7 @@ def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask
 
 def max_chars(side: Side, most: int) -> Mask:
     """At most so many characters."""
-    return side.lines.count(side.lines.begins) - 1 <= most  # less the LF
+    return side.lines.characters <= most
 
 
 def min_tokens(side: Side, least: int) -> Mask:
