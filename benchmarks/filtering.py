@@ -176,7 +176,7 @@ def run(lines: int, folder: Path) -> list[dict[str, Any]]:
 
     copies = Deduplicator(folder / "scratch", MEMORY << 20)
     passed_lines = 0
-    with pq.ParquetFile(folder / "crawl.parquet") as file:
+    with pq.ParquetFile(folder / "crawl.parquet", pre_buffer=False) as file:
         clock.skip()
         for batch in file.iter_batches(CHUNK):
             table = pa.Table.from_batches([batch])
@@ -341,7 +341,8 @@ def main(lines: str, sample: int, scores: int, work: str | None, out: Path, plot
     if worst := max((row["peak_mib"] for row in table if "peak_mib" in row), default=0):
         log(f"at most {worst:,.0f} MiB, of {LIMIT:,}")
         assert worst < LIMIT
-    totals = {size: sum(row["cpu_s"] for row in table if row["size"] == size and "peak_mib" in row) for size in sizes}
+    steps = [row for row in table if "peak_mib" in row and row["step"] != "make the crawl"]
+    totals = {size: sum(row["cpu_s"] for row in steps if row["size"] == size) for size in sizes}
     if len(totals) > 1:
         exponent = np.polyfit(np.log(sizes), np.log([totals[size] for size in sizes]), 1)[0]
         log(f"time grows as lines^{exponent:.2f}")

@@ -167,6 +167,35 @@ def quality_table(
     table(cells, scale, seed, out, html, picture)
 
 
+@click.command("validation-bleu")
+@click.argument("data", type=FILE)
+@click.option("--model", type=FILE, required=True)
+@click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
+@click.option("--references", type=FILE, required=True, help="The corpus itself.")
+@click.option("--spec", type=str, required=True, help="What the configuration says of nmt: JSON, or @FILE.")
+@click.option("--src", required=True, help="Source language code.")
+@click.option("--tgt", required=True, help="Target language code.")
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@out_option
+def validation_bleu(
+    data: Path, model: Path, tokens: Path, references: Path, spec: str, src: str, tgt: str, gpus: int, threads: int, out: Path
+) -> None:
+    """Translate a corpus with a trained NMT model, and score the translation."""
+    import tempfile
+
+    from bitextbench.bitext import read_side
+    from bitextbench.bleu import bleu
+    from bitextbench.files import read_lines, write_json
+    from bitextbench.nmt.translate import translate
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, device = Path(folder) / f"valid.{tgt}", "gpu" if gpus else "cpu"
+        sources = {"valid": read_side(tokens, "src")}
+        translate(model, data, (src, tgt), sources, _spec(spec), {"valid": path}, device=device, threads=threads)
+        write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))
+
+
 @click.command("own-table")
 @click.argument("name")
 @click.option("--cell", "cells", type=(str, str, str), multiple=True, required=True, help="ROW COLUMN FILE, or FILE#KEY.")
@@ -190,4 +219,6 @@ def _spec(text: str) -> dict[str, Any]:
     return yaml.safe_load(existing(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
 
 
-COMMANDS = (fit_language, fit_text_similarity, neighbourhoods, published_scores, quality_table, own_table)
+COMMANDS = (
+    fit_language, fit_text_similarity, neighbourhoods, published_scores, quality_table, own_table, validation_bleu,
+)  # fmt: skip

@@ -1,8 +1,9 @@
 """Which language a line is in, and what its words are."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
+from bitextbench.files import atomic, existing, read_lines
 from bitextbench.progress import log
 
 UNSPACED = {"zh", "ja", "th", "lo", "my", "km"}  # written without spaces: a character counts as a word
@@ -132,6 +133,40 @@ def _py3langid() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE)
+
+
+def fit_and_compare(texts: Sequence[tuple[str, str]], most: int, out: str | Path, **sizes: int) -> dict[str, Any]:
+    """`fit` on nine lines of ten, and the share of the others that the model, and py3langid, tell rightly (`bootstrap.rate`).
+
+    `texts`: a language and a text file, or a corpus folder and its side, "folder#src"; at most `most` lines of each. The
+    model writes to `out`. Both choose among the languages of `texts`.
+    """
+    from bitextbench.tasks.bootstrap import rate
+
+    kept: dict[str, list[str]] = {code: [] for code, _ in texts}
+    held: dict[str, list[str]] = {code: [] for code, _ in texts}
+    for code, place in texts:
+        for number, line in enumerate(islice(_lines(place), most)):
+            (kept if number % 10 else held)[code].append(line)
+    fit(kept, out, **sizes)
+    lines = [(code, line) for code, part in held.items() for line in part]
+    return {
+        name: rate(f"language accuracy of {name}", [
+            code == found for (code, _), found in zip(lines, identify([line for _, line in lines], [*held], model), strict=True)
+        ])
+        for name, model in (("this model", str(out)), ("py3langid", "py3langid"))
+    }  # fmt: skip
+
+
+def _lines(place: str) -> Iterator[str]:
+    from bitextbench import bitext
+
+    folder, is_corpus, side = place.partition("#")
+    if not is_corpus:
+        yield from read_lines(place)
+        return
+    for table in bitext.read_batches(folder, [side]):
+        yield from (line for line in table[side].to_pylist() if line)
 
 
 class NaiveBayes:

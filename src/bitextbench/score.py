@@ -14,6 +14,7 @@ from bitextbench import bitext, vectors
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
 from bitextbench.likelihoods import Likelihoods
+from bitextbench.memory import release
 from bitextbench.progress import log
 from bitextbench.similarity import Pairs, Text, similarity
 
@@ -78,6 +79,7 @@ def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
         for start in range(0, len(scores), BLOCK):
             if len(bad := np.flatnonzero(np.isnan(scores[start : start + BLOCK]))):
                 raise InputError("score is NaN", path, line=start + int(bad[0]) + 1, remedy="score this shard again")
+            release(scores)
         shards.append(scores)
     return shards
 

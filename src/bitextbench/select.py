@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bitextbench import bitext
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, write_json
+from bitextbench.memory import release
 from bitextbench.progress import log
 from bitextbench.score import load_scores
 
@@ -85,6 +86,8 @@ def _keys(parts: Sequence[Scored]) -> Iterator[tuple[NDArray[np.uint32], NDArray
             block = slice(start, start + BLOCK)
             bits = (scores[block] + np.float32(0)).view(np.uint32)
             yield np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)), words[block]
+            release(scores)
+            release(words)
 
 
 def _score(keys: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -119,7 +122,7 @@ def select(
         least = -np.inf if cut is None else cut
         folder.mkdir()
         by_label: Counter[str] = Counter()
-        pairs = 0
+        pairs = pool_words = 0
         with ExitStack() as stack:
             sides = [
                 (stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n")), side)
@@ -128,6 +131,7 @@ def select(
             for block, labels, known, words in _blocks(shards, parts):
                 keep = known >= least
                 pairs += int(keep.sum())
+                pool_words += int(words.sum())
                 chosen = block.filter(pa.array(keep))
                 for file, side in sides:
                     file.write("".join([f"{line}\n" for line in chosen[side].to_pylist()]))
@@ -138,7 +142,6 @@ def select(
         if not by_label:
             what = f"no words selected by {method}"
             raise InputError(what, corpus, remedy="is the corpus empty after filtering?")
-        pool_words = sum(int(part.words.sum(dtype=np.int64)) for part in parts)
         summary = {
             "method": method, "budget": budget, "budget_words": budget_words, "count": count, "words": by_label.total(),
             "pairs": pairs, "cutoff": cut, "reached": cut is not None, "pool_words": pool_words,
@@ -197,5 +200,7 @@ def _blocks(
             if block is None or rows["id"] != block["id"]:
                 raise InputError("these are not the sentences of the corpus", path, remedy="tokenise it again")
             here = slice(start, start + len(rows))
-            yield pa.Table.from_batches([block]), rows["label"], part.scores[here], part.words[here]
+            yield pa.Table.from_batches([block]), rows["label"], np.array(part.scores[here]), np.array(part.words[here])
+            release(part.scores)
+            release(part.words)
         start += bitext.BLOCK
