@@ -29,6 +29,7 @@ from bitextbench.progress import log
 from bitextbench.score import load_scores
 
 BLOCK = 1 << 20  # scores at a time
+ROWS = 1 << 16  # lines at a time
 HALF = 1 << 16  # a score has 32 bits; each pass sums by 16 of them
 
 
@@ -171,7 +172,7 @@ def _as_many(corpus: Path, tokens: Path, scores: Sequence[Path]) -> tuple[list[P
 def _words(shard: Path, count: str, out: Path) -> NDArray[np.uint32]:
     """The words of each pair of a shard [n], memory-mapped from a file."""
     with open(out, "wb") as file:
-        for batch in bitext.shard_batches(shard, ["id" if count == "pairs" else count], BLOCK):
+        for batch in bitext.shard_batches(shard, ["id" if count == "pairs" else count], ROWS):
             words = np.ones(len(batch)) if count == "pairs" else count_words(batch[count])
             words.astype(np.uint32).tofile(file)
     return np.memmap(out, np.uint32, "r") if out.stat().st_size else np.empty(0, np.uint32)
