@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
 from bitextbench import tables
-from bitextbench.config import check
+from bitextbench.config import check, scorers
 from bitextbench.errors import InputError
 
 try:

@@ -119,7 +119,7 @@ rule published_scores:
 QUALITY = [
     (corpus, method)
     for corpus, own in config.get("quality", {}).get("corpora", {}).items()
-    for method in [*config["quality"]["methods"], *own]
+    for method in [*config["quality"].get("methods", scorers(config)), *own]
 ]
 
 
@@ -169,7 +169,7 @@ rule quality_table:
 
 STUDIES = config.get("studies", {})
 PORTIONS = [name for name in config["methods"] if name.startswith(f"{STUDIES.get('negatives')}-")]
-CURVES = STUDIES.get("curves", [])
+CURVES = STUDIES.get("curves", scorers(config))
 
 
 rule selection_precision:

@@ -65,12 +65,27 @@ def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
         for pair in pairs:
             src, tgt = pair.split("-")
             made = _filled(inside, pair, src, tgt)
-            yield _filled(name, pair, src, tgt), made | ({"pair": {"src": src, "tgt": tgt}} if place == "corpora" else {})
+            yield (
+                _filled(name, pair, src, tgt),
+                made | ({"pair": {"src": src, "tgt": tgt}} if place == "corpora" else {}),
+            )
 
 
 def portion_methods(name: str, portions: list[float | str]) -> dict[str, float | str]:
     """The methods that stand for a method with `portions`, called as the rows of kim2019 table 5, and the portion of each."""
     return {f"{name}-{p if p == 'random' else f'worst{round(100 * float(p))}'}": p for p in portions}
+
+
+def scorers(config: Config) -> list[str]:
+    """The methods that score any corpus by what they have learned: not labels, published scores, studies of negatives."""
+    studied = {
+        name
+        for base, entry in config["methods"].items()
+        if "portions" in entry.get("negatives", {})
+        for name in (base, *portion_methods(base, entry["negatives"]["portions"]))
+    }
+    others = {name for name, entry in config["methods"].items() if entry["similarity"] in ("published", "oracle")}
+    return [name for name in config["methods"] if name not in studied | others]
 
 
 def _by_portion(methods: Config) -> Iterator[tuple[str, Config]]:
