@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
 from bitextbench import tables
-from bitextbench.config import check
+from bitextbench.config import check, scorers
 from bitextbench.errors import InputError
 
 try:
@@ -86,6 +86,7 @@ def benchmarked(rule, *names):
 # ---- by stage
 
 LID = "fasttext-lid176"  # the data set that is a language model
+LANGUAGE_MODELS = config.get("language_models", {})
 
 
 def corpus_datasets(wildcards):
@@ -96,13 +97,18 @@ def corpus_datasets(wildcards):
     return [f"{DATA}/{name}/manifest.json" for name in names]
 
 
+def corpus_language(wildcards):
+    """The language model of this run that a corpus is filtered with, if it is one of those."""
+    name = (config["corpora"][wildcards.corpus].get("filter") or {}).get("language")
+    return f"{WORK}/languages/{name}.bin" if name in LANGUAGE_MODELS else []
+
+
 def corpus_spec(wildcards):
     """The corpus as configured, the language model as a path."""
     corpus = {key: value for key, value in config["corpora"][wildcards.corpus].items() if key != "pair"}
     rules = corpus.get("filter") or {}
-    if rules.get("language") == LID:
-        return corpus | {"filter": rules | {"language": f"{DATA}/{LID}/lid.176.bin"}}
-    return corpus
+    model = f"{DATA}/{LID}/lid.176.bin" if rules.get("language") == LID else corpus_language(wildcards)
+    return corpus | {"filter": rules | {"language": model}} if model else corpus
 
 
 def corpus_files(wildcards):
@@ -214,6 +220,25 @@ def learned_similarity(method):
     return f"{WORK}/similarities/{method}.npz" if learns else []
 
 
+def similarity_model(wildcards):
+    """What a similarity scores the pairs of a corpus by, beside the pairs themselves."""
+    if config["methods"][wildcards.method]["similarity"] == "margin":
+        return f"{WORK}/neighbourhoods/{wildcards.method}/{wildcards.corpus}.npz"
+    return learned_similarity(wildcards.method)
+
+
+def score_tokens(wildcards):
+    """The shard tokenised, for similarities that compare words."""
+    of_words = "bitext" in config["methods"][wildcards.method]
+    return f"{WORK}/tokens/{wildcards.corpus}/{wildcards.shard}.parquet" if of_words else []
+
+
+def methods_named(wanted):
+    """The names of the methods that are wanted, as a regular expression."""
+    names = [re.escape(name) for name, method in config["methods"].items() if wanted(method)]
+    return "|".join(names) or "(?!)"
+
+
 def encoder_model(encoder):
     return f"{WORK}/encoders/{encoder}/model.pt"
 
@@ -291,7 +316,8 @@ def grid_options(wildcards):
 
 
 GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
-TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in GRIDS)]
+STUDIED = ["kim2019/table5", "kim2019/figure3"] if "studies" in config else []
+TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRIDS, *STUDIED))]
 
 
 TESTS = config["nmt"]["tests"]
@@ -317,7 +343,9 @@ def model_output(method, budget, seed, test):
 def learned_from(method):
     """The corpora that a method's scores depend on, beside the pool."""
     method = config["methods"][method]
-    found = {method["positives"]} | learned_from(method["negatives"]["by"]) if "positives" in method else set()
+    found = {method[key] for key in ("positives", "bitext") if key in method}
+    if "negatives" in method:
+        found |= learned_from(method["negatives"]["by"])
     if "encoder" in method:
         encoder = config["encoders"][method["encoder"]]
         found |= {*encoder["corpora"].values(), *FEATURES[encoder["features"]].get("corpora", [])}

@@ -5,6 +5,7 @@ rule corpus:
     input:
         datasets=corpus_datasets,
         files=corpus_files,
+        language=corpus_language,
         excluded=corpus_excluded,
     output:
         directory(f"{WORK}/corpus/{{corpus}}"),
@@ -15,7 +16,7 @@ rule corpus:
     conda:
         "../envs/data.yaml"
     resources:
-        mem_mb=megabytes(3, 1500),  # digests of every pair, for the deduplication
+        mem_mb=3000,  # a chunk of rows, the excluded sentences, and what sorting digests may take
         runtime="24h",
     params:
         spec=lambda w: spec(corpus_spec(w)),

@@ -12,6 +12,8 @@ rule fit_similarity:
         f"logs/{RUN}/fit_similarity/{{method}}.log",
     benchmark:
         benchmarked("fit_similarity", "{method}")
+    wildcard_constraints:
+        method=methods_named(lambda method: "portion" in method.get("negatives", {})),
     conda:
         "../envs/embed.yaml"
     resources:
@@ -33,13 +35,16 @@ rule score:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
         vectors=score_vectors,
-        model=lambda w: learned_similarity(w.method),
+        model=similarity_model,
+        tokens=score_tokens,
     output:
         f"{WORK}/scores/{{method}}/{{corpus}}/{{shard}}.npy",
     log:
         f"logs/{RUN}/score/{{method}}.{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("score", "{method}.{corpus}.{shard}")
+    wildcard_constraints:
+        method=methods_named(lambda method: method["similarity"] != "published"),
     conda:
         "../envs/embed.yaml"
     resources:
@@ -49,7 +54,8 @@ rule score:
         similarity=lambda w: config["methods"][w.method]["similarity"],
         vectors=lambda w, input: [f"--{side}-vectors {path}" for side, path in zip(SIDES, input.vectors)],
         model=lambda w, input: f"--model {input.model}" if input.model else "",
+        tokens=lambda w, input: f"--tokens {input.tokens}" if input.tokens else "",
         seed=config["seed"],
     shell:
         "python -m bitextbench score {input.corpus}/{wildcards.shard}.parquet --similarity {params.similarity}"
-        " {params.vectors} {params.model} --seed {params.seed} --out {output} 2> {log}"
+        " {params.vectors} {params.model} {params.tokens} --seed {params.seed} --out {output} 2> {log}"

@@ -15,7 +15,7 @@ rule select:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=48000 if RUN == "paper" else 2000,  # scores and word counts of the whole pool, and one of its shards
+        mem_mb=2000,  # a block of each shard
         runtime="8h",
     params:
         words=lambda w: config["selection"]["budgets"][w.budget],

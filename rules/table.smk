@@ -70,11 +70,11 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
     output:
         csv=report(f"{RESULTS}/{{paper}}/{{table}}.csv", category="{paper}"),
         html=report(f"{RESULTS}/{{paper}}/{{table}}.html", category="{paper}"),
+    log:
+        f"logs/{RUN}/grid_table/{{paper}}.{{table}}.log",
     wildcard_constraints:
         paper="[a-z]+[0-9]{4}",
         table="table[0-9]+|figure[0-9]+",
-    log:
-        f"logs/{RUN}/grid_table/{{paper}}.{{table}}.log",
     conda:
         "../envs/report.yaml"
     resources:

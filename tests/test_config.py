@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bitextbench.config import check
+from bitextbench.config import check, scorers
 from bitextbench.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -95,8 +95,46 @@ def test_a_missing_key_is_named():
 
 def test_null_leaves_a_named_entry_out():
     config = overlaid(
-        load(), {"methods": {"mlp": None}, "selection": {"methods": ["pivot"], "budgets": {"100M": None}}}
+        load(),
+        {"methods": {"mlp": None}, "selection": {"methods": ["pivot"], "budgets": {"100M": None}}, "studies": None},
     )
     check(config)
-    assert [*config["methods"]] == ["random", "pivot", "cosine"]
+    assert [*config["methods"]][:3] == ["random", "pivot", "cosine"]
+    assert "mlp" not in config["methods"]
+    assert "studies" not in config
     assert [*config["selection"]["budgets"]] == ["10M"]
+
+
+def test_a_method_for_each_portion():
+    config = load()
+    check(config)
+    made = {name: method["negatives"] for name, method in config["methods"].items() if name.startswith("negatives-")}
+    assert made["negatives-worst60"] == {"by": "cosine", "portion": 0.6}
+    assert [*made] == [f"negatives-{row}" for row in ("random", "worst20", "worst40", "worst60", "worst80", "worst100")]
+    again = copy.deepcopy(config)
+    check(again)
+    assert again == config
+    assert scorers(config) == [
+        name
+        for name in ("random", "pivot", "cosine", "mlp", "margin", "zipporah", "nmt_lm")
+        if name in config["methods"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overlay", "message"),
+    [
+        ({"quality": {"corpora": {"pol": []}}}, "`quality.corpora` names `pol`"),
+        ({"quality": {"corpora": {"pool": ["zipora"]}}}, "`quality.corpora.pool` names `zipora`"),
+        ({"studies": {"negatives": "negative"}}, "`studies.negatives` names `negative`"),
+        ({"methods": {"mlp": {"negatives": {"portions": [0.5]}}}}, "negatives"),
+        (
+            {"language_models": {"own": {"corpora": ["bitxt"], "lines": 5}}},
+            "`language_models.own.corpora` names `bitxt`",
+        ),
+        ({"methods": {"zipporah": {"bitext": "bitxt"}}}, "`methods.zipporah.bitext` names `bitxt`"),
+    ],
+)
+def test_names_of_quality_and_studies(overlay, message):
+    with pytest.raises(InputError, match=message):
+        check(overlaid(load(), overlay))

@@ -64,6 +64,7 @@ def test_every_step_and_its_counts(tmp_path: Path):
         "by_part": {f"1 files {tmp_path}/a.de {tmp_path}/a.en": 10, f"2 files {tmp_path}/b.de {tmp_path}/b.en": 1},
         "added": {},
         "dropped": {"empty": 2, "in test": 3, "max_ratio": 1, "letters": 1, "duplicate": 2},
+        "alone": {"max_ratio": 1, "letters": 1, "duplicate": 2},
         "out": 2,
         "by_label": {"": 2},
     }
@@ -127,7 +128,7 @@ line = st.text("abÄ 1中.", max_size=6)
     st.sampled_from(
         [{}, {"max_tokens": 2}, {"max_overlap": 0.5, "different": True}, {"letters": 0.9, "max_ratio": 1.5}]
     ),
-    st.booleans(),
+    st.sampled_from([False, True, {"memory": 1}]),
     st.integers(1, 4),
 )
 def test_every_row_is_accounted_for(pairs, other, rules, deduplicate, chunk):

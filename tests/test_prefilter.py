@@ -1,16 +1,18 @@
-"""The pre-filter's rules against plain Python, deduplication, and language identification against its own libraries."""
+"""The pre-filter's rules against plain Python, and language identification against its own libraries."""
 
 import unicodedata
-from pathlib import Path
+from collections import Counter
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitextbench import language
 from bitextbench.errors import InputError
 from bitextbench.language import UNKNOWN, identify, words
-from bitextbench.prefilter import RULES, Deduplicator, prefilter
+from bitextbench.lines import BLOCK
+from bitextbench.prefilter import RULES, prefilter
 
 PAIR = ("de", "en")
 SENTENCES = {
@@ -37,8 +39,8 @@ def run(tokens: list[str]) -> int:
     return max((sum(1 for _ in range(i, j)) for i in range(len(tokens)) for j in range(i + 1, len(tokens) + 1) if len({*tokens[i:j]}) == 1), default=0)  # fmt: skip
 
 
-def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, str]) -> str | None:
-    """The first rule that drops the pair."""
+def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, str]) -> list[str]:
+    """The rules that drop the pair."""
     texts = [(text, words(text, code)) for text, code in zip((src, tgt), languages, strict=True) if text is not None]
     (a, b), two = [words(text or "", code) for text, code in zip((src, tgt), languages, strict=True)], len(texts) == 2
     keeps = {
@@ -51,7 +53,7 @@ def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, 
         "max_repeats": lambda v: all(run(tokens) <= v for _, tokens in texts),
         "max_overlap": lambda v: not two or len({*a} & {*b}) / max(1, min(len({*a}), len({*b}))) < v,
     }
-    return next((rule for rule in RULES if rule in rules and not keeps[rule](rules[rule])), None)
+    return [rule for rule in RULES if rule in rules and not keeps[rule](rules[rule])]
 
 
 line = st.none() | st.text("ab Ä\u0301ß1.- \t\x0b\x1f\x85\u00a0\u3000\u2028中文😀", max_size=12)
@@ -74,11 +76,31 @@ rules = st.fixed_dictionaries(
 @given(st.lists(st.tuples(line, line), max_size=8), rules, st.sampled_from([PAIR, ("zh", "en"), ("de", "ja")]))
 def test_rules_are_those_of_the_oracle(pairs, rules, languages):
     reasons = [oracle(*pair, rules, languages) for pair in pairs]
-    kept, dropped = prefilter(table(pairs), rules, languages)
-    assert list(zip(kept["src"].to_pylist(), kept["tgt"].to_pylist(), strict=True)) == [
-        pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None
-    ]
-    assert dropped == {reason: reasons.count(reason) for reason in {*reasons} - {None}}
+    passed, first, alone = prefilter(table(pairs), rules, languages)
+    assert passed.tolist() == [not names for names in reasons]
+    assert first == Counter(names[0] for names in reasons if names)
+    assert alone == Counter(name for names in reasons for name in names)
+
+
+WORD = st.text("aäß1中.", min_size=1, max_size=40) | st.sampled_from(
+    ["Donaudampfschiff", "Donaudampfschiff1", "x" * 24]
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(*[st.lists(WORD, max_size=6).map(" ".join)] * 2), max_size=6))
+def test_long_tokens_are_told_apart(pairs):
+    everything = {"max_repeats": 1, "max_overlap": 0.5}
+    passed, _, _ = prefilter(table(pairs), everything, PAIR)
+    assert passed.tolist() == [not oracle(*pair, everything, PAIR) for pair in pairs]
+
+
+def test_a_row_does_not_depend_on_its_block():
+    pairs = [(f"Satz {i} von {i % 5}", f"a line {i % 7} of {i % 3}") for i in range(BLOCK + 100)]
+    everything = {"max_overlap": 0.3, "letters": 0.6}
+    passed, first, _ = prefilter(table(pairs), everything, PAIR)
+    assert passed.tolist() == [not oracle(*pair, everything, PAIR) for pair in pairs]
+    assert 0 < first["max_overlap"] < len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -97,27 +119,25 @@ def test_rules_are_those_of_the_oracle(pairs, rules, languages):
     ],
 )
 def test_a_rule_at_its_limit(rule: str, value: object, kept: tuple[str, str], dropped: tuple[str, str]):
-    out, reasons = prefilter(table([kept, dropped]), {rule: value}, PAIR)
-    assert out.to_pylist() == table([kept]).to_pylist()
-    assert reasons == {rule: 1}
+    passed, first, alone = prefilter(table([kept, dropped]), {rule: value}, PAIR)
+    assert passed.tolist() == [True, False]
+    assert first == alone == {rule: 1}
 
 
 def test_monolingual_rows_meet_one_sided_rules_only():
     rows = table([("a b c", None), ("a", None), (None, "x y z")])
-    kept, reasons = prefilter(rows, {"min_tokens": 2, "max_ratio": 1.0, "max_overlap": 0.0, "different": True}, PAIR)
-    assert kept.to_pylist() == table([("a b c", None), (None, "x y z")]).to_pylist()
-    assert reasons == {"min_tokens": 1}
-    kept, reasons = prefilter(
-        table([(SENTENCES["de"], None), (SENTENCES["ru"], None)]), {"language": "py3langid"}, PAIR
-    )
-    assert len(kept) == reasons["language"] == 1
+    passed, first, _ = prefilter(rows, {"min_tokens": 2, "max_ratio": 1.0, "max_overlap": 0.0, "different": True}, PAIR)
+    assert passed.tolist() == [True, False, True]
+    assert first == {"min_tokens": 1}
+    rows = table([(SENTENCES["de"], None), (SENTENCES["ru"], None)])
+    assert prefilter(rows, {"language": "py3langid"}, PAIR).passed.tolist() == [True, False]
 
 
 def test_no_rows_and_no_rules():
-    everything = {"max_tokens": 5, "max_ratio": 2.0, "letters": 0.5, "max_overlap": 0.5, "language": "py3langid"}
-    assert len(prefilter(table([]), everything, PAIR)[0]) == 0
-    rows = table([("", "")])
-    assert prefilter(rows, {}, PAIR)[0].equals(rows)
+    everything = {"max_tokens": 5, "max_ratio": 2.0, "letters": 0.5, "max_overlap": 0.5, "max_repeats": 2, "language": "py3langid"}  # fmt: skip
+    assert len(prefilter(table([]), everything, PAIR).passed) == 0
+    assert prefilter(table([("", "")]), everything, PAIR).passed.tolist() == [True]
+    assert prefilter(table([("", "")]), {}, PAIR).passed.tolist() == [True]
 
 
 @pytest.mark.parametrize(
@@ -134,20 +154,6 @@ def test_bad_rules(rules: dict, message: str):
     pytest.importorskip("fasttext")
     with pytest.raises(InputError, match=message):
         prefilter(table([("a", "b")]), rules, PAIR)
-
-
-@given(
-    st.lists(st.tuples(*[st.none() | st.text("ab\n", max_size=2).map(lambda t: t.replace("\n", ""))] * 2), max_size=20)
-)
-def test_deduplication_keeps_the_first(pairs):
-    seen, first = set(), []
-    for pair in pairs:
-        key = tuple(text or "" for text in pair)
-        first += [] if key in seen else [pair]
-        seen.add(key)
-    deduplicate = Deduplicator()
-    batches = [deduplicate(table(pairs[i : i + 3])) for i in range(0, len(pairs), 3)]
-    assert [tuple(row.values()) for batch in batches for row in batch.to_pylist()] == first
 
 
 def test_identify_knows_the_languages():
@@ -174,18 +180,29 @@ def py3langid_classify():
     return lambda line: model.classify(line)[0]
 
 
-def test_identify_with_a_fasttext_model(tmp_path: Path):
-    fasttext = pytest.importorskip("fasttext")
-    training = tmp_path / "lid.txt"
-    training.write_text("".join(f"__label__{code} {text}\n" for code, text in SENTENCES.items()) * 30, encoding="utf-8")
-    for _ in range(5):  # training sometimes ends in NaN (fastText issue 1061)
-        try:
-            model = fasttext.train_supervised(str(training), epoch=30, dim=8, minn=1, maxn=3, bucket=5000, lr=0.3, thread=10, verbose=0)  # fmt: skip
-            break
-        except RuntimeError:
-            continue
-    model.save_model(str(tmp_path / "lid.bin"))
-    assert identify([*SENTENCES.values()], [*SENTENCES], str(tmp_path / "lid.bin")) == [*SENTENCES]
-    assert set(identify([*SENTENCES.values()], ["de", "en"], str(tmp_path / "lid.bin"))) <= {"de", "en"}
+@pytest.fixture(scope="module")
+def lid(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("fasttext")
+    path = tmp_path_factory.mktemp("lid") / "lid.bin"
+    language.fit({code: [text] * 30 for code, text in SENTENCES.items()}, path, epochs=30)
+    return str(path)
+
+
+def test_identify_with_a_fasttext_model(lid):
+    assert identify([*SENTENCES.values()], [*SENTENCES], lid) == [*SENTENCES]
+    assert set(identify([*SENTENCES.values()], ["de", "en"], lid)) <= {"de", "en"}
+    assert identify([], ["de", "en"], lid) == []
     with pytest.raises(InputError, match=r"lid.bin: the model does not know the language pl"):
-        identify(["a"], ["pl"], str(tmp_path / "lid.bin"))
+        identify(["a"], ["pl"], lid)
+
+
+def test_a_model_of_few_languages_filters(lid):
+    rows = table([(SENTENCES["de"], SENTENCES["en"]), (SENTENCES["ru"], SENTENCES["en"])])
+    assert prefilter(rows, {"language": lid}, PAIR).passed.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("texts", [{}, {"de": ["eins"]}, {"de": ["eins"], "en": [" "]}])
+def test_a_language_model_needs_text_of_two_languages(tmp_path, texts):
+    pytest.importorskip("fasttext")
+    with pytest.raises(InputError, match="give text of two or more"):
+        language.fit(texts, tmp_path / "lid.bin")

@@ -81,10 +81,23 @@ def read_shard(path: str | Path, columns: list[str] | None = None) -> pa.Table:
         table = pq.read_table(existing(path), columns=columns)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
-    wanted = columns or SCHEMA.names
-    if missing := set(wanted) - set(table.column_names):
-        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
+    _check_columns(path, table.column_names, columns or SCHEMA.names)
     return table
+
+
+def shard_batches(path: str | Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+    """A shard, `rows` at a time (the last may be fewer). Raises InputError for a damaged file or wrong columns."""
+    try:
+        with pq.ParquetFile(existing(path), pre_buffer=False) as file:  # else all that was read stays in memory
+            _check_columns(path, file.schema_arrow.names, columns)
+            yield from file.iter_batches(rows, columns=columns)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
+
+
+def _check_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
+    if missing := set(wanted) - set(found):
+        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
 
 
 def read_side(folder: str | Path, side: str) -> list[str]:
@@ -95,7 +108,7 @@ def read_side(folder: str | Path, side: str) -> list[str]:
 def read_batches(folder: str | Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """All rows of a corpus, a block at a time, in the order of ids: the first block of every shard, the second, and so on."""
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(pq.ParquetFile(path)) for path in shard_paths(folder)]
+        files = [stack.enter_context(pq.ParquetFile(path, pre_buffer=False)) for path in shard_paths(folder)]
         for group in range(max(file.num_row_groups for file in files)):
             for file in files:
                 if group < file.num_row_groups:

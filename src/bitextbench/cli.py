@@ -11,7 +11,7 @@ from typing import Any
 import click
 import yaml
 
-from bitextbench import __version__, cli_encoders, cli_likelihoods, cli_mining
+from bitextbench import __version__, cli_encoders, cli_filtering, cli_likelihoods, cli_mining
 from bitextbench.errors import InputError
 
 FILE = click.Path(path_type=Path)
@@ -59,6 +59,9 @@ for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.m
     cli.add_command(command)
 
 for command in (cli_encoders.features, cli_encoders.hard_negatives, cli_encoders.encode_text):
+    cli.add_command(command)
+
+for command in cli_filtering.COMMANDS:
     cli.add_command(command)
 
 for command in (cli_likelihoods.likelihood_data, cli_likelihoods.likelihood_train, cli_likelihoods.likelihoods):
@@ -120,7 +123,9 @@ def corpus(
 ) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
     from bitextbench.corpus import build
+    from bitextbench.memory import keep_freed
 
+    keep_freed()
     build(name, spec, (src, tgt), data, dict(excluded), out, seed)
 
 
@@ -219,6 +224,7 @@ def encode(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: int, o
 @click.option("--src-vectors", type=FILE)
 @click.option("--tgt-vectors", type=FILE)
 @click.option("--likelihoods", type=FILE, help="For similarities that combine log-probabilities.")
+@click.option("--tokens", type=FILE, help="The shard tokenised, for similarities that compare words.")
 @click.option("--model", type=FILE)
 @seed_option
 @out_option
@@ -228,6 +234,7 @@ def score(
     src_vectors: Path | None,
     tgt_vectors: Path | None,
     likelihoods: Path | None,
+    tokens: Path | None,
     model: Path | None,
     seed: int,
     out: Path,
@@ -236,7 +243,7 @@ def score(
     from bitextbench.score import score_shard
 
     vectors = {"src": src_vectors, "tgt": tgt_vectors}
-    score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, model=model, seed=seed)
+    score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, tokens=tokens, model=model, seed=seed)
 
 
 @cli.command("fit-similarity")
@@ -274,7 +281,9 @@ def fit_similarity(
 @click.option("--corpus", type=FILE, required=True)
 @click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
 @click.option("--scores", type=FILE, multiple=True, required=True)
-@click.option("--count", type=click.Choice(["src", "tgt"]), default="tgt", help="Side whose words are counted.")
+@click.option(
+    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
+)
 @src_option
 @tgt_option
 @out_option
@@ -433,24 +442,33 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
     help="ROW COLUMN FILE, or FILE#KEY for one of its metrics. Several of a cell are test sets, whose mean it takes.",
 )  # fmt: skip
 @click.option(
+    "--seeded", type=(str, str, int, str), multiple=True, help="ROW COLUMN SEED FILE: one of the seeds of a cell."
+)
+@click.option(
     "--note", "notes", type=(str, str, str), multiple=True, help="ROW COLUMN TEXT: a condition, or why there is no number."
 )
 @seed_option
 @click.option("--html", type=FILE, required=True)
 @out_option
 def grid(
-    reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], notes: tuple[tuple[str, str, str], ...], seed: int,
-    html: Path, out: Path,
+    reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], seeded: tuple[tuple[str, str, int, str], ...],
+    notes: tuple[tuple[str, str, str], ...], seed: int, html: Path, out: Path,
 ) -> None:  # fmt: skip
     """Set single metrics beside the paper's: CSV and HTML."""
     from bitextbench.grid import build, mean, read
 
     parts: dict[tuple[str, str], list[Any]] = {}
     for row, column, file in cells:
-        path, _, key = file.partition("#")
-        parts.setdefault((row, column), []).append(read(row, column, seed, Path(path), key))
+        parts.setdefault((row, column), []).append(read(row, column, seed, *_keyed(file)))
     noted = {(row, column): text for row, column, text in notes}
-    build(reference, [mean(found) for found in parts.values()], scale, out, html, noted)
+    measured = [read(row, column, number, *_keyed(file)) for row, column, number, file in seeded]
+    build(reference, [*(mean(found) for found in parts.values()), *measured], scale, out, html, noted)
+
+
+def _keyed(file: str) -> tuple[Path, str]:
+    """FILE#KEY taken apart."""
+    path, _, key = file.partition("#")
+    return Path(path), key
 
 
 @cli.command()

@@ -20,12 +20,15 @@ def schema() -> Config:
 
 
 def check(config: Config) -> None:
-    """Take out what an overlay left out by `null`, make one entry for each of `pairs`, then check what there is.
+    """Take out what an overlay left out by `null`, make one entry for each of `pairs`, check what there is, and make a method
+    for each of the `portions` of negatives.
 
     Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing
     defines.
     """
-    config.update(_without_nulls(config))
+    kept = _without_nulls(config)
+    config.clear()
+    config.update(kept)
     for place, section in (("", config), ("text.", config.get("text"))):
         for key in ("corpora", "encoders", "features"):
             if isinstance(section, dict) and isinstance(section.get(key), dict):
@@ -37,6 +40,7 @@ def check(config: Config) -> None:
     if errors:
         raise InputError(_message(_deepest(errors[0])), "config")
     _check_names(config)
+    config["methods"] = dict(_by_portion(config["methods"]))
 
 
 def _without_nulls(value: Any) -> Any:
@@ -61,7 +65,35 @@ def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
         for pair in pairs:
             src, tgt = pair.split("-")
             made = _filled(inside, pair, src, tgt)
-            yield _filled(name, pair, src, tgt), made | ({"pair": {"src": src, "tgt": tgt}} if place == "corpora" else {})
+            yield (
+                _filled(name, pair, src, tgt),
+                made | ({"pair": {"src": src, "tgt": tgt}} if place == "corpora" else {}),
+            )
+
+
+def portion_methods(name: str, portions: list[float | str]) -> dict[str, float | str]:
+    """The methods that stand for a method with `portions`, called as the rows of kim2019 table 5, and the portion of each."""
+    return {f"{name}-{p if p == 'random' else f'worst{round(100 * float(p))}'}": p for p in portions}
+
+
+def scorers(config: Config) -> list[str]:
+    """The methods that score any corpus by what they have learned: not labels, published scores, studies of negatives."""
+    studied = {
+        name
+        for base, entry in config["methods"].items()
+        if "portions" in entry.get("negatives", {})
+        for name in (base, *portion_methods(base, entry["negatives"]["portions"]))
+    }
+    others = {name for name, entry in config["methods"].items() if entry["similarity"] in ("published", "oracle")}
+    return [name for name in config["methods"] if name not in studied | others]
+
+
+def _by_portion(methods: Config) -> Iterator[tuple[str, Config]]:
+    for name, entry in methods.items():
+        yield name, entry
+        negatives = entry.get("negatives", {})
+        for made, portion in portion_methods(name, negatives.get("portions", [])).items():
+            yield made, entry | {"negatives": {"by": negatives["by"], "portion": portion}}
 
 
 def _filled(value: Any, pair: str, src: str, tgt: str) -> Any:
@@ -107,6 +139,13 @@ def _check_names(config: Config) -> None:
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),
+        *((f"methods.{name}.bitext", spec["bitext"], corpora) for name, spec in methods.items() if "bitext" in spec),
+        *((f"language_models.{name}.corpora", other, corpora) for name, spec in config.get("language_models", {}).items() for other in spec["corpora"]),
+        *(("quality.methods", name, methods) for name in config.get("quality", {}).get("methods", [])),
+        *(("quality.corpora", name, corpora) for name in config.get("quality", {}).get("corpora", {})),
+        *((f"quality.corpora.{corpus}", name, methods) for corpus, names in config.get("quality", {}).get("corpora", {}).items() for name in names),
+        *((f"studies.{key}", config["studies"][key], defined) for key, defined in (("negatives", methods), ("budget", config["selection"]["budgets"])) if "studies" in config),
+        *(("studies.curves", name, methods) for name in config.get("studies", {}).get("curves", [])),
         ("selection.corpus", config["selection"]["corpus"], corpora),
         *(("selection.methods", name, methods) for name in config["selection"]["methods"]),
         ("nmt.valid", config["nmt"]["valid"], corpora),

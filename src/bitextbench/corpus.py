@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench import bitext
+from bitextbench.deduplicate import MEMORY, Deduplicator
 from bitextbench.errors import InputError, near
-from bitextbench.files import atomic, read_lines, write_json
+from bitextbench.files import atomic, read_lines, remove, write_json
 from bitextbench.noise import DEFAULT_PROPORTIONS, PARALLEL, add_noise
-from bitextbench.prefilter import Deduplicator, check_rules, prefilter
+from bitextbench.prefilter import check_rules, prefilter
 from bitextbench.progress import log, progress
 
 Spec = Mapping[str, Any]
@@ -52,13 +53,13 @@ def build(
     - the test for empty sides;
     - noise, a chunk of CHUNK rows at a time, which may add rows;
     - exclusion of pairs one side of which stands in an excluded corpus, on any side, letters and digits alone compared;
-    - the pre-filter, and exact deduplication if `deduplicate` says so;
+    - the pre-filter, and exact deduplication if `deduplicate` says so: true, or {memory: MiB that it may take};
     - bitext.write_shards.
 
-    Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "out", "by_label"} with in + added = out +
-    dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule,
-    "duplicate". `out` appears as a whole or not at all. Memory: one chunk, the excluded sentences, and what
-    Deduplicator holds.
+    Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "alone", "out", "by_label"} with in + added =
+    out + dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule,
+    "duplicate"; `alone` what each rule would drop by itself of the rows that come to the pre-filter. `out` appears as a
+    whole or not at all. Memory: one chunk, the excluded sentences, and what deduplication may take.
 
     Raises InputError for an unknown key, corpus, rule or kind of noise, and for whatever is wrong with the text.
     """
@@ -66,18 +67,19 @@ def build(
     _check_spec(name, spec)
     excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
     by_part: Counter[str] = Counter()
-    tally = {key: Counter[str]() for key in ("added", "dropped", "by_label")}
+    tally = {key: Counter[str]() for key in ("added", "dropped", "alone", "by_label")}
     rows = _rows(spec["parts"], languages, Path(raw), seed, by_part)
     chunks = _chunks(progress(rows, f"corpus {name}"))
     with atomic(out) as part:
-        n_out = bitext.write_shards(
-            part, _through(name, chunks, spec, languages, excluded, tally), spec.get("shards", 1)
-        )
+        tables = _through(name, chunks, spec, languages, excluded, part / "scratch", tally)
+        n_out = bitext.write_shards(part, tables, spec.get("shards", 1))
+        remove(part / "scratch")
         counts = {
             "in": by_part.total(),
             "by_part": dict(by_part),
             "added": dict(+tally["added"]),
             "dropped": dict(+tally["dropped"]),
+            "alone": dict(+tally["alone"]),
             "out": n_out,
             "by_label": dict(sorted(tally["by_label"].items())),
         }
@@ -96,35 +98,46 @@ def _through(
     spec: Spec,
     languages: Languages,
     excluded: Mapping[str, pa.Array],
+    scratch: Path,
     tally: Mapping[str, Counter[str]],
 ) -> Iterator[pa.Table]:
-    """Each chunk with noise and without the rows that have to go; `tally` counts."""
-    deduplicated = Deduplicator()
+    """The rows with noise and without those that have to go; `tally` counts."""
+    deduplicate = spec.get("deduplicate", False)
+    memory = deduplicate["memory"] << 20 if isinstance(deduplicate, Mapping) else MEMORY
+    copies = Deduplicator(scratch, memory) if deduplicate else None
 
     def drop(reason: str, table: pa.Table, kept: pa.Table) -> pa.Table:
         tally["dropped"][reason] += len(table) - len(kept)
         return kept
 
-    noised = False
-    for number, table in enumerate(chunks):
-        table = drop("empty", table, table.filter(_filled(table)))
-        if "noise" in spec:
-            noised |= PARALLEL in table["label"].unique().to_pylist()
-            before = len(table)
-            table = _noise(table, spec["noise"], number, languages)
-            tally["added"]["noise duplicates"] += len(table) - before
-        for other, sentences in excluded.items():
-            table = drop(f"in {other}", table, table.filter(pc.invert(_stands_in(table, sentences))))
-        table, dropped = prefilter(table, spec.get("filter", {}), languages)
-        tally["dropped"].update(dropped)
-        if spec.get("deduplicate"):
-            table = drop("duplicate", table, deduplicated(table))
+    def through() -> Iterator[pa.Table]:
+        noised = False
+        for number, table in enumerate(chunks):
+            table = drop("empty", table, table.filter(_filled(table)))
+            if "noise" in spec:
+                noised |= PARALLEL in table["label"].unique().to_pylist()
+                before = len(table)
+                table = _noise(table, spec["noise"], number, languages)
+                tally["added"]["noise duplicates"] += len(table) - before
+            for other, sentences in excluded.items():
+                table = drop(f"in {other}", table, table.filter(pc.invert(_stands_in(table, sentences))))
+            passed, first, alone = prefilter(table, spec.get("filter", {}), languages)
+            tally["dropped"].update(first)
+            tally["alone"].update(alone)
+            if copies:
+                copies.add(table, passed)
+            else:
+                yield table.filter(pa.array(passed))
+        if "noise" in spec and not noised:
+            what = "noise is made of rows labelled parallel, and no part has any"
+            raise InputError(what, name, remedy="give a part `label: parallel`")
+        if copies:
+            yield from copies.tables()
+            tally["dropped"]["duplicate"], tally["alone"]["duplicate"] = copies.first, copies.alone
+
+    for table in through():
         tally["by_label"].update(table["label"].to_pylist())
         yield table
-    if "noise" in spec and not noised:
-        raise InputError(
-            "noise is made of rows labelled parallel, and no part has any", name, remedy="give a part `label: parallel`"
-        )
 
 
 def _noise(table: pa.Table, spec: Spec, chunk: int, languages: Languages) -> pa.Table:

@@ -1,7 +1,11 @@
 """Which language a line is in, and what its words are."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -10,10 +14,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.errors import InputError
-from bitextbench.files import existing
+from bitextbench.files import atomic, existing, read_lines
+from bitextbench.progress import log
 
 UNSPACED = {"zh", "ja", "th", "lo", "my", "km"}  # written without spaces: a character counts as a word
 BLOCK = 20_000  # lines identified at once: about 100 MB for lines of 150 bytes
+LABEL = "__label__"  # fastText's prefix of a label
+ATTEMPTS = 6
 UNKNOWN = ""  # the answer where a line has nothing to judge by (digits, signs)
 
 
@@ -35,8 +42,16 @@ def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list
 
     Raises InputError for a language that the model does not know and for a missing model.
     """
+    _check(languages, known(model), model)
     identifier = _identifier(model, tuple(sorted(set(languages))))
     return [code for first in range(0, len(lines), BLOCK) for code in identifier(lines[first : first + BLOCK])]
+
+
+def known(model: str) -> set[str]:
+    """The languages that a model knows."""
+    if model == "py3langid":
+        return set(_py3langid().labels)
+    return {label.removeprefix(LABEL) for label in _fasttext(model).get_labels()}
 
 
 @cache
@@ -44,18 +59,64 @@ def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[st
     """A model serves many batches: keep it."""
     if model == "py3langid":
         return NaiveBayes(languages).identify
+    return partial(_likeliest, _fasttext(model), frozenset(languages))
+
+
+@cache
+def _fasttext(path: str) -> Any:
     import fasttext
 
-    loaded = fasttext.load_model(str(existing(model)))
-    _check(languages, {label.removeprefix("__label__") for label in loaded.get_labels()}, model)
-    return partial(_fasttext, loaded, frozenset(languages))
+    return fasttext.load_model(str(existing(path)))
 
 
-def _fasttext(model: Any, languages: frozenset[str], lines: Sequence[str]) -> list[str]:
-    """fastText's own `predict` fails on numpy 2; the method that it wraps does not. k = -1 asks for every label."""
-    ranked = (model.f.predict(line.replace("\n", " ") + "\n", -1, 0.0, "strict") for line in lines)
-    codes = ((label.removeprefix("__label__") for _, label in labels) for labels in ranked)
-    return [next((code for code in line if code in languages), UNKNOWN) for line in codes]
+def _likeliest(model: Any, languages: frozenset[str], lines: Sequence[str]) -> list[str]:
+    """fastText's own `predict` fails on numpy 2; the method that it wraps does not.
+
+    Where the likeliest language is none of these, all that the model knows are ranked (k = -1), which takes longer.
+    """
+    texts = [line.replace("\n", " ") + "\n" for line in lines]
+
+    def ranked(texts: list[str], k: int) -> list[list[str]]:
+        found = model.f.multilinePredict(texts, k, 0.0, "strict")[0] if texts else []
+        return [[label.removeprefix(LABEL) for label in labels] for labels in found]
+
+    codes = [(labels or [UNKNOWN])[0] for labels in ranked(texts, 1)]
+    others = [i for i, code in enumerate(codes) if code not in languages]
+    for i, labels in zip(others, ranked([texts[i] for i in others], -1), strict=True):
+        codes[i] = next((code for code in labels if code in languages), UNKNOWN)
+    return codes
+
+
+def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int = 16, epochs: int = 10) -> None:
+    """Train fastText's language identification (Joulin et al. 2017) on lines of each language, and write the model to `out`.
+
+    Character n-grams of 2 to 4, softmax. The result differs from run to run: fastText's threads race. It needs ten of them or
+    more (with fewer, it starts from memory that nobody has set), and where it ends in NaN it is started again.
+    Raises InputError for fewer than two languages, or one without text.
+    """
+    import fasttext
+
+    with TemporaryDirectory() as folder:
+        path, counts = Path(folder) / "lines", Counter[str]()
+        with path.open("w", encoding="utf-8") as file:
+            for code, lines in texts.items():
+                for line in filter(None, map(str.strip, lines)):
+                    file.write(f"{LABEL}{code} {line}\n")
+                    counts[code] += 1
+        if len(texts) < 2 or not all(counts[code] for code in texts):
+            found = ", ".join(f"{code} {counts[code]:,}" for code in texts)
+            raise InputError(f"lines to learn languages from: {found or 'none'}", remedy="give text of two or more")
+        sizes = {"dim": dimension, "epoch": epochs, "minn": 2, "maxn": 4, "bucket": 1 << 17, "lr": 0.3}
+        for attempt in range(ATTEMPTS):
+            try:
+                model = fasttext.train_supervised(str(path), thread=10, verbose=0, **sizes)
+                break
+            except RuntimeError:  # NaN: fastText issue 1061
+                if attempt == ATTEMPTS - 1:
+                    raise
+    with atomic(out) as part:
+        model.save_model(str(part))
+    log(f"language model: {', '.join(f'{code} {count:,}' for code, count in counts.items())} lines")
 
 
 def _check(languages: Iterable[str], known: Iterable[str], model: str) -> None:
@@ -74,6 +135,40 @@ def _py3langid() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 
+def fit_and_compare(texts: Sequence[tuple[str, str]], most: int, out: str | Path, **sizes: int) -> dict[str, Any]:
+    """`fit` on nine lines of ten, and the share of the others that the model, and py3langid, tell rightly (`bootstrap.rate`).
+
+    `texts`: a language and a text file, or a corpus folder and its side, "folder#src"; at most `most` lines of each. The
+    model writes to `out`. Both choose among the languages of `texts`.
+    """
+    from bitextbench.tasks.bootstrap import rate
+
+    kept: dict[str, list[str]] = {code: [] for code, _ in texts}
+    held: dict[str, list[str]] = {code: [] for code, _ in texts}
+    for code, place in texts:
+        for number, line in enumerate(islice(_lines(place), most)):
+            (kept if number % 10 else held)[code].append(line)
+    fit(kept, out, **sizes)
+    lines = [(code, line) for code, part in held.items() for line in part]
+    return {
+        name: rate(f"language accuracy of {name}", [
+            code == found for (code, _), found in zip(lines, identify([line for _, line in lines], [*held], model), strict=True)
+        ])
+        for name, model in (("this model", str(out)), ("py3langid", "py3langid"))
+    }  # fmt: skip
+
+
+def _lines(place: str) -> Iterator[str]:
+    from bitextbench import bitext
+
+    folder, is_corpus, side = place.partition("#")
+    if not is_corpus:
+        yield from read_lines(place)
+        return
+    for table in bitext.read_batches(folder, [side]):
+        yield from (line for line in table[side].to_pylist() if line)
+
+
 class NaiveBayes:
     """py3langid's model, run over many lines at once: the same answers as its `classify`, about eight times as fast.
 
@@ -84,7 +179,6 @@ class NaiveBayes:
 
     def __init__(self, languages: Sequence[str]) -> None:
         model = _py3langid()
-        _check(languages, model.labels, "py3langid")
         columns = [
             (i, code) for i, code in enumerate(model.nb_classes) if code in languages
         ]  # srl and sr are both "sr"

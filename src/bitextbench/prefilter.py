@@ -1,8 +1,8 @@
-"""Rules that drop pairs no model needs to look at, and exact deduplication.
+"""Rules that drop pairs no model needs to look at.
 
 Artetxe and Schwenk 2019, section 4.3: language identification by fastText, 3 to 80 tokens, an overlap of the tokens
-below 50%, a length ratio of at most 2, no duplicates. Kim et al. 2019, section 4.2, use "the heuristics of Rossenbach
-et al. (2018)" and give no values; `letters`, `max_chars`, `max_repeats` and `different` stand for such heuristics.
+below 50%, a length ratio of at most 2, no duplicates (`deduplicate`). Kim et al. 2019, section 4.2, use "the heuristics of
+Rossenbach et al. (2018)" and give no values; `letters`, `max_chars`, `max_repeats` and `different` stand for such heuristics.
 
 In a configuration: `filter: {min_tokens: 3, max_tokens: 80, max_ratio: 2.0, max_overlap: 0.5, language: py3langid}`.
 """
@@ -10,128 +10,98 @@ In a configuration: `filter: {min_tokens: 3, max_tokens: 80, max_ratio: 2.0, max
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
+from numpy.typing import NDArray
 
-from bitextbench.errors import InputError
-from bitextbench.language import UNKNOWN, UNSPACED, identify, words
-from bitextbench.registry import near
+from bitextbench.errors import InputError, near
+from bitextbench.language import UNKNOWN, identify, known
+from bitextbench.lines import BLOCK, Lines, longest_run, overlap
 
-WEB = ("en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar")
-"""Languages, besides those of the pair, in which a crawled line may be. More of them would cost short good lines."""
+WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
+"""Languages, besides those of the pair, in which a crawled line may be, as far as the model knows them. More of them would
+cost short good lines."""
+
+Mask = NDArray[np.bool_]
+SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
 
 
 @dataclass(frozen=True)
 class Side:
-    """One column of a batch. `text` may hold nulls; a rule's answer for a null counts as "keep"."""
+    """One column of a batch of n rows. `absent` [n]: the nulls of `text`; what `lines` has for them has no meaning."""
 
     text: pa.ChunkedArray
-    language: str
-
-    def tokens(self) -> list[list[str]]:
-        return [words(text, self.language) if text is not None else [] for text in self.text.to_pylist()]
-
-    def lengths(self) -> pa.ChunkedArray:
-        """Tokens of each line, without making them."""
-        if self.language in UNSPACED:
-            return pc.utf8_length(_without(self.text, SPACE))
-        trimmed = pc.utf8_trim_whitespace(self.text)
-        return pc.if_else(pc.equal(trimmed, ""), 0, pc.list_value_length(pc.utf8_split_whitespace(trimmed)))
-
-
-Mask: TypeAlias = "pa.Array | pa.ChunkedArray"
-SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
-
-
-def _without(text: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
-    return pc.replace_substring_regex(text, pattern, "")
+    lines: Lines
+    absent: Mask
 
 
 def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask]:
-    """A rule for one side, asked of either."""
-    return lambda src, tgt, value: pc.and_(pc.fill_null(rule(src, value), True), pc.fill_null(rule(tgt, value), True))
+    """A rule for one side, asked of either; a null keeps."""
+    return lambda src, tgt, value: (rule(src, value) | src.absent) & (rule(tgt, value) | tgt.absent)
 
 
 def max_chars(side: Side, most: int) -> Mask:
     """At most so many characters."""
-    return pc.less_equal(pc.utf8_length(side.text), most)
+    return side.lines.characters <= most
 
 
 def min_tokens(side: Side, least: int) -> Mask:
     """At least so many tokens."""
-    return pc.greater_equal(side.lengths(), least)
+    return side.lines.lengths >= least
 
 
 def max_tokens(side: Side, most: int) -> Mask:
     """At most so many tokens."""
-    return pc.less_equal(side.lengths(), most)
+    return side.lines.lengths <= most
 
 
 def max_ratio(src: Side, tgt: Side, most: float) -> Mask:
     """Tokens of the longer side by those of the shorter, at most; a side without tokens goes with its like only."""
-    a, b = (pc.cast(side.lengths(), pa.float64()) for side in (src, tgt))
-    return pc.less_equal(
-        pc.max_element_wise(a, b, skip_nulls=False),
-        pc.multiply(pc.min_element_wise(a, b, skip_nulls=False), float(most)),
-    )
+    a, b = src.lines.lengths, tgt.lines.lengths
+    return (np.maximum(a, b) <= most * np.minimum(a, b)) | src.absent | tgt.absent
 
 
 def different(src: Side, tgt: Side, wanted: bool) -> Mask:
     """The sides differ, letter case and white space aside."""
-    src_text, tgt_text = (_without(pc.utf8_lower(side.text), SPACE) for side in (src, tgt))
-    return pc.or_(pc.not_equal(src_text, tgt_text), not wanted)
+    keep = np.ones(len(src.lines), bool)
+    alike = np.flatnonzero((src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
+    if wanted and len(alike):
+        plain = (pc.replace_substring_regex(pc.utf8_lower(side.text.take(alike)), SPACE, "") for side in (src, tgt))
+        keep[alike] = pc.not_equal(*plain).to_numpy()
+    return keep
 
 
 def letters(side: Side, least: float) -> Mask:
     """The share of letters (and the marks on them) among the characters that are not white space."""
-    visible = pc.utf8_length(_without(side.text, SPACE))
-    share = pc.cast(pc.utf8_length(_without(side.text, r"[^\pL\pM]+")), pa.float64())
-    return pc.greater_equal(share, pc.multiply(pc.cast(visible, pa.float64()), float(least)))
+    return side.lines.letters >= least * side.lines.visible
 
 
 def max_repeats(side: Side, most: int) -> Mask:
     """No token stands more than so many times in a row."""
-    return pa.array([_longest_run(tokens) <= most for tokens in side.tokens()], pa.bool_())
-
-
-def _longest_run(tokens: list[str]) -> int:
-    longest = run = 0
-    last = None
-    for token in tokens:
-        run = run + 1 if token == last else 1
-        last, longest = token, max(longest, run)
-    return longest
+    return longest_run(side.lines) <= most
 
 
 def max_overlap(src: Side, tgt: Side, limit: float) -> Mask:
     """Distinct tokens that both sides have, by those of the side with fewer, below the limit ("at least 50%" goes)."""
-    pairs = zip(src.tokens(), tgt.tokens(), strict=True)
-    below = pa.array([_overlap(set(a), set(b)) < limit for a, b in pairs], pa.bool_())
-    return pc.or_(below, pc.or_(pc.is_null(src.text), pc.is_null(tgt.text)))
-
-
-def _overlap(a: set[str], b: set[str]) -> float:
-    return len(a & b) / max(1, min(len(a), len(b)))
+    shared, fewer = overlap(src.lines, tgt.lines)
+    return (shared < limit * np.maximum(1, fewer)) | src.absent | tgt.absent
 
 
 def language(src: Side, tgt: Side, model: str) -> Mask:
     """`identify` finds the language that the side should have, or nothing to go by."""
-    candidates = {src.language, tgt.language, *WEB}
+    candidates = sorted({src.lines.language, tgt.lines.language} | WEB & known(model))
 
     def right(side: Side) -> Mask:
-        found = identify([text or "" for text in side.text.to_pylist()], sorted(candidates), model)
-        return pa.array([code in (side.language, UNKNOWN) for code in found], pa.bool_())
+        found = identify([text or "" for text in side.text.to_pylist()], candidates, model)
+        return np.array([code in (side.lines.language, UNKNOWN) for code in found], bool)
 
-    return pc.and_(right(src), right(tgt))
+    return right(src) & right(tgt)
 
 
-RULES: dict[
-    str, Callable[[Side, Side, Any], Mask]
-] = {  # cheap ones first: a rule sees only what the ones before it kept
+RULES: dict[str, Callable[[Side, Side, Any], Mask]] = {
     "max_chars": _both(max_chars),
     "min_tokens": _both(min_tokens),
     "max_tokens": _both(max_tokens),
@@ -142,6 +112,7 @@ RULES: dict[
     "max_overlap": max_overlap,
     "language": language,
 }
+"""Cheap ones first: in this order a row is the first rule's that drops it."""
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:
@@ -157,39 +128,37 @@ def check_rules(rules: Mapping[str, Any]) -> None:
             raise InputError(f"filter rule {rule} cannot be {value!r}", "filter", remedy=f"give {remedy}")
 
 
-def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, str]) -> tuple[pa.Table, Counter[str]]:
-    """The rows that pass every rule, in order, and for each rule the rows that it was the first to drop.
+class Judgement(NamedTuple):
+    """`passed` [n]: rows that every rule keeps. `first`: rows of which a rule is the first to drop them, in the order of
+    RULES; `alone`: rows that it drops, whatever the others do."""
 
-    Rules run in the order of RULES, whatever the order of `rules`. Tokens are between white space, or characters (see
-    `language.words`). A null side passes; so does a pair with one where a rule compares the sides.
+    passed: Mask
+    first: Counter[str]
+    alone: Counter[str]
+
+
+def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, str]) -> Judgement:
+    """What the rules make of the rows of a table with the columns src and tgt.
+
+    Tokens are between white space, or characters (see `language.words`). A null side passes; so does a pair with one where
+    a rule compares the sides. Every rule sees every row, so that it can be counted alone.
 
     Raises InputError for an unknown rule or a value of the wrong type.
     """
     check_rules(rules)
-    dropped: Counter[str] = Counter()
-    for name in (name for name in RULES if name in rules):
-        src, tgt = Side(table["src"], languages[0]), Side(table["tgt"], languages[1])
-        kept = table.filter(pc.fill_null(RULES[name](src, tgt, rules[name]), True))
-        dropped[name] = len(table) - len(kept)
-        table = kept
-    return table, +dropped
-
-
-class Deduplicator:
-    """Passes the first of equal pairs on, over all batches that it is given; a 16-byte hash of each stays in memory.
-
-    With its place in a Python set that takes about 85 bytes a distinct pair (measured at a million).
-    """
-
-    def __init__(self) -> None:
-        self._seen: set[bytes] = set()
-
-    def __call__(self, table: pa.Table) -> pa.Table:
-        """The rows of pairs (src, tgt) not seen before, byte for byte."""
-        keep = np.zeros(len(table), bool)
-        for row, (src, tgt) in enumerate(zip(table["src"].to_pylist(), table["tgt"].to_pylist(), strict=True)):
-            digest = xxhash.xxh3_128_digest(f"{src or ''}\n{tgt or ''}".encode())  # a line holds no line end
-            if digest not in self._seen:
-                self._seen.add(digest)
-                keep[row] = True
-        return table.filter(pa.array(keep))
+    passed, first, alone = np.ones(len(table), bool), Counter[str](), Counter[str]()
+    names = [name for name in RULES if name in rules]
+    columns = [table["src"], table["tgt"]] if names else []
+    whole = [Lines.of(column, code) for column, code in zip(columns, languages, strict=False)]
+    for start in range(0, len(table) if names else 0, BLOCK):
+        block = slice(start, start + BLOCK)
+        sides = [
+            Side(text := column[block], lines.part(start, start + BLOCK), pc.is_null(text).to_numpy())
+            for column, lines in zip(columns, whole, strict=True)
+        ]
+        for name in names:
+            keep = RULES[name](*sides, rules[name])
+            first[name] += int((passed[block] & ~keep).sum())
+            alone[name] += int((~keep).sum())
+            passed[block] &= keep
+    return Judgement(passed, +first, +alone)

@@ -1,19 +1,24 @@
 """Scores of a corpus, shard by shard: a float32 [n] `.npy` a shard, in the order of its rows."""
 
 import inspect
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench import bitext, vectors
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
 from bitextbench.likelihoods import Likelihoods
+from bitextbench.memory import release
 from bitextbench.progress import log
-from bitextbench.similarity import Pairs, similarity
+from bitextbench.similarity import Pairs, Text, similarity
+
+BLOCK = 1 << 20  # scores that are looked at together
 
 
 def score_shard(
@@ -24,15 +29,17 @@ def score_shard(
     src: Path | None = None,
     tgt: Path | None = None,
     likelihoods: Path | None = None,
+    tokens: Path | None = None,
     model: Path | None = None,
     seed: int = 1,
 ) -> None:
     """Score the pairs of a corpus shard by the similarity `name`.
 
-    What it compares: `src` and `tgt`, the vectors of both sides, or `likelihoods`. Raises InputError when they are not
-    those of this shard.
+    What it compares: `src` and `tgt`, the vectors of both sides, or `likelihoods`, or `tokens`, the shard tokenised. Raises
+    InputError when they are not those of this shard.
     """
-    ids = bitext.read_shard(shard, ["id"])["id"].to_numpy()
+    rows = bitext.read_shard(shard, ["id", "label"])
+    ids = rows["id"].to_numpy()
     sides = vectors.load_pair(src, tgt) if src and tgt else (None, None)
     if sides[0] is not None and len(sides[0]) != len(ids):
         raise InputError(
@@ -44,17 +51,36 @@ def score_shard(
         raise InputError(what, likelihoods, remedy="compute them again")
     scorer = similarity(name).score
     options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
-    scores = scorer(Pairs(ids, *sides, of_models), model, **options)
+    words = read_text(tokens, ids) if tokens else None
+    scores = scorer(Pairs(ids, *sides, of_models, words, rows["label"].to_pylist()), model, **options)
     with atomic(out) as part, open(part, "wb") as file:
         np.save(file, scores)
 
 
+def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
+    """A tokenised shard. Raises InputError when its ids are not these."""
+    rows = bitext.read_shard(shard, ["id", "src", "tgt"])
+    if ids is not None and not np.array_equal(rows["id"].to_numpy(), ids):
+        raise InputError("these are not the sentences of the corpus", shard, remedy="tokenise it again")
+    return Text(rows["src"], rows["tgt"])
+
+
 def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
-    """The scores of each shard. Raises InputError for NaN, naming shard and row."""
-    shards = [np.load(existing(path)) for path in paths]
-    for path, scores in zip(paths, shards, strict=True):
-        if len(bad := np.flatnonzero(np.isnan(scores))):
-            raise InputError("score is NaN", path, line=int(bad[0]) + 1, remedy="score this shard again")
+    """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and for NaN, with shard and row."""
+    shards = []
+    for path in paths:
+        try:
+            scores = np.load(existing(path), mmap_mode="r")
+        except (ValueError, EOFError) as error:
+            raise InputError(f"cannot be read as .npy ({error})", path, remedy="score this shard again") from None
+        if scores.dtype != np.float32 or scores.ndim != 1:
+            what = f"holds {scores.dtype} {list(scores.shape)}, not float32 [pairs]"
+            raise InputError(what, path, remedy="score this shard again")
+        for start in range(0, len(scores), BLOCK):
+            if len(bad := np.flatnonzero(np.isnan(scores[start : start + BLOCK]))):
+                raise InputError("score is NaN", path, line=start + int(bad[0]) + 1, remedy="score this shard again")
+            release(scores)
+        shards.append(scores)
     return shards
 
 
@@ -95,3 +121,17 @@ def fit_similarity(
     log(f"{name}: negatives from portion {spec['negatives']['portion']} of {starts[-1]:,} pairs")
     labels = np.repeat([1, 0], [len(good[0]), len(bad[0])])
     similarity(name).fit(np.concatenate([good[0], bad[0]]), np.concatenate([good[1], bad[1]]), labels, spec, seed, out)
+
+
+def fit_text_similarity(
+    name: str, spec: dict[str, Any], bitext_tokens: Sequence[Path], positives: Sequence[Path], seed: int, out: Path
+) -> None:
+    """Train a similarity on words: `bitext_tokens` and `positives` are the tokenised shards of two corpora of good pairs."""
+    corpora = (_together([read_text(path) for path in paths]) for paths in (bitext_tokens, positives))
+    similarity(name).fit(*corpora, spec, seed, out)
+
+
+def _together(shards: Sequence[Text]) -> Text:
+    return Text(
+        *(pa.chunked_array([*itertools.chain(*(side.chunks for side in sides))]) for sides in zip(*shards, strict=True))
+    )

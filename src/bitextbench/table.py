@@ -192,7 +192,7 @@ def lines(
     scale, methods, budgets = config["scale"], config["selection"]["methods"], list(config["selection"]["budgets"])
     if scale not in ("tiny", "small", "paper"):
         raise InputError(f"unknown scale {scale}", remedy="use tiny, small or paper")
-    cells = _with_own_tests(cells, metrics)
+    cells = _with_own_rows(_with_own_tests(cells, metrics), methods)
     columns = [column for column in _names(cells, "column") if column.split("/")[0] in budgets]
     seeds = sorted({metric.seed for metric in metrics})
     by_cell = {(m.method, f"{m.budget}/{m.test}", m.seed): m for m in metrics}
@@ -239,6 +239,19 @@ def _with_own_tests(cells: Sequence[Cell], metrics: Sequence[Metric]) -> list[Ce
     ]
     rows, budgets = _names(cells, "row"), list(dict.fromkeys(place["budget"]))
     return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
+
+
+def _with_own_rows(cells: Sequence[Cell], methods: Sequence[str]) -> list[Cell]:
+    """The cells and, after them, cells without a number for rows that only this run has."""
+    rows = _names(cells, "row")
+    first = [cell for cell in cells if cell.row == rows[0]]
+    own = [
+        replace(cell, row=method, row_label=method, value=None)
+        for method in methods
+        if method not in rows
+        for cell in first
+    ]
+    return [*cells, *own]
 
 
 class Run(Protocol):
@@ -382,7 +395,8 @@ def _order(columns: dict[str, list[Line]]) -> str:
     """Each pair of rows that the paper orders: the same way here, the other way, or undecided: intervals overlap."""
     where: dict[str, list[str]] = {"holds": [], "is undecided": [], "is reversed": []}
     details: dict[str, Counter[str]] = {state: Counter() for state in where}
-    columns = {name: column for name, column in columns.items() if column[0].paper is not None}
+    columns = {name: [line for line in column if line.paper is not None] for name, column in columns.items()}
+    columns = {name: column for name, column in columns.items() if column}
     for name, column in columns.items():
         states = {"holds"}
         for one, other in combinations(column, 2):

@@ -1,0 +1,373 @@
+"""Pre-filter, deduplication and selection of a generated crawl: speed, memory, and a plain per-line Python of the same rules.
+
+    python benchmarks/filtering.py --lines 1000000,10000000 --scores 100000000 -o filtering.csv --plot filtering.png
+
+The crawl is made of generated sentences with noise, repeated with another number at the end of each: a pair stands there 1.6
+times on average. Each size runs in a process of its own. Columns of the CSV:
+
+| column | meaning |
+|---|---|
+| lines, step | how many lines came to this step; "rule ..." is one rule of the pre-filter, "plain ..." the same as plain Python |
+| cpu_s, lines_per_s | processor time of all threads, and lines by it: per core |
+| peak_mib | the most memory that the process has held, to the end of this step |
+| speedup | processor time of the plain version by that of ours, on the same lines with the same outcome |
+
+Reading and writing of Parquet are steps of their own. `select` reads the corpus twice and writes what it takes. Peaks hold
+the interpreter and its libraries, about 130 MiB, too.
+"""
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+from bitextbench import bitext, synth
+from bitextbench.deduplicate import Deduplicator
+from bitextbench.language import identify
+from bitextbench.memory import keep_freed
+from bitextbench.noise import PARALLEL, add_noise
+from bitextbench.prefilter import WEB, prefilter
+from bitextbench.progress import log
+from bitextbench.select import Scored, cutoff, select
+from bitextbench.similarity import Pairs, random
+
+PAIR = ("de", "en")
+RULES = {  # config.yaml's, less the language
+    "min_tokens": 3,
+    "max_tokens": 80,
+    "max_ratio": 2.0,
+    "letters": 0.5,
+    "max_overlap": 0.5,
+}
+BASE = 30_000  # generated pairs
+CHUNK = 100_000  # lines at a time
+SHARDS = 4
+MEMORY = 256  # MiB for sorting digests
+LIMIT = 2048  # MiB
+REPEATS = 5  # of what is compared on a sample; the quickest counts
+
+
+def base() -> pa.Table:
+    """Generated pairs with the noise of a crawl."""
+    rows = [(src, tgt, doc, PARALLEL) for doc, (src, tgt) in islice(synth.sentences("crawl", PAIR, 1), BASE)]
+    columns = (pa.array(column, pa.string()) for column in zip(*rows, strict=True))
+    proportions = {"misaligned": 0.3, "copy": 0.1, "wrong_language": 0.1, "partial": 0.1, "garbled": 0.05, "boilerplate": 0.1}  # fmt: skip
+    return add_noise(pa.table([*columns], ["src", "tgt", "doc", "label"]), proportions, 1, PAIR)
+
+
+def crawl(lines: int, seed: int) -> Iterator[pa.Table]:
+    """Repetitions of the base, CHUNK rows at a time: pair k is row k of the base, cyclically, with the number k behind it."""
+    rows, rng = base(), np.random.default_rng(seed)
+    for start in range(0, lines, CHUNK):
+        keys = rng.integers(0, lines, min(CHUNK, lines - start))
+        table, number = rows.take(keys % len(rows)), pa.array(keys).cast(pa.string())
+        for place, side in enumerate(("src", "tgt")):
+            varied = pc.binary_join_element_wise(table[side], number, " ")
+            table = table.set_column(place, side, varied)
+        yield table
+
+
+# ---- a plain version of the same rules, a line at a time
+
+
+def plain_letters(text: str, least: float) -> bool:
+    visible = [char for char in text if not char.isspace()]
+    return sum(unicodedata.category(char)[0] in "LM" for char in visible) >= least * len(visible)
+
+
+def plain_overlap(src: str, tgt: str, limit: float) -> bool:
+    a, b = set(src.split()), set(tgt.split())
+    return len(a & b) < limit * max(1, min(len(a), len(b)))
+
+
+def plain_ratio(src: str, tgt: str, most: float) -> bool:
+    a, b = len(src.split()), len(tgt.split())
+    return max(a, b) <= most * min(a, b)
+
+
+PLAIN: dict[str, Callable[[str, str, Any], bool]] = {
+    "min_tokens": lambda src, tgt, value: len(src.split()) >= value and len(tgt.split()) >= value,
+    "max_tokens": lambda src, tgt, value: len(src.split()) <= value and len(tgt.split()) <= value,
+    "max_ratio": plain_ratio,
+    "letters": lambda src, tgt, value: plain_letters(src, value) and plain_letters(tgt, value),
+    "max_overlap": plain_overlap,
+}
+
+
+def plain_once(src: str, tgt: str, rules: dict[str, Any]) -> bool:
+    """The rules as a careful program has them: each line split once, and the first rule that fails ends it."""
+    a, b = src.split(), tgt.split()
+    if not (
+        rules["min_tokens"] <= len(a) <= rules["max_tokens"] and rules["min_tokens"] <= len(b) <= rules["max_tokens"]
+    ):
+        return False
+    if max(len(a), len(b)) > rules["max_ratio"] * min(len(a), len(b)):
+        return False
+    if rules.get("letters") and not (plain_letters(src, rules["letters"]) and plain_letters(tgt, rules["letters"])):
+        return False
+    c, d = set(a), set(b)
+    return len(c & d) < rules["max_overlap"] * max(1, min(len(c), len(d)))
+
+
+def plain_cutoff(scores: list[float], words: list[int], budget: int) -> float | None:
+    """The WMT18 rule on lists."""
+    sums: dict[float, int] = {}
+    for score, count in zip(scores, words, strict=True):
+        sums[score] = sums.get(score, 0) + count
+    running = 0
+    for score in sorted(sums, reverse=True):
+        running += sums[score]
+        if running > budget:
+            return score
+    return None
+
+
+# ---- what is measured
+
+
+def peak() -> float:
+    """The most memory, in MiB, that this process has held."""
+    text = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmHWM")) / 1024
+
+
+class Clock:
+    """Processor time by step, of work that comes in pieces."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.last = time.process_time()
+
+    def __call__(self, step: str, lines: int) -> None:
+        """What was done since the last call belongs to `step`."""
+        row = self.rows.setdefault(step, {"step": step, "lines": 0, "cpu_s": 0.0})
+        now = time.process_time()
+        row["lines"] += lines
+        row["cpu_s"] += now - self.last
+        row["peak_mib"] = round(peak(), 1)
+        self.last = now
+
+    def skip(self) -> None:
+        self.last = time.process_time()
+
+
+def run(lines: int, folder: Path) -> list[dict[str, Any]]:
+    """Every step on a crawl of so many lines, in this process."""
+    single_thread()
+    clock = Clock()
+    with pq.ParquetWriter(folder / "crawl.parquet", pa.schema(list(bitext.SCHEMA)[1:]), compression="zstd") as writer:
+        for table in crawl(lines, seed=1):
+            writer.write_table(table)
+            clock("make the crawl", len(table))
+
+    copies = Deduplicator(folder / "scratch", MEMORY << 20)
+    passed_lines = 0
+    with pq.ParquetFile(folder / "crawl.parquet", pre_buffer=False) as file:
+        clock.skip()
+        for batch in file.iter_batches(CHUNK):
+            table = pa.Table.from_batches([batch])
+            clock("read", len(table))
+            passed = prefilter(table, RULES, PAIR).passed
+            clock("pre-filter", len(table))
+            copies.add(table, passed)
+            clock("deduplicate", len(table))
+            passed_lines += int(passed.sum())
+
+    def unique() -> Iterator[pa.Table]:
+        for table in copies.tables():
+            clock("deduplicate", 0)
+            yield table
+            clock("write", len(table))
+
+    kept = bitext.write_shards(folder / "corpus", unique(), SHARDS)
+    clock("write", 0)
+    log(f"{lines:,} lines: {passed_lines:,} pass, {kept:,} are no copies")
+    paths = []
+    for path in bitext.shard_paths(folder / "corpus"):
+        ids = bitext.read_shard(path, ["id"])["id"].to_numpy()
+        paths.append(folder / f"{path.stem}.npy")
+        np.save(paths[-1], random.score(Pairs(ids, None, None)))
+        clock("score at random", len(ids))
+    corpus = folder / "corpus"  # its own tokens, for this
+    select("random", "third", lines * 5, corpus, corpus, paths, PAIR, "tgt", folder / "selected")
+    clock("select", kept)
+    return list(clock.rows.values())
+
+
+def single_thread() -> None:
+    keep_freed()
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+
+
+def compare(lines: int) -> list[dict[str, Any]]:
+    """Rules, deduplication, cut-off and language of ours and of the plain version, on the same lines."""
+    single_thread()
+    table = next(crawl(CHUNK, seed=2)).slice(0, lines)
+    src, tgt = (table[side].to_pylist() for side in ("src", "tgt"))
+    rows: list[dict[str, Any]] = []
+
+    def both(name: str, n: int, ours: Callable[[], Any], plain: Callable[[], Any]) -> None:
+        seconds, found = [], []
+        for work in (ours, plain):
+            times = []
+            for _ in range(REPEATS):
+                start = time.process_time()
+                result = work()
+                times.append(time.process_time() - start)
+            seconds.append(min(times))
+            found.append(result)
+        assert found[0] == found[1], name
+        speedup = round(seconds[1] / seconds[0], 1)
+        rows.append({"step": name, "lines": n, "cpu_s": seconds[0], "speedup": speedup})
+        rows.append({"step": f"plain {name}", "lines": n, "cpu_s": seconds[1]})
+
+    for rule, value in RULES.items():
+        both(
+            f"rule {rule}",
+            lines,
+            lambda rule=rule, value=value: prefilter(table, {rule: value}, PAIR).passed.tolist(),
+            lambda rule=rule, value=value: [PLAIN[rule](a, b, value) for a, b in zip(src, tgt, strict=True)],
+        )
+    of_tokens = {name: value for name, value in RULES.items() if name != "letters"}
+    for name, rules in (("rules of tokens", of_tokens), ("all rules", RULES)):
+        both(
+            name,
+            lines,
+            lambda rules=rules: prefilter(table, rules, PAIR).passed.tolist(),
+            lambda rules=rules: [plain_once(a, b, rules) for a, b in zip(src, tgt, strict=True)],
+        )
+    both("deduplicate", lines, lambda: copies_of(table), lambda: len(src) - len(set(zip(src, tgt, strict=True))))
+    rng = np.random.default_rng(1)
+    scores, words = rng.normal(size=lines).astype(np.float32), rng.integers(1, 60, lines)
+    listed, budget = (scores.tolist(), words.tolist()), int(words.sum() // 3)
+    both("cut-off", lines, lambda: cutoff([Scored(scores, words)], budget), lambda: plain_cutoff(*listed, budget))
+    few = src[: lines // 20]
+    codes = sorted({*PAIR, *WEB})
+    model = LanguageIdentifier.from_model_file(MODEL_FILE)
+    model.set_languages(codes)
+    both(
+        "language",
+        len(few),
+        lambda: [code or "en" for code in identify(few, codes, "py3langid")],  # where it hears nothing, it says "en"
+        lambda: [model.classify(line)[0] for line in few],
+    )
+    return rows
+
+
+def copies_of(table: pa.Table) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        copies = Deduplicator(Path(folder) / "scratch")
+        copies.add(table, np.ones(len(table), bool))
+        return len(table) - sum(map(len, copies.tables()))
+
+
+def sweep(scores: int, folder: Path) -> list[dict[str, Any]]:
+    """The cut-off of so many scores on disk; of a tenth of them also by sorting in memory, with the same answer."""
+    rng, clock = np.random.default_rng(1), Clock()
+    with open(folder / "scores", "wb") as first, open(folder / "words", "wb") as second:
+        for start in range(0, scores, 1 << 20):
+            n = min(1 << 20, scores - start)
+            rng.standard_normal(n, np.float32).tofile(first)
+            rng.integers(1, 60, n, np.uint32).tofile(second)
+    part = Scored(
+        *(np.memmap(folder / name, kind, "r") for name, kind in (("scores", np.float32), ("words", np.uint32)))
+    )
+    clock.skip()
+    cut = cutoff([part], scores * 10)
+    clock("cut-off of scores on disk", scores)
+    log(f"{scores:,} scores: cut-off {cut}")
+    tenth = Scored(*(column[: scores // 10] for column in part))
+    order = np.argsort(-tenth.scores, kind="stable")
+    running = np.cumsum(tenth.words[order], dtype=np.int64)
+    assert cutoff([tenth], scores) == float(tenth.scores[order[np.flatnonzero(running > scores)[0]]])
+    return list(clock.rows.values())
+
+
+WORK: dict[str, Callable[[int, Path], list[dict[str, Any]]]] = {
+    "run": run,
+    "compare": lambda lines, folder: compare(lines),
+    "sweep": sweep,
+}
+
+
+def apart(work: str, size: int) -> list[dict[str, Any]]:
+    """Run one of WORK in a process of its own: memory is counted from the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--work", work, "--lines", str(size), "-o", folder]
+        subprocess.run(command, check=True)
+        return json.loads((Path(folder) / "rows.json").read_text())
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--lines", default="1000000", help="Lines of the crawl, comma-separated.")
+@click.option("--sample", default=50_000, help="Lines on which the plain version is run; 0 for none.")
+@click.option("--scores", default=0, help="Scores to find a cut-off of; 100000000 needs 0.8 GB of disk.")
+@click.option("--work", type=click.Choice([*WORK]), help="One part alone, for a process of its own.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("filtering.csv"), help="CSV.")
+@click.option("--plot", type=click.Path(path_type=Path), help="PNG of time and memory by lines.")
+def main(lines: str, sample: int, scores: int, work: str | None, out: Path, plot: Path | None) -> None:
+    """Measure every step for each number of lines."""
+    if work:
+        (out / "rows.json").write_text(json.dumps(WORK[work](int(lines), out)))
+        return
+    sizes = [int(size) for size in lines.split(",")]
+    jobs = [*(("compare", sample) for _ in range(bool(sample))), *(("run", size) for size in sizes)]
+    table: list[dict[str, Any]] = []
+    for name, size in [*jobs, *(("sweep", scores) for _ in range(bool(scores)))]:
+        for row in apart(name, size):
+            rate = round(row["lines"] / row["cpu_s"])
+            table.append({"size": size, **row, "cpu_s": round(row["cpu_s"], 3), "lines_per_s": rate})
+            log(" ".join(f"{key}={value}" for key, value in table[-1].items()))
+    with open(out, "w", newline="", encoding="utf-8") as file:
+        columns = ("size", "lines", "step", "cpu_s", "lines_per_s", "peak_mib", "speedup")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    if worst := max((row["peak_mib"] for row in table if "peak_mib" in row), default=0):
+        log(f"at most {worst:,.0f} MiB, of {LIMIT:,}")
+        assert worst < LIMIT
+    steps = [row for row in table if "peak_mib" in row and row["step"] != "make the crawl"]
+    totals = {size: sum(row["cpu_s"] for row in steps if row["size"] == size) for size in sizes}
+    if len(totals) > 1:
+        exponent = np.polyfit(np.log(sizes), np.log([totals[size] for size in sizes]), 1)[0]
+        log(f"time grows as lines^{exponent:.2f}")
+    if plot:
+        draw(table, sizes, plot)
+
+
+def draw(table: list[dict[str, Any]], sizes: list[int], path: Path) -> None:
+    """Time and memory of each step over lines, on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    rows = [row for row in table if row["size"] in sizes and "peak_mib" in row]
+    for key, unit, axes in (("cpu_s", "processor seconds", panels[0]), ("peak_mib", "peak memory, MiB", panels[1])):
+        for step in dict.fromkeys(row["step"] for row in rows):
+            points = [(row["size"], row[key]) for row in rows if row["step"] == step]
+            axes.loglog(*zip(*points, strict=True), marker="o", label=step)
+        axes.set(xlabel="lines of the crawl", ylabel=unit)
+    panels[1].set_ylim(10, LIMIT)
+    panels[0].legend(fontsize=7)
+    figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()

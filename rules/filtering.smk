@@ -1,0 +1,353 @@
+# scores of given pairs, told apart by words, labels or neighbourhoods -> quality, selections and curves, without NMT
+
+
+rule language_model:
+    input:
+        lambda w: [f"{WORK}/corpus/{corpus}" for corpus in LANGUAGE_MODELS[w.language]["corpora"]],
+    output:
+        model=f"{WORK}/languages/{{language}}.bin",
+        accuracy=f"{WORK}/languages/{{language}}.json",
+    log:
+        f"logs/{RUN}/language_model/{{language}}.log",
+    benchmark:
+        benchmarked("language_model", "{language}")
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(2, 1500),
+        runtime="4h",
+    params:
+        texts=lambda w, input: [
+            f"--text {config['corpora'][corpus].get('pair', config['pair'])[side]} {folder}#{side}"
+            for corpus, folder in zip(LANGUAGE_MODELS[w.language]["corpora"], input)
+            for side in SIDES
+        ],
+        lines=lambda w: LANGUAGE_MODELS[w.language]["lines"],
+    shell:
+        "python -m bitextbench fit-language {params.texts} --lines {params.lines} --out {output.model} > {output.accuracy}"
+        " 2> {log}"
+
+
+rule fit_text_similarity:
+    input:
+        bitext=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["methods"][w.method]["bitext"]),
+        positives=lambda w: of_shards(
+            f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["methods"][w.method]["positives"]
+        ),
+    output:
+        f"{WORK}/similarities/{{method}}.npz",
+    log:
+        f"logs/{RUN}/fit_text_similarity/{{method}}.log",
+    benchmark:
+        benchmarked("fit_text_similarity", "{method}")
+    wildcard_constraints:
+        method=methods_named(lambda method: "bitext" in method),
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(20, 3000),  # n-grams of the whole bitext
+        runtime="12h",
+    params:
+        name=lambda w: config["methods"][w.method]["similarity"],
+        spec=lambda w: spec(config["methods"][w.method]),
+        bitext=lambda w, input: [f"--bitext {path}" for path in input.bitext],
+        positives=lambda w, input: [f"--positives {path}" for path in input.positives],
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench fit-text-similarity {params.name} --spec {params.spec} {params.bitext} {params.positives}"
+        " --seed {params.seed} --out {output} 2> {log}"
+
+
+rule neighbourhoods:
+    input:
+        src=lambda w: of_shards(f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy", w.corpus),
+        tgt=lambda w: of_shards(f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy", w.corpus),
+    output:
+        f"{WORK}/neighbourhoods/{{method}}/{{corpus}}.npz",
+    log:
+        f"logs/{RUN}/neighbourhoods/{{method}}.{{corpus}}.log",
+    benchmark:
+        benchmarked("neighbourhoods", "{method}.{corpus}")
+    wildcard_constraints:
+        method=methods_named(lambda method: method["similarity"] == "margin"),
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(1.2, 3000),  # vectors of a batch, from the page cache
+        gpu=lambda w: config["encoders"][method_encoder(w)]["gpus"],
+        runtime="12h",
+    params:
+        src=lambda w, input: [f"--src-emb {path}" for path in input.src],
+        tgt=lambda w, input: [f"--tgt-emb {path}" for path in input.tgt],
+        options=lambda w: [
+            f"--{option} {config['methods'][w.method][key]}"
+            for key, option in (("margin", "margin"), ("k", "neighbours"), ("batch", "batch"))
+            if key in config["methods"][w.method]
+        ],
+        gpus=lambda w: config["encoders"][method_encoder(w)]["gpus"],
+    shell:
+        "python -m bitextbench neighbourhoods {params.src} {params.tgt} {params.options} --gpus {params.gpus}"
+        " --threads {threads} --out {output} 2> {log}"
+
+
+rule published_scores:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        dataset=lambda w: f"{DATA}/{config['methods'][w.method]['dataset']}/manifest.json",
+    output:
+        f"{WORK}/scores/{{method}}/{{corpus}}/{{shard}}.npy",
+    log:
+        f"logs/{RUN}/published_scores/{{method}}.{{corpus}}.{{shard}}.log",
+    wildcard_constraints:
+        method=methods_named(lambda method: method["similarity"] == "published"),
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="1h",
+    params:
+        dataset=lambda w: config["methods"][w.method]["dataset"],
+        column=lambda w: config["methods"][w.method]["column"],
+        languages=languages,
+        data=DATA,
+    shell:
+        "python -m bitextbench published-scores {input.corpus}/{wildcards.shard}.parquet --dataset {params.dataset}"
+        " --column {params.column} {params.languages} --data {params.data} --out {output} 2> {log}"
+
+
+QUALITY = [
+    (corpus, method)
+    for corpus, own in config.get("quality", {}).get("corpora", {}).items()
+    for method in [*config["quality"].get("methods", scorers(config)), *own]
+]
+
+
+rule quality:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        scores=lambda w: scores_of(w.method, w.corpus),
+    output:
+        f"{WORK}/metrics/quality/{{corpus}}/{{method}}.json",
+    log:
+        f"logs/{RUN}/quality/{{corpus}}.{{method}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="2h",
+    params:
+        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+    shell:
+        "python -m bitextbench evaluate quality --corpus {input.corpus} {params.scores} --out {output} > {log} 2>&1"
+
+
+rule quality_table:
+    input:
+        [f"{WORK}/metrics/quality/{corpus}/{method}.json" for corpus, method in QUALITY],
+    output:
+        csv=report(f"{RESULTS}/quality.csv", category="quality"),
+        html=report(f"{RESULTS}/quality.html", category="quality"),
+        png=report(f"{RESULTS}/quality.png", category="quality"),
+    log:
+        f"logs/{RUN}/quality_table.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        seed=config["seed"],
+        cells=lambda w, input: [f"--cell {corpus} {method} {path}" for (corpus, method), path in zip(QUALITY, input)],
+    shell:
+        "python -m bitextbench quality-table {params.cells} --scale {params.scale} --seed {params.seed}"
+        " --html {output.html} --picture {output.png} --out {output.csv} 2> {log}"
+
+
+# ---- studies: kim2019 table 5 and figure 3, artetxe2019 figure 2
+
+STUDIES = config.get("studies", {})
+PORTIONS = [name for name in config["methods"] if name.startswith(f"{STUDIES.get('negatives')}-")]
+CURVES = STUDIES.get("curves", scorers(config))
+
+
+rule selection_precision:
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        scores=lambda w: scores_of(w.method, POOL),
+    output:
+        f"{WORK}/metrics/selection/{{method}}.{{budget}}.json",
+    log:
+        f"logs/{RUN}/selection_precision/{{method}}.{{budget}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(3, 1500),
+        runtime="1h",
+    params:
+        words=lambda w: config["selection"]["budgets"][w.budget],
+        side=config["selection"]["count"],
+        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+    shell:
+        "python -m bitextbench evaluate selection --corpus {input.corpus} {params.scores} --words {params.words}"
+        " --count {params.side} --out {output} > {log} 2>&1"
+
+
+rule precision_table:
+    input:
+        expand(f"{WORK}/metrics/selection/{{method}}.{{budget}}.json", method=[*CURVES, *PORTIONS], budget=BUDGETS),
+    output:
+        csv=report(f"{RESULTS}/precision.csv", category="selection"),
+        html=report(f"{RESULTS}/precision.html", category="selection"),
+    log:
+        f"logs/{RUN}/precision_table.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        seed=config["seed"],
+        cells=lambda w, input: [
+            f"--cell {method} '{budget} words' {path}"
+            for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
+        ],
+    shell:
+        "python -m bitextbench own-table precision {params.cells} --scale {params.scale} --seed {params.seed}"
+        " --html {output.html} --out {output.csv} 2> {log}"
+
+
+rule sweep:
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        scores=[scores_of(method, POOL) for method in CURVES],
+    output:
+        csv=report(f"{RESULTS}/sweep.csv", category="selection"),
+        png=report(f"{RESULTS}/sweep.png", category="selection"),
+    log:
+        f"logs/{RUN}/sweep.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(3, 2000),
+        runtime="2h",
+    params:
+        side=config["selection"]["count"],
+        scores=[f"--scores {method} {path}" for method in CURVES for path in scores_of(method, POOL)],
+    shell:
+        "python -m bitextbench evaluate sweep --corpus {input.corpus} {params.scores} --count {params.side}"
+        " --picture {output.png} --out {output.csv} 2> {log}"
+
+
+rule distribution:
+    input:
+        [scores_of(method, POOL) for method in CURVES],
+    output:
+        csv=report(f"{RESULTS}/distribution.csv", category="kim2019"),
+        png=report(f"{RESULTS}/distribution.png", category="kim2019"),
+        shares=f"{WORK}/metrics/distribution.json",
+    log:
+        f"logs/{RUN}/distribution.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(10, 2000),
+        runtime="2h",
+    params:
+        scores=[f"--scores {method} {path}" for method in CURVES for path in scores_of(method, POOL)],
+        logits=[
+            f"--logits {method}" for method in CURVES if config["methods"][method]["similarity"] in ("mlp", "zipporah")
+        ],
+    shell:
+        "python -m bitextbench evaluate distribution {params.scores} {params.logits} --curve {output.csv}"
+        " --picture {output.png} --out {output.shares} > {log} 2>&1"
+
+
+rule kim2019_figure3:
+    input:
+        reference="references/kim2019/figure3.csv",
+        shares=f"{WORK}/metrics/distribution.json",
+    output:
+        csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
+        html=report(f"{RESULTS}/kim2019/figure3.html", category="kim2019"),
+    log:
+        f"logs/{RUN}/kim2019_figure3.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        seed=config["seed"],
+        cells=[
+            f"--cell mlp-{row} share {WORK}/metrics/distribution.json#mlp.{key}"
+            for row, key in (("zero", "zero"), ("near-one", "near_one"))
+        ],
+    shell:
+        "python -m bitextbench grid {input.reference} --scale {params.scale} --seed {params.seed} {params.cells}"
+        " --html {output.html} --out {output.csv} 2> {log}"
+
+
+rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2
+    input:
+        data=f"{WORK}/nmt/{{method}}.{{budget}}/data",
+        model=f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
+        tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
+        references=f"{WORK}/corpus/{config['nmt']['valid']}",
+    output:
+        f"{WORK}/metrics/validation_bleu/{{method}}.{{budget}}.{{seed}}.json",
+    log:
+        f"logs/{RUN}/validation_bleu/{{method}}.{{budget}}.{{seed}}.log",
+    benchmark:
+        benchmarked("validation_bleu", "{method}.{budget}.{seed}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        gpu=config["nmt"]["gpus"],
+        runtime="8h",
+    params:
+        tokens=lambda w, input: os.path.dirname(input.tokens[0]),
+        spec=nmt_spec(MODEL_KEYS),
+        languages=LANGUAGES,
+        gpus=config["nmt"]["gpus"],
+    shell:
+        "python -m bitextbench validation-bleu {input.data} --model {input.model} --tokens {params.tokens}"
+        " --references {input.references} --spec {params.spec} {params.languages} --gpus {params.gpus}"
+        " --threads {threads} --out {output} 2> {log}"
+
+
+rule kim2019_table5:
+    input:
+        reference="references/kim2019/table5.csv",
+        metrics=[
+            f"{WORK}/metrics/validation_bleu/{method}.{STUDIES['budget']}.{seed}.json"
+            for method in PORTIONS
+            for seed in config["nmt"]["seeds"]
+        ],
+    output:
+        csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
+        html=report(f"{RESULTS}/kim2019/table5.html", category="kim2019"),
+    log:
+        f"logs/{RUN}/kim2019_table5.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=lambda w, input: [
+            f"--seeded {method.removeprefix(STUDIES['negatives'] + '-')} 10M/test2016 {seed} {path}"
+            for (method, seed), path in zip(itertools.product(PORTIONS, config["nmt"]["seeds"]), input.metrics)
+        ],
+    shell:
+        "python -m bitextbench grid {input.reference} --scale {params.scale} {params.cells} --html {output.html}"
+        " --out {output.csv} 2> {log}"
+
+
+ruleorder: kim2019_table5 > grid_table
+ruleorder: kim2019_figure3 > grid_table

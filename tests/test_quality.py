@@ -1,0 +1,227 @@
+"""Quality and precision without NMT, against scikit-learn and plain loops."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from bitextbench import bitext, cli, quality, selections, table
+from bitextbench.errors import InputError
+from bitextbench.files import read_json, write_json
+from bitextbench.quality import AP, AUC
+
+KINDS = ("parallel", "copy", "salad", "")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(-2, 4), st.sampled_from(KINDS)), min_size=2, max_size=40))
+def test_metrics_are_those_of_scikit_learn(pairs):
+    scores, labels = np.array([s for s, _ in pairs], np.float32), np.array([label for _, label in pairs], object)
+    good, known = labels == "parallel", labels != ""
+    if not good.any() or good[known].all():
+        with pytest.raises(InputError, match="a corpus with labels of good and bad pairs"):
+            quality.measure(scores, labels)
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quality, "FEW", 1)
+        found = quality.measure(scores, labels)
+    assert found["unlabelled"] == (~known).sum()
+    assert found[AP]["value"] == pytest.approx(100 * average_precision_score(good[known], scores[known]))
+    assert found[AUC]["value"] == pytest.approx(100 * roc_auc_score(good[known], scores[known]))
+    for kind in {*labels} - {"parallel", ""}:
+        of_kind = good | (labels == kind)
+        value = found[f"{AUC}, {kind}"]["value"]
+        assert value == pytest.approx(100 * roc_auc_score(good[of_kind], scores[of_kind]))
+
+
+def test_intervals_hold_what_they_say():
+    """Of 60 samples from one population, at least 50 intervals hold its AUC: 95% but for chance (and ties)."""
+    rng = np.random.default_rng(1)
+    labels = np.array(["parallel", "copy"] * 100, object)
+    inside = 0
+    for _ in range(60):
+        scores = rng.normal(size=200).astype(np.float32) + (labels == "parallel")
+        low, high = quality.measure(scores, labels)[AUC]["interval"]
+        inside += low <= 100 * 0.76025 <= high  # P(N(1, 1) > N(0, 1)) = Phi(1 / sqrt 2)
+    assert inside >= 50
+
+
+def test_extremes_and_few_of_a_kind():
+    labels = np.array(["parallel"] * 30 + ["copy"] * 30 + ["salad"] * 5, object)
+    found = quality.measure(np.arange(65)[::-1].astype(np.float32), labels)
+    assert found[AUC]["value"] == found[AP]["value"] == 100
+    assert found[AUC]["interval"] == [100, 100]
+    assert f"{AUC}, copy" in found
+    assert f"{AUC}, salad" not in found  # too few to say
+    assert found[f"{AUC}, copy"]["n"] == 60
+    assert quality.measure(np.zeros(65, np.float32), labels)[AUC]["value"] == 50
+    assert quality.measure(np.where(labels == "parallel", -np.inf, 0).astype(np.float32), labels)[AUC]["value"] == 0
+
+
+def corpus(folder: Path, texts: list[str], labels: list[str], shards: int = 2) -> Path:
+    columns = {"src": texts, "tgt": texts, "doc": [""] * len(texts), "label": labels}
+    bitext.write_shards(folder / "corpus", [pa.table(columns)], shards)
+    return folder / "corpus"
+
+
+def save(folder: Path, where: Path, by_id: np.ndarray, name: str = "s") -> list[Path]:
+    paths = []
+    for path in bitext.shard_paths(where):
+        paths.append(folder / f"{name}{path.stem}.npy")
+        np.save(paths[-1], by_id.astype(np.float32)[bitext.read_shard(path, ["id"])["id"].to_numpy()])
+    return paths
+
+
+@pytest.fixture
+def pool(tmp_path, monkeypatch):
+    """100 pairs of 1 to 4 words; good ones score higher, mostly."""
+    monkeypatch.setattr(bitext, "BLOCK", 7)
+    rng = np.random.default_rng(1)
+    labels = [KINDS[i % 3] for i in range(90)] + [""] * 10
+    texts = [" ".join(["w"] * (1 + i % 4)) + f"{i}" for i in range(100)]
+    where = corpus(tmp_path, texts, labels)
+    scores = rng.normal(size=100) + 2 * (np.array(labels) == "parallel")
+    return (
+        where,
+        save(tmp_path, where, scores),
+        scores.astype(np.float32),
+        np.array(labels, object),
+        [1 + i % 4 for i in range(100)],
+    )
+
+
+def test_precision_of_a_selection_equals_a_loop(pool):
+    where, paths, scores, labels, words = pool
+    found = selections.precision(where, paths, 60, "tgt")
+    chosen, total = [], 0
+    for i in np.argsort(-scores):
+        chosen.append(i)
+        total += words[i]
+        if total > 60:
+            break
+    good, known = (sum(words[i] for i in chosen if test(labels[i])) for test in (lambda x: x == "parallel", bool))
+    assert found["value"] == pytest.approx(100 * good / known)
+    assert (found["words"], found["pairs"]) == (total, len(chosen))
+    assert found["recall"] == pytest.approx(
+        100 * good / sum(w for w, label in zip(words, labels, strict=True) if label == "parallel")
+    )
+    assert found["interval"][0] < found["value"] < found["interval"][1]
+    assert selections.precision(where, paths, 10**6, "pairs")["pairs"] == 100
+
+
+def test_a_sweep_ends_with_the_whole_pool(pool, tmp_path):
+    where, paths, scores, _, words = pool
+    selections.sweep(where, {"a": paths, "b": paths[:]}, "tgt", tmp_path / "s.csv", tmp_path / "s.png")
+    rows = [line.split(",") for line in (tmp_path / "s.csv").read_text().splitlines()]
+    assert rows[0] == ["method", "threshold", "pairs", "words", "precision", "recall"]
+    last = [row for row in rows if row[0] == "a"][-1]
+    assert (int(last[2]), int(last[3]), float(last[5])) == (100, sum(words), 100.0)
+    assert float(last[1]) == pytest.approx(scores.min(), rel=1e-5)
+    for _, threshold, n, *_ in rows[1:]:
+        assert int(n) == (scores >= np.float32(threshold)).sum()
+    assert (tmp_path / "s.png").stat().st_size > 1000
+
+
+def test_distributions(pool, tmp_path):
+    where, paths, scores, _, _ = pool
+    methods = {"cosine": paths, "mlp": save(tmp_path, where, 100 * scores, "m")}
+    shares = selections.distribution(methods, ["mlp"], tmp_path / "d.csv", tmp_path / "d.png")
+    rows = np.genfromtxt(tmp_path / "d.csv", delimiter=",", names=True)
+    assert (rows["cosine"][0], rows["cosine"][-1]) == (0, 1)
+    assert (np.diff(rows["mlp"]) >= 0).all()
+    p = 1 / (1 + np.exp(-np.clip(100 * scores.astype(float), -700, 700)))
+    assert shares["mlp"]["zero"]["value"] == pytest.approx(100 * (p < 0.005).mean())
+    assert shares["mlp"]["near_one"]["value"] == pytest.approx(100 * (p >= 0.99).mean())
+
+
+def test_bad_scores_and_no_labels(pool, tmp_path):
+    where, paths, *_ = pool
+    for run in (
+        lambda given: quality.evaluate(where, given),
+        lambda given: selections.precision(where, given, 5, "tgt"),
+    ):
+        with pytest.raises(InputError, match=r"50 scores for \d+, \d+ pairs|\d+, \d+ scores for|scores for"):
+            run(paths[:1])
+    (tmp_path / "x").mkdir()
+    bare = corpus(tmp_path / "x", ["a", "b"], ["", ""], 1)
+    with pytest.raises(InputError, match="known of a pool with labels only"):
+        selections.precision(bare, save(tmp_path / "x", bare, np.zeros(2)), 5, "tgt")
+
+
+def test_the_table(pool, tmp_path):
+    where, paths, *_ = pool
+    for name in ("cosine", "random"):
+        write_json(tmp_path / f"{name}.json", quality.evaluate(where, paths))
+    arguments = ["--cell", "human", "random", str(tmp_path / "random.json"), "--cell", "human", "cosine", str(tmp_path / "cosine.json")]  # fmt: skip
+    out, page, picture = (tmp_path / f"q.{suffix}" for suffix in ("csv", "html", "png"))
+    command = [
+        "quality-table",
+        *arguments,
+        "--scale",
+        "tiny",
+        "--html",
+        str(page),
+        "--picture",
+        str(picture),
+        "-o",
+        str(out),
+    ]
+    done = CliRunner().invoke(cli.cli, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    lines = table.read_csv(out)
+    assert [line.row for line in lines] == ["random"] * 4 + ["cosine"] * 4
+    assert [line.column for line in lines][:4] == [
+        f"human: {name}" for name in (AP, AUC, f"{AUC}, copy", f"{AUC}, salad")
+    ]
+    value = read_json(tmp_path / "random.json")[AUC]
+    assert lines[1].ours == pytest.approx(value["value"], abs=0.006)
+    assert lines[1].note == "30 good pairs, 60 bad"
+    assert "ROC-AUC, copy" in page.read_text()
+    assert picture.stat().st_size > 1000
+    shown = CliRunner().invoke(cli.cli, ["show", str(out)], catch_exceptions=False)
+    assert "random" in shown.output
+    with pytest.raises(InputError, match="is given twice"):
+        quality.table([("human", "random", tmp_path / "random.json")] * 2, "tiny", 1, out, page, picture)
+
+
+ROW = "u\tv\t{en}\t{de}\t0.5\t{zipporah}\t0.9\t{label}\t"
+
+
+@pytest.fixture
+def human(tmp_path, monkeypatch):
+    """A corpus of three labelled pairs and the file that they come from."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    rows = [("Hello", "Hallo", "1.5", "V"), ("A", "B", "-2", "MT"), ("C", "D", "0", "F"), ("Hello", "Hallo", "9", "A")]
+    text = "".join(ROW.format(en=en, de=de, zipporah=z, label=label) + "\n" for en, de, z, label in rows)
+    (raw / "sorted.en-de").write_text(text, encoding="utf-8")
+    columns = {
+        "src": ["D", "Hallo", "B"],
+        "tgt": ["C", "Hello", "A"],
+        "doc": [""] * 3,
+        "label": ["parallel", "parallel", "machine"],
+    }
+    bitext.write_shards(tmp_path / "corpus", [pa.table(columns)], 1)
+    return tmp_path / "corpus/00000.parquet", raw
+
+
+def test_published_scores(human, tmp_path):
+    shard, raw = human
+    name, out = "paracrawl-human-eval-v3.de-en", tmp_path / "s.npy"
+    quality.published(shard, name, "zipporah", ("de", "en"), raw, out)
+    assert np.load(out).tolist() == [0, 1.5, -2]
+    quality.published(shard, name, "label", ("de", "en"), raw, out)
+    assert np.load(out).tolist() == [1, 1, 0]
+    with pytest.raises(InputError, match="no column 'ziporah'; did you mean zipporah"):
+        quality.published(shard, name, "ziporah", ("de", "en"), raw, out)
+    (raw / "sorted.en-de").write_text(ROW.format(en="C", de="D", zipporah="x", label="V") + "\n")
+    with pytest.raises(InputError, match="1: score 'x' is not a number"):
+        quality.published(shard, name, "zipporah", ("de", "en"), raw, out)
+    (raw / "sorted.en-de").write_text(ROW.format(en="C", de="D", zipporah="1", label="V") + "\n")
+    with pytest.raises(InputError, match=f"pair 2 is not in {name}"):
+        quality.published(shard, name, "zipporah", ("de", "en"), raw, out)

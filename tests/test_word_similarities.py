@@ -1,0 +1,206 @@
+"""Similarities that compare words or labels, and what they are made of, against plain Python."""
+
+import math
+from collections import Counter, defaultdict
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench import dictionary, ngram_lm, synth
+from bitextbench.dictionary import Dictionary
+from bitextbench.embeddings import Embeddings
+from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
+from bitextbench.similarity import Pairs, Text, margin, oracle, zipporah
+
+SENTENCES = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=5)
+PAIRS = st.lists(st.tuples(*[st.lists(st.integers(0, 3), max_size=4)] * 2), min_size=1, max_size=5)
+
+
+def model_one(pairs, rounds: int) -> dict[tuple[int, int], float]:
+    """p(t | s) of IBM Model 1; -1 is the word for none."""
+    t_given_s: dict[tuple[int, int], float] = defaultdict(lambda: 1.0)
+    for _ in range(rounds):
+        counts: Counter[tuple[int, int]] = Counter()
+        for src, tgt in pairs:
+            for t in tgt:
+                total = sum(t_given_s[s, t] for s in [-1, *src])
+                for s in [-1, *src]:
+                    counts[s, t] += t_given_s[s, t] / total
+        totals: Counter[int] = Counter()
+        for (s, _), count in counts.items():
+            totals[s] += count
+        t_given_s = defaultdict(float, {(s, t): count / totals[s] for (s, t), count in counts.items()})
+    return {key: value for key, value in t_given_s.items() if key[0] >= 0 and value >= 0.01}
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS, st.integers(1, 4), st.sampled_from([1, 3, 1 << 22]))
+def test_the_dictionary_is_that_of_model_one(pairs, rounds, block):
+    src, tgt = (Ragged.of(side) for side in zip(*pairs, strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dictionary, "BLOCK", block)
+        found = dictionary.learn(src, tgt, rounds=rounds)
+    expected = model_one(pairs, rounds)
+    s, t = np.divmod(found.keys.astype(np.int64), 1 << 32)
+    assert dict(zip(zip(s.tolist(), t.tolist(), strict=True), found.values.tolist(), strict=True)) == pytest.approx(
+        expected
+    )
+    every = np.arange(4).repeat(4), np.tile(np.arange(4), 4)
+    assert found(*every).tolist() == pytest.approx(
+        [expected.get(key, 0) for key in zip(*(x.tolist() for x in every), strict=True)]
+    )
+    assert found.knows(4).tolist() == [any(key[0] == s for key in expected) for s in range(4)]
+
+
+def test_a_dictionary_of_the_first_pairs(monkeypatch, capsys):
+    pairs = [([0], [1]), ([2], [3])]
+    monkeypatch.setattr(dictionary, "CELLS", 3)
+    found = dictionary.learn(*(Ragged.of(side) for side in zip(*pairs, strict=True)))
+    assert (found.keys >> np.uint64(32)).tolist() == [0]
+    assert "from the first 1 of 2 pairs" in capsys.readouterr().err
+
+
+class KneserNey:
+    """Interpolated, in plain Python."""
+
+    def __init__(self, sentences: list[list[int]], size: int) -> None:
+        self.size = size
+        full = Counter(gram for words in sentences for gram in self.grams(words))
+        self.orders = {3: full}
+        for n in (2, 1):
+            self.orders[n] = Counter(gram[1:] for gram in self.orders[n + 1])
+
+    def grams(self, words: list[int]):
+        padded = ["<s>", "<s>", *(word if word < self.size else "?" for word in words), "</s>"]
+        return list(zip(padded, padded[1:], padded[2:], strict=False))
+
+    def p(self, gram: tuple) -> float:
+        if not gram:
+            return 1 / (self.size + 2)
+        counts = self.orders[len(gram)]
+        once, twice = (sum(count == k for count in counts.values()) for k in (1, 2))
+        discount = once / (once + 2 * twice) if once else 0.5
+        beside = [count for other, count in counts.items() if other[:-1] == gram[:-1]]
+        if not beside:
+            return self.p(gram[1:])
+        rest = discount * len(beside) / sum(beside)
+        return max(counts[gram] - discount, 0) / sum(beside) + rest * self.p(gram[1:])
+
+
+@settings(deadline=None, max_examples=60)
+@given(SENTENCES, SENTENCES)
+def test_the_language_model_is_kneser_and_neys(training, held_out):
+    model, plain = ngram_lm.learn(Ragged.of(training), 3), KneserNey(training, 3)
+    model = ngram_lm.load(model.arrays())
+    expected = [-sum(math.log2(plain.p(gram)) for gram in plain.grams(words)) / (len(words) + 1) for words in held_out]
+    assert model.bits(Ragged.of(held_out)).tolist() == pytest.approx(expected)
+
+
+def test_probabilities_of_the_next_word_add_up_to_one():
+    plain = KneserNey([[0, 1], [0, 2, 1], [1]], 3)
+    for context in [("<s>", "<s>"), ("<s>", 0), (0, 1), (9, 9)]:
+        assert sum(plain.p((*context, word)) for word in [0, 1, 2, "?", "</s>"]) == pytest.approx(1)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(*[st.lists(st.integers(0, 5), max_size=4)] * 2), min_size=1, max_size=5))
+def test_adequacy_by_hand(pairs):
+    table = {(0, 0): 0.5, (0, 1): 0.25, (2, 3): 1.0, (3, 2): 0.125}
+    keys = np.array([s << 32 | t for s, t in table], np.uint64)
+    translations = Dictionary(keys, np.array([*table.values()], np.float32))
+    expected = []
+    for src, tgt in pairs:
+        loss = 0.0
+        for t in tgt:
+            q = sum(table.get((s, t), 0) if s in {0, 2, 3} else float(s == t) for s in src) / max(1, len(src))
+            loss -= math.log(q + zipporah.FLOOR) / len(tgt)
+        expected.append(loss)
+    src, tgt = (Ragged.of(side) for side in zip(*pairs, strict=True))
+    assert zipporah.adequacy(src, tgt, translations, translations.knows(4)).tolist() == pytest.approx(expected)
+
+
+def generated(stretch: str, lines: int) -> Text:
+    pairs = (pair for _, pair in islice(synth.sentences(stretch, ("de", "en"), 1), lines))
+    return Text(*(pa.chunked_array([side]) for side in zip(*pairs, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("zipporah") / "m.npz"
+    zipporah.fit(generated("bitext", 2000), generated("positives", 300), {"vocabulary": 3000}, 1, path)
+    return path
+
+
+def test_zipporah_tells_good_from_bad(fitted):
+    good = generated("held out", 300)
+    rng = np.random.default_rng(1)
+    wrong = Text(good.src, good.tgt.take(pa.array(np.roll(np.arange(300), 7))))
+    shuffled = Text(
+        good.src, pa.chunked_array([[" ".join(rng.permutation(line.split())) for line in good.tgt.to_pylist()]])
+    )
+    best = zipporah.score(Pairs(np.arange(300), tokens=good), fitted)
+    for bad, least in ((wrong, 0.97), (shuffled, 0.8)):
+        scores = zipporah.score(Pairs(np.arange(300), tokens=bad), fitted)
+        assert (best[:, None] > scores[None]).mean() > least
+
+
+def test_zipporah_scores_a_pair_by_itself(fitted, monkeypatch):
+    good = generated("held out", 50)
+    whole = zipporah.score(Pairs(np.arange(50), tokens=good), fitted)
+    monkeypatch.setattr(zipporah, "BLOCK", 7)
+    np.testing.assert_array_equal(zipporah.score(Pairs(np.arange(50), tokens=good), fitted), whole)
+    strange = Text(pa.chunked_array([["", "Xyzzy Xyzzy", None]]), pa.chunked_array([["", "Xyzzy", "a"]]))
+    assert np.isfinite(zipporah.score(Pairs(np.arange(3), tokens=strange), fitted)).all()
+
+
+def test_zipporah_needs_text(fitted, tmp_path):
+    with pytest.raises(InputError, match="this similarity compares words; name a `bitext`"):
+        zipporah.score(Pairs(np.arange(2)), fitted)
+    with pytest.raises(InputError, match="learns from more than one of each"):
+        zipporah.fit(generated("bitext", 1), generated("bitext", 9), {}, 1, tmp_path / "m.npz")
+
+
+def test_the_oracle_takes_good_pairs_first_and_all_in_random_order():
+    labels = ["parallel", "", "copy"] * 100
+    scores = oracle.score(Pairs(np.arange(300), labels=labels))
+    assert scores[0::3].min() > scores[1::3].max() > scores[1::3].min() > scores[2::3].max()
+    assert len(np.unique(scores[0::3])) == 100
+    with pytest.raises(InputError, match="no pair has a label"):
+        oracle.score(Pairs(np.arange(2), labels=["", ""]))
+
+
+def ratio(src: np.ndarray, tgt: np.ndarray, k: int) -> list[float]:
+    unit = [
+        side / np.linalg.norm(side, axis=1, keepdims=True) for side in (src.astype(np.float64), tgt.astype(np.float64))
+    ]
+    cosine = unit[0] @ unit[1].T
+    near = [np.sort(matrix, axis=1)[:, -k:].mean(axis=1) for matrix in (cosine, cosine.T)]
+    return [cosine[i, i] / ((near[0][i] + near[1][i]) / 2) for i in range(len(src))]
+
+
+def test_margins_of_given_pairs_equal_a_loop_in_batches(tmp_path):
+    rng = np.random.default_rng(1)
+    src = rng.standard_normal((30, 8)).astype(np.float32) + 1
+    tgt = src + rng.standard_normal((30, 8)).astype(np.float32)
+    for batch, parts in ((30, [slice(0, 30)]), (16, [slice(0, 16), slice(16, 30)])):
+        margin.fit(Embeddings(src), Embeddings(tgt), {"k": 3, "batch": batch}, tmp_path / "m.npz")
+        expected = [value for part in parts for value in ratio(src[part], tgt[part], 3)]
+        found = margin.score(Pairs(np.arange(30), src, tgt), tmp_path / "m.npz")
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        part = margin.score(Pairs(np.arange(9, 12), src[9:12], tgt[9:12]), tmp_path / "m.npz")
+        np.testing.assert_array_equal(part, found[9:12])  # a shard by itself
+    with pytest.raises(InputError, match="neighbourhoods of 30 pairs, and none of pair 30"):
+        margin.score(Pairs(np.array([30]), src[:1], tgt[:1]), tmp_path / "m.npz")
+
+
+def test_a_ratio_without_meaning_comes_last(tmp_path, capsys):
+    src, tgt = np.array([[1, 0], [0, 1]], np.float32), np.array([[-1, 0], [0, 1]], np.float32)
+    margin.fit(Embeddings(src), Embeddings(tgt), {"k": 2}, tmp_path / "m.npz")
+    found = margin.score(Pairs(np.arange(2), src, tgt), tmp_path / "m.npz")
+    assert found[0] == -np.inf
+    assert "1 of 2 pairs have no neighbourhood of positive similarity" in capsys.readouterr().err
