@@ -297,7 +297,7 @@ def calibrated_encoder(wildcards):
 
 
 def grid_cells(wildcards):
-    return CELLS[f"{wildcards.paper}/{wildcards.table}"]
+    return CELLS[wildcards.place]
 
 
 def grid_metrics(wildcards):

@@ -65,16 +65,15 @@ rule table2:
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
     input:
-        reference="references/{paper}/{table}.csv",
+        reference="references/{place}.csv",
         metrics=grid_metrics,
     output:
-        csv=report(f"{RESULTS}/{{paper}}/{{table}}.csv", category="{paper}"),
-        html=report(f"{RESULTS}/{{paper}}/{{table}}.html", category="{paper}"),
+        csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
+        html=report(f"{RESULTS}/{{place}}.html", category="tables"),
     log:
-        f"logs/{RUN}/grid_table/{{paper}}.{{table}}.log",
+        f"logs/{RUN}/grid_table/{{place}}.log",
     wildcard_constraints:
-        paper="[a-z]+[0-9]{4}",
-        table="table[0-9]+|figure[0-9]+",
+        place="|".join(CELLS),
     conda:
         "../envs/report.yaml"
     resources:

@@ -105,7 +105,12 @@ def test_bucc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, b_de="de-1\teins\nde-2\tzwei\nde-3\tdrei\n", b_en="en-1\tone\nen-2\ttwo\nen-3\tfour\n")
     write(tmp_path, b_gold="de-1\ten-1\nde-2\ten-2\nde-2\ten-3\n")
     arguments = {"texts": {"de": "b.de", "en": "b.en"}, "gold": "b.gold"}
-    wanted = [("eins", "one", "", "parallel"), ("zwei", "two", "", "parallel"), ("drei", None, "", ""), (None, "four", "", "")]
+    wanted = [
+        ("eins", "one", "", "parallel"),
+        ("zwei", "two", "", "parallel"),
+        ("drei", None, "", ""),
+        (None, "four", "", ""),
+    ]
     assert parsed(tmp_path, "bucc", **arguments) == wanted
     assert "1 pairs left out, of which a sentence stands in another pair" in capsys.readouterr().err
     swapped = parsed(tmp_path, "bucc", ("en", "de"), **arguments)

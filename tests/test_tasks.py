@@ -375,7 +375,9 @@ def test_nearest_pairs_are_those_of_the_cosine_in_another_order(tmp_path):
     sides = [Embeddings(side).select(rows) for side, rows in zip((x, y), found.rows, strict=True)]
     both = search(*sides, 4)
     for way in ("nearest_forward", "nearest_backward"):
-        pairs = [set(zip(*comparable.mine(both, name)[way][:2], strict=True)) for name in ("absolute", "yang9", "yang10")]
+        pairs = [
+            set(zip(*comparable.mine(both, name)[way][:2], strict=True)) for name in ("absolute", "yang9", "yang10")
+        ]
         assert pairs[0] == pairs[1] == pairs[2]
     scores = comparable.mine(both, "yang10")["nearest_backward"]
     for i, j, score in zip(*scores, strict=True):

@@ -214,7 +214,9 @@ def test_all_tables_end_in_the_audit(finished):
     assert all(0 <= line.low <= line.ours <= line.high <= 100 for found in done.values() for line in found)
     assert {line.row for line in done["kim2019/table3"]} == {"euclidean", "cosine", "csls", "mlp"}
     assert len(done["artetxe2019/table2"]) == 36  # French
-    assert {line.note for line in lines["artetxe2019/table2"] if line.ours is None} == {"no corpus bucc.en-de in this run"}
+    assert {line.note for line in lines["artetxe2019/table2"] if line.ours is None} == {
+        "no corpus bucc.en-de in this run"
+    }
     assert {line.row for line in done["yang2019/table6"]} == {
         "train-cosine", "train-eq9", "train-eq10", "test-eq9", "test-eq10", "test-baseline2",
     }  # fmt: skip

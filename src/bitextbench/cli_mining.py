@@ -166,6 +166,8 @@ tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required
 def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     text = f"{SIMILARITY}{more} May be given several times."
     return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
+
+
 seed_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
 
 
@@ -270,7 +272,9 @@ def evaluate_alignment(
 
     src, tgt = _vectors(src_emb, tgt_emb)
     alignment.check_aligned(src, tgt)
-    lines = [_lines(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))]
+    lines = [
+        _lines(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))
+    ]
     result = {}
     for name in similarities:
         if model and name in NAMES and name != "cosine":
@@ -300,7 +304,9 @@ def evaluate_reconstruction(
 
     src, tgt = _vectors(src_emb, tgt_emb)
     alignment.check_aligned(src, tgt)
-    lines = [_lines(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))]
+    lines = [
+        _lines(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))
+    ]
     result = {}
     for similarity in similarities:
         both = reconstruction.ranked(src, tgt, similarity, k, **search_settings(**settings))
@@ -318,7 +324,9 @@ def evaluate_reconstruction(
 @click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine")
 @click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each; or a corpus.")
 @click.option("--tgt-docs", type=FILE, required=True)
-@click.option("--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0.")
+@click.option(
+    "--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0."
+)
 @seed_option
 @search_options(k=10)
 @out_option
@@ -331,9 +339,7 @@ def evaluate_documents(
     from bitextbench.tasks import documents
 
     vectors = _vectors(src_emb, tgt_emb)
-    src, tgt = (
-        documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True)
-    )
+    src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))
     both = search(*vectors, k, metric=similarity, **search_settings(**settings))
     sure = documents.confidence(vectors, both.forward, model)
     forward, backward = documents.by_average(src, tgt, vectors, **search_settings(**settings))
@@ -344,14 +350,18 @@ def evaluate_documents(
         "average_backward": (backward, tgt, src),
     }
     signature = f"similarity:{similarity}|k:{k}"
-    result = {name: documents.accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in found.items()}
+    result = {
+        name: documents.accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in found.items()
+    }
     show({similarity: result}, out)
 
 
 @evaluate.command("recognition")
 @click.argument("tokens", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A trained encoder.")
-@click.option("--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with.")
+@click.option(
+    "--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
+)
 @click.option("--similarity", type=click.Choice(["euclidean", "reconstruction"]), default="euclidean")
 @click.option("--lowercase/--cased", default=True)
 @click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")

@@ -245,7 +245,8 @@ def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, mach
 
 
 PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
-    function.__name__: function for function in (aligned, joined, bucc, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
+    function.__name__: function
+    for function in (aligned, joined, bucc, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
 }
 
 

@@ -103,7 +103,9 @@ def lines(
     table = []
     for cell in cells:
         note = notes.get((cell.row, cell.column), "")
-        line = Line(cell.place, cell.row, cell.row_label, cell.column, "", "", cell.printed, scale=scale, note=note or NOT_RUN)
+        line = Line(
+            cell.place, cell.row, cell.row_label, cell.column, "", "", cell.printed, scale=scale, note=note or NOT_RUN
+        )
         found = sorted(runs.get((cell.row, cell.column), []), key=lambda run: run.seed)
         if found:
             line = filled(line, found)
