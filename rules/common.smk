@@ -39,6 +39,8 @@ wildcard_constraints:
     budget=r"[^/.]+",
     shard=r"\d{5}",
     features=r"[^/]+",
+    likelihoods=r"[^/]+",
+    model="forward|backward|src|tgt",
     seed=r"\d+",
     test=r"[^/]+",
 
@@ -154,13 +156,17 @@ def encoder_ids(encoder):
     return f"{WORK}/features/{config['encoders'][encoder]['features']}"
 
 
-def encoder_stems(encoder):
-    """(role, shard of ids without its side) of the text that an encoder learns from."""
+def id_stems(model):
+    """(role, shard of ids without its side) of the text that a model learns from."""
     return [
-        (role, f"{encoder_ids(encoder)}/{corpus}/{shard}")
-        for role, corpus in config["encoders"][encoder]["corpora"].items()
+        (role, f"{WORK}/features/{model['features']}/{corpus}/{shard}")
+        for role, corpus in model["corpora"].items()
         for shard in shards(corpus)
     ]
+
+
+def encoder_stems(encoder):
+    return id_stems(config["encoders"][encoder])
 
 
 def encoder_text_model(wildcards):
@@ -194,6 +200,10 @@ def hard_shards(encoder, what, pattern):
     return of_shards(f"{folder}/{{corpus}}/{pattern}", config["encoders"][encoder]["corpora"]["bitext"])
 
 
+LIKELIHOODS = config["likelihoods"]
+LIKELIHOOD_MODELS = {"forward": "translation", "backward": "translation", "src": "language", "tgt": "language"}
+
+
 def method_encoder(wildcards):
     return config["methods"][wildcards.method].get("encoder")
 
@@ -212,6 +222,12 @@ def score_vectors(wildcards):
     encoder = method_encoder(wildcards)
     stem = f"{WORK}/vectors/{encoder}/{wildcards.corpus}/{wildcards.shard}"
     return [f"{stem}.{side}.npy" for side in SIDES] if encoder else []
+
+
+def score_likelihoods(wildcards):
+    """The log-probabilities that a method combines, if it does."""
+    name = config["methods"][wildcards.method].get("likelihoods")
+    return f"{WORK}/likelihoods/{name}/{wildcards.corpus}/{wildcards.shard}.npz" if name else []
 
 
 def learned_similarity(method):
@@ -346,9 +362,9 @@ def learned_from(method):
     found = {method[key] for key in ("positives", "bitext") if key in method}
     if "negatives" in method:
         found |= learned_from(method["negatives"]["by"])
-    if "encoder" in method:
-        encoder = config["encoders"][method["encoder"]]
-        found |= {*encoder["corpora"].values(), *FEATURES[encoder["features"]].get("corpora", [])}
+    for kind in {"encoder", "likelihoods"} & method.keys():
+        model = config["encoders" if kind == "encoder" else kind][method[kind]]
+        found |= {*model["corpora"].values(), *FEATURES[model["features"]].get("corpora", [])}
     return found
 
 

@@ -1,4 +1,4 @@
-# vectors -> one score a pair
+# vectors, or log-probabilities -> one score a pair
 
 
 rule fit_similarity:
@@ -35,6 +35,7 @@ rule score:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
         vectors=score_vectors,
+        likelihoods=score_likelihoods,
         model=similarity_model,
         tokens=score_tokens,
     output:
@@ -53,9 +54,10 @@ rule score:
     params:
         similarity=lambda w: config["methods"][w.method]["similarity"],
         vectors=lambda w, input: [f"--{side}-vectors {path}" for side, path in zip(SIDES, input.vectors)],
+        likelihoods=lambda w, input: f"--likelihoods {input.likelihoods}" if input.likelihoods else "",
         model=lambda w, input: f"--model {input.model}" if input.model else "",
         tokens=lambda w, input: f"--tokens {input.tokens}" if input.tokens else "",
         seed=config["seed"],
     shell:
         "python -m bitextbench score {input.corpus}/{wildcards.shard}.parquet --similarity {params.similarity}"
-        " {params.vectors} {params.model} {params.tokens} --seed {params.seed} --out {output} 2> {log}"
+        " {params.vectors} {params.likelihoods} {params.model} {params.tokens} --seed {params.seed} --out {output} 2> {log}"

@@ -9,44 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from bitextbench import __version__, cli_encoders, cli_filtering, cli_likelihoods, cli_mining
+from bitextbench.cli_types import FILE, Mapping, Spec
 from bitextbench.errors import InputError
-
-FILE = click.Path(path_type=Path)
-
-
-class Spec(click.ParamType):
-    """JSON on the command line, or `@` and the name of a YAML or JSON file."""
-
-    name = "JSON|@FILE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        from bitextbench.files import existing
-
-        text = existing(value[1:]).read_text(encoding="utf-8") if value.startswith("@") else value
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            self.fail(f"not JSON or YAML: {error}", param, ctx)
-
-
-class Mapping(click.ParamType):
-    """NAME=PATH, under the names that say what they are."""
-
-    def __init__(self, name: str = "NAME=PATH") -> None:
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, tuple):
-            return value
-        name, sep, path = value.partition("=")
-        if not sep:
-            self.fail(f"{value!r} is not {self.name}", param, ctx)
-        return name, Path(path)
 
 
 @click.group(context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})

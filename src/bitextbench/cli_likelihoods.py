@@ -5,18 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
+from bitextbench.cli_types import FILE, Mapping, Spec
 from bitextbench.likelihoods import MODELS
-
-FILE = click.Path(path_type=Path)
 
 
 @click.command("likelihood-data")
 @click.option(
-    "--corpus", "corpora", type=(str, FILE), multiple=True, required=True, metavar="ROLE STEM",
-    help="Of bitext, mono and valid: an id shard, without .src and .tgt.",
-)  # fmt: skip
+    "--corpus",
+    "corpora",
+    type=Mapping("ROLE=STEM"),
+    multiple=True,
+    required=True,
+    help="An id shard, without .src and .tgt, of: bitext, mono, valid.",
+)
 @click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
 @click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence.")
 @click.option("-o", "--out", type=FILE, required=True)
@@ -34,7 +36,7 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @click.command("likelihood-train")
 @click.argument("name", type=click.Choice(MODELS))
 @click.argument("data", type=FILE)
-@click.option("--spec", type=yaml.safe_load, required=True, help="Sizes and schedule of this model: JSON.")
+@click.option("--spec", type=Spec(), required=True, help="Sizes and schedule of this model.")
 @click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence, as of the data.")
 @click.option("--seed", type=int, default=1)
 @click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
@@ -55,12 +57,9 @@ def likelihood_train(
 @click.command()
 @click.argument("ids", type=FILE)
 @click.option(
-    "--model", "models", type=(click.Choice(MODELS), FILE), multiple=True, required=True, metavar="NAME PATH",
-    help="All four.",
-)  # fmt: skip
-@click.option(
-    "--batch-tokens", type=int, default=8192, show_default=True, help="Tokens of a batch; results do not depend on it."
+    "--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}."
 )
+@click.option("--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it.")
 @click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
 @click.option("-o", "--out", type=FILE, required=True)
 def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, gpus: int, out: Path) -> None:

@@ -129,13 +129,17 @@ def _message(error: jsonschema.ValidationError) -> str:
 def _check_names(config: Config) -> None:
     """Every name that one part of the configuration uses must be defined by another."""
     corpora, methods, encoders = (config[key] for key in ("corpora", "methods", "encoders"))
-    features = config["text"]["features"]
+    features, likelihoods = config["text"]["features"], config["likelihoods"]
+    pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
     used: list[tuple[str, str, Config]] = [
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
         *((f"text.features.{name}.corpora", other, corpora) for name, spec in features.items() for other in spec.get("corpora", [])),
         *((f"encoders.{name}.corpora.{role}", other, corpora) for name, spec in encoders.items() for role, other in spec["corpora"].items()),
         *((f"encoders.{name}.features", spec["features"], features) for name, spec in encoders.items()),
         *((f"encoders.{name}.hard.by", spec["hard"]["by"], encoders) for name, spec in encoders.items() if "hard" in spec),
+        *((f"likelihoods.{name}.corpora.{role}", other, corpora) for name, spec in likelihoods.items() for role, other in spec["corpora"].items()),
+        *((f"likelihoods.{name}.features", spec["features"], pieces) for name, spec in likelihoods.items()),
+        *((f"methods.{name}.likelihoods", spec["likelihoods"], likelihoods) for name, spec in methods.items() if "likelihoods" in spec),
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),

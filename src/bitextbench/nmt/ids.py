@@ -16,7 +16,7 @@ from bitextbench.progress import log
 from bitextbench.ragged import Ragged
 from bitextbench.text import SIDES
 
-EOS = 2  # fairseq's
+PAD, EOS = 1, 2  # fairseq's
 MARKS = np.array([1, 3, 0, 2])  # fairseq's ids of our pad, unk, bos and eos
 CODES = {np.dtype(np.uint16): 8, np.dtype(np.int32): 4}  # of number formats in fairseq's index
 Counts = dict[str, int]

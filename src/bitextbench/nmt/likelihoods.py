@@ -18,11 +18,13 @@ from bitextbench.device import setup, torch
 from bitextbench.errors import InputError
 from bitextbench.files import existing
 from bitextbench.likelihoods import MODELS, Likelihoods
-from bitextbench.nmt.ids import load_sides, to_fairseq, write_dictionary
+from bitextbench.nmt.ids import EOS, PAD, load_sides, to_fairseq, write_dictionary
 from bitextbench.nmt.train import fit, translation
 from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
 from bitextbench.text import SIDES
+
+STEP = 4  # sentences are padded to the next multiple, by at least one token
 
 # model -> the side it is given, if any, and the side it predicts
 SIDES_OF: dict[str, tuple[str | None, str]] = {
@@ -75,11 +77,14 @@ def score(
 ) -> Likelihoods:
     """Write the `Likelihoods` of the pairs of an id shard, in their order.
 
-    `models`: name -> file of `train`, all of MODELS. A batch has pairs of one length on each side and, on the CPU, runs
-    on one thread: the same bytes for any shards and batches. `batch_tokens`: of both sides of a batch, at most.
+    `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at most.
+    Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on each
+    side and, on the CPU, one thread: the same bytes for any shards and batches.
     Raises InputError for an empty shard, a missing or damaged file, another model than its name says, an id outside its
     vocabulary, a missing GPU, or a log-probability that is not finite.
     """
+    if missing := [name for name in MODELS if name not in models]:
+        raise InputError(f"no model {' and '.join(missing)}", remedy=f"give all of {', '.join(MODELS)}")
     where = setup(1, device)
     shard = dict(zip(SIDES, load_sides(stem), strict=True))
     lengths = np.stack([side.lengths for side in shard.values()])
@@ -129,23 +134,32 @@ def log_probabilities(model: torch.nn.Module, *sides: Ragged, batch_tokens: int,
     """ln p of the last of the `sides` [n], given the other if there is one; ids are fairseq's and end in its EOS."""
     device = next(model.parameters()).device
     out = np.empty(len(sides[-1]), np.float32)
-    batches = of_one_length(np.stack([side.lengths for side in sides]), batch_tokens)
-    for rows in progress(batches, what, unit="batches"):
+    widths = np.stack([side.lengths // STEP + 1 for side in sides]) * STEP
+    for rows in progress(of_one_width(widths, batch_tokens), what, unit="batches"):
         *given, target = (
-            torch.from_numpy(side.take(rows).flat.reshape(len(rows), -1)).to(device).long() for side in sides
+            padded(side.take(rows), width).to(device) for side, width in zip(sides, widths[:, rows[0]], strict=True)
         )
-        sources = [given[0], torch.full((len(rows),), given[0].shape[1], device=device)] if given else []
-        output = model(*sources, target.roll(1, dims=1))  # decoders begin with the end of the sentence
+        sources = [given[0], (given[0] != PAD).sum(1)] if given else []
+        previous = torch.where(target == PAD, PAD, target.roll(1, dims=1))
+        previous[:, 0] = EOS  # with which fairseq's decoders begin
+        output = model(*sources, previous)
         found = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]
-        out[rows] = found.cpu().numpy().sum(axis=1, dtype=np.float64)
+        out[rows] = found.where(target != PAD, 0).cpu().numpy().sum(axis=1, dtype=np.float64)
     return out
 
 
-def of_one_length(lengths: NDArray[np.integer], tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Batches of columns of `lengths` [k, n] that are equal: indices, for at most `tokens` tokens (or one pair)."""
-    order = np.lexsort(lengths)
-    ordered = lengths[:, order]
-    starts = np.flatnonzero((np.diff(ordered, axis=1, prepend=-1) != 0).any(axis=0))
+def of_one_width(widths: NDArray[np.integer], tokens: int) -> Iterator[NDArray[np.int64]]:
+    """Batches of columns of `widths` [k, n] that are equal: indices, for at most `tokens` tokens (or one pair)."""
+    order = np.lexsort(widths)
+    ordered = widths[:, order]
+    starts = np.flatnonzero((np.diff(ordered, axis=1, prepend=0) != 0).any(axis=0))
     for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
         step = max(1, tokens // int(ordered[:, start].sum()))
         yield from (order[first : min(first + step, end)] for first in range(start, end, step))
+
+
+def padded(sentences: Ragged, width: int) -> torch.Tensor:
+    """Ids as int64 [b, width], PAD after the end."""
+    ids = np.full((len(sentences), width), PAD, np.int64)
+    ids[np.arange(width) < sentences.lengths[:, None]] = sentences.flat
+    return torch.from_numpy(ids)
