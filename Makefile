@@ -1,12 +1,14 @@
 # make tiny   set up and run the tiny table (no network beyond the package registry, minutes)
 # make full   the same with every row and three seeds
 # make small  the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
+# make tables all tables of the tiny run, and the audit (RUN=small: of the small one)
 # make test   set up and run every test
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
-.PHONY: tiny full small test env lock clean
+.PHONY: tiny full small tables test env lock clean
+RUN = tiny
 
 tiny small: env
 	snakemake --profile profiles/$@ results/$@/table2.csv
@@ -17,6 +19,12 @@ full: env
 	snakemake --profile profiles/tiny --configfile config/tiny.yaml config/full.yaml -- results/full/table2.csv
 	@bitextbench show results/full/table2.csv
 	@echo "report: results/full/table2.html"
+
+tables: env
+	snakemake --profile profiles/$(RUN) results/$(RUN)/audit.csv
+	@for table in results/$(RUN)/*2*/*.csv; do bitextbench show $$table; echo; done
+	@bitextbench show results/$(RUN)/table2.csv
+	@echo "every number of the papers beside ours: results/$(RUN)/audit.csv, every claim: results/$(RUN)/claims.csv"
 
 test: env
 	pytest -n logical --maxprocesses 4 --dist loadfile

@@ -4,6 +4,8 @@
     snakemake --profile profiles/small results/small/table2.csv     real text, one machine
     snakemake --profile slurm          results/table2.csv           the paper's data, a Slurm cluster
 
+Any other table is results/<run>/<paper>/table<N>.csv; without a target all tables are made, and the audit.
+
 config.yaml says what to run at paper scale, config/<run>.yaml what differs in a smaller run; profiles say how to run it.
 """
 
@@ -36,3 +38,8 @@ rule all:
         TABLES,
         f"{RESULTS}/table2.significance.csv",
         f"{RESULTS}/audit.csv",
+
+
+rule grids:  # all tables that need no translation model
+    input:
+        [f"{RESULTS}/{place}.csv" for place in GRIDS],

@@ -1,7 +1,7 @@
 """Metrics of counts with a bootstrap interval (percentile method, Efron 1979).
 
 Units (sentences, pairs, documents) that count alike are of one type, so resampling n units is one multinomial draw over the
-types: exact, and as fast for ten million units as for ten.
+types: exact, and with few types as fast for ten million units as for ten.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,12 +56,19 @@ def measure_types(
 
 
 def _weights(frequencies: NDArray[np.integer], seed: int) -> Iterator[NDArray[np.float64]]:
+    """How often each type is drawn, [s, t] at a time, SAMPLES in all."""
     rng = np.random.default_rng(seed)
-    n = int(frequencies.sum())
-    step = max(1, CHUNK // len(frequencies))
+    types, n = len(frequencies), int(frequencies.sum())
+    few = n > 8 * types  # else units are drawn one by one, which is quicker
+    units = np.repeat(np.arange(types), 0 if few else frequencies)
+    step = max(1, CHUNK // (types if few else n))
     for start in range(0, SAMPLES, step):
         size = min(step, SAMPLES - start)
-        yield rng.multinomial(n, frequencies / n, size=size).astype(np.float64)
+        if few:
+            yield rng.multinomial(n, frequencies / n, size=size).astype(np.float64)
+        else:
+            drawn = units[rng.integers(0, n, (size, n))] + types * np.arange(size)[:, None]
+            yield np.bincount(drawn.ravel(), minlength=size * types).reshape(size, types).astype(np.float64)
 
 
 def rate(metric: str, hits: ArrayLike, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:

@@ -68,8 +68,8 @@ def evaluate(
     """What `bucc.evaluate` measures, for each similarity (`margins.SIMILARITIES`) and each way of retrieval.
 
     Beside the four strategies of artetxe2019 there are `nearest_forward` and `nearest_backward`: each sentence with its nearest
-    neighbour, whatever the margin, which only scores the pair (yang2019 section 6.1). Forward and backward have the average
-    precision, too (section 6.3). `src`, `tgt`: the vectors of the corpus, row by row.
+    neighbour, whatever the margin, which only scores the pair (yang2019 section 6.1). Without a margin, forward and backward have
+    the average precision, too (section 6.3). `src`, `tgt`: the vectors of the corpus, row by row.
     """
     texts = (found.src, found.tgt)
     sides = [vectors.select(rows) for vectors, rows in zip((src, tgt), found.rows, strict=True)]
@@ -83,20 +83,20 @@ def evaluate(
             *(side.select(rows) for side, rows in zip(sides, kept, strict=True)), k, metric=metric, **search
         )
         for name in similarities:
-            if metric_and_margin(name)[0] == metric:
-                for strategy, mined in mine(both, metric_and_margin(name)[1]).items():
-                    ids = (
-                        [text.ids[place] for place in rows[places].tolist()]
-                        for text, rows, places in zip(texts, kept, mined[:2], strict=True)
+            of, margin = metric_and_margin(name)
+            for way, mined in mine(both, margin).items() if of == metric else ():
+                ids = (
+                    [text.ids[place] for place in rows[places].tolist()]
+                    for text, rows, places in zip(texts, kept, mined[:2], strict=True)
+                )
+                candidates = Candidates(mined.scores, *ids)
+                figures = bucc.evaluate(candidates, found.gold, *texts, seed=seed)
+                if margin == "absolute" and way in ("forward", "backward"):
+                    correct = np.array([pair in truth for pair in zip(*candidates[1:], strict=True)], bool)
+                    figures["average_precision"] = curves.average_precision(
+                        mined.scores, correct, len(truth), seed=seed
                     )
-                    candidates = Candidates(mined.scores, *ids)
-                    figures = bucc.evaluate(candidates, found.gold, *texts, seed=seed)
-                    if strategy in ("forward", "backward"):
-                        correct = np.array([pair in truth for pair in zip(*candidates[1:], strict=True)], bool)
-                        figures["average_precision"] = curves.average_precision(
-                            mined.scores, correct, len(truth), seed=seed
-                        )
-                    result[name][strategy] = figures
+                result[name][way] = figures
     return result
 
 
