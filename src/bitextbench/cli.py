@@ -55,7 +55,13 @@ def cli() -> None:
     """Mine, filter and score parallel text, and reproduce the tables of five papers on it."""
 
 
-for command in (cli_mining.neighbours, cli_mining.merge_neighbours, cli_mining.mine, cli_mining.bucc_set, cli_mining.evaluate):
+for command in (
+    cli_mining.neighbours,
+    cli_mining.merge_neighbours,
+    cli_mining.mine,
+    cli_mining.bucc_set,
+    cli_mining.evaluate,
+):
     cli.add_command(command)
 
 for command in (cli_encoders.features, cli_encoders.hard_negatives, cli_encoders.encode_text):
@@ -445,7 +451,11 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
     "--seeded", type=(str, str, int, str), multiple=True, help="ROW COLUMN SEED FILE: one of the seeds of a cell."
 )
 @click.option(
-    "--note", "notes", type=(str, str, str), multiple=True, help="ROW COLUMN TEXT: a condition, or why there is no number."
+    "--note",
+    "notes",
+    type=(str, str, str),
+    multiple=True,
+    help="ROW COLUMN TEXT: a condition, or why there is no number.",
 )
 @seed_option
 @click.option("--html", type=FILE, required=True)

@@ -13,7 +13,9 @@ NAMED = click.option(
     "--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, one for each shard, in order."
 )
 corpus_option = click.option("--corpus", type=FILE, required=True)
-count_option = click.option("--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Whose words count.")
+count_option = click.option(
+    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Whose words count."
+)
 seed_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
 scale_option = click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
 out_option = click.option("-o", "--out", type=FILE, required=True)
@@ -21,7 +23,9 @@ out_option = click.option("-o", "--out", type=FILE, required=True)
 
 def by_method(scores: tuple[tuple[str, Path], ...]) -> dict[str, list[Path]]:
     """The files of each method, in the order given."""
-    return {name: [path for other, path in scores if other == name] for name in dict.fromkeys(name for name, _ in scores)}
+    return {
+        name: [path for other, path in scores if other == name] for name in dict.fromkeys(name for name, _ in scores)
+    }
 
 
 @click.command("fit-language")
@@ -45,7 +49,9 @@ def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int,
 @click.command("fit-text-similarity")
 @click.argument("similarity")
 @click.option("--spec", type=str, required=True, help="What the configuration says of it: JSON, or @FILE.")
-@click.option("--bitext", "bitext_tokens", type=FILE, multiple=True, required=True, help="Tokenised shards to learn words from.")
+@click.option(
+    "--bitext", "bitext_tokens", type=FILE, multiple=True, required=True, help="Tokenised shards to learn words from."
+)
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Tokenised shards of good pairs.")
 @click.option("--seed", type=int, default=1)
 @out_option
@@ -59,7 +65,9 @@ def fit_text_similarity(
 
 
 @click.command("neighbourhoods")
-@click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard.")
+@click.option(
+    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
+)
 @click.option("--tgt-emb", type=FILE, multiple=True, required=True)
 @click.option("--margin", default="ratio", help="absolute, distance, ratio, csls, yang9 or yang10.")
 @click.option("-k", "--neighbours", "k", type=int, default=4)
@@ -68,15 +76,22 @@ def fit_text_similarity(
 @click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
 @out_option
 def neighbourhoods(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], margin: str, k: int, batch: int, gpus: int, threads: int, out: Path
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    margin: str,
+    k: int,
+    batch: int,
+    gpus: int,
+    threads: int,
+    out: Path,
 ) -> None:
     """How near the sides of given pairs are to their nearest neighbours: what the similarity `margin` scores by."""
     from bitextbench import embeddings
     from bitextbench.similarity import margin as similarity
 
-    sides = (embeddings.read_shards(paths) for paths in (src_emb, tgt_emb))
+    src, tgt = (embeddings.read_shards(paths) for paths in (src_emb, tgt_emb))
     spec = {"margin": margin, "k": k, "batch": batch}
-    similarity.fit(*sides, spec, out, threads=threads, device="cuda" if gpus else "cpu")
+    similarity.fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
 
 
 @click.command("published-scores")
@@ -130,7 +145,12 @@ def evaluate_selection(
 @click.option("--picture", type=FILE, required=True, help="PNG.")
 @click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 def evaluate_distribution(
-    scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], seed: int, curve: Path, picture: Path, out: Path | None
+    scores: tuple[tuple[str, Path], ...],
+    logits: tuple[str, ...],
+    seed: int,
+    curve: Path,
+    picture: Path,
+    out: Path | None,
 ) -> None:
     """How scores are distributed (kim2019, figure 3)."""
     from bitextbench.selections import distribution
@@ -179,7 +199,16 @@ def quality_table(
 @click.option("--threads", type=int, default=1, help="CPU threads.")
 @out_option
 def validation_bleu(
-    data: Path, model: Path, tokens: Path, references: Path, spec: str, src: str, tgt: str, gpus: int, threads: int, out: Path
+    data: Path,
+    model: Path,
+    tokens: Path,
+    references: Path,
+    spec: str,
+    src: str,
+    tgt: str,
+    gpus: int,
+    threads: int,
+    out: Path,
 ) -> None:
     """Translate a corpus with a trained NMT model, and score the translation."""
     import tempfile
@@ -198,7 +227,9 @@ def validation_bleu(
 
 @click.command("own-table")
 @click.argument("name")
-@click.option("--cell", "cells", type=(str, str, str), multiple=True, required=True, help="ROW COLUMN FILE, or FILE#KEY.")
+@click.option(
+    "--cell", "cells", type=(str, str, str), multiple=True, required=True, help="ROW COLUMN FILE, or FILE#KEY."
+)
 @scale_option
 @click.option("--seed", type=int, default=1, help="Of the run.")
 @click.option("--html", type=FILE, required=True)
@@ -208,7 +239,11 @@ def own_table(name: str, cells: tuple[tuple[str, str, str], ...], scale: Any, se
     from bitextbench.quality import own_lines, write
 
     parts = [(row, column, *file.partition("#")[::2]) for row, column, file in cells]
-    write(own_lines(name, [(row, column, Path(path), key, "") for row, column, path, key in parts], scale, seed), out, html)
+    write(
+        own_lines(name, [(row, column, Path(path), key, "") for row, column, path, key in parts], scale, seed),
+        out,
+        html,
+    )
 
 
 def _spec(text: str) -> dict[str, Any]:

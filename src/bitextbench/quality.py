@@ -51,7 +51,9 @@ def evaluate(corpus: Path, scores: Sequence[Path], *, seed: int = SEED) -> dict[
     return measure(np.concatenate(loaded), names, seed=seed, where=corpus)
 
 
-def measure(scores: NDArray[np.float32], labels: NDArray[np.object_], *, seed: int = SEED, where: Any = None) -> dict[str, Any]:
+def measure(
+    scores: NDArray[np.float32], labels: NDArray[np.object_], *, seed: int = SEED, where: Any = None
+) -> dict[str, Any]:
     """`evaluate`, of scores and labels at hand [n]."""
     known = labels != ""
     order = np.flatnonzero(known)[np.argsort(-scores[known], kind="stable")]
@@ -148,7 +150,9 @@ def _number(text: str, where: Path, line: int) -> float:
     return value
 
 
-def table(cells: Sequence[tuple[str, str, Path]], scale: Scale, seed: int, out: Path, page: Path, picture: Path) -> None:
+def table(
+    cells: Sequence[tuple[str, str, Path]], scale: Scale, seed: int, out: Path, page: Path, picture: Path
+) -> None:
     """The table of a run: scorers are rows; corpora and metrics, columns. CSV, page, and a picture of noise by kind.
 
     `cells`: corpus, scorer, and the file of what `evaluate` returned. Raises InputError for one that is given twice.
@@ -213,7 +217,9 @@ def draw(lines: Sequence[Line], path: Path) -> None:
         axes.imshow(matrix, cmap="RdBu", vmin=0, vmax=100, aspect="auto")
         for (y, x), value in np.ndenumerate(matrix):
             if not np.isnan(value):
-                axes.text(x, y, f"{value:.0f}", ha="center", va="center", color="white" if abs(value - 50) > 30 else "black")
+                axes.text(
+                    x, y, f"{value:.0f}", ha="center", va="center", color="white" if abs(value - 50) > 30 else "black"
+                )
         kinds = [row.partition(f"{AUC}, ")[2] or "all bad pairs" for row in rows]
         axes.set(title=f"{corpus}: ROC-AUC by kind of noise", xticks=range(len(names)), yticks=range(len(rows)))
         axes.set_xticklabels(names, rotation=20, ha="right")

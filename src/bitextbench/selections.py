@@ -38,7 +38,9 @@ class Pool:
         self.known = (self.labels != "") * self.words
 
 
-def precision(corpus: Path, scores: Sequence[Path], budget: int, count: str, *, seed: int = bootstrap.SEED) -> dict[str, Any]:
+def precision(
+    corpus: Path, scores: Sequence[Path], budget: int, count: str, *, seed: int = bootstrap.SEED
+) -> dict[str, Any]:
     """The share of good words among the labelled ones that the WMT18 rule selects, in percent, as `bootstrap.measure` has it.
 
     The interval is over the selected pairs. With "threshold", "words" and "pairs" selected, and "recall", the share of all good
@@ -50,7 +52,9 @@ def precision(corpus: Path, scores: Sequence[Path], budget: int, count: str, *, 
     cut = cutoff([Scored(pool.scores, pool.words)], budget)
     kept = pool.scores >= (-np.inf if cut is None else cut)
     counts = np.stack([pool.good[kept], pool.known[kept]], axis=1)
-    found = bootstrap.measure("precision", counts, lambda sums: 100 * bootstrap.quotient(sums[:, 0], sums[:, 1]), seed=seed)
+    found = bootstrap.measure(
+        "precision", counts, lambda sums: 100 * bootstrap.quotient(sums[:, 0], sums[:, 1]), seed=seed
+    )
     recall = float(100 * pool.good[kept].sum() / max(1, pool.good.sum()))
     words = int(pool.words[kept].sum())
     return found | {"threshold": cut, "budget": budget, "words": words, "pairs": int(kept.sum()), "recall": recall}
@@ -89,7 +93,12 @@ def sweep(corpus: Path, methods: Mapping[str, Sequence[Path]], count: str, out: 
 
 
 def distribution(
-    methods: Mapping[str, Sequence[Path]], logits: Sequence[str], out: Path, picture: Path, *, seed: int = bootstrap.SEED
+    methods: Mapping[str, Sequence[Path]],
+    logits: Sequence[str],
+    out: Path,
+    picture: Path,
+    *,
+    seed: int = bootstrap.SEED,
 ) -> dict[str, dict[str, Any]]:
     """Scores at even ranks, for every method (kim2019, figure 3): CSV and PNG; and the shares that they print of it.
 

@@ -93,13 +93,17 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
         printed = {name: str(theirs) for name, (theirs, _) in zip(variables, choice, strict=True)}
         ours = {name: value for name, (_, value) in zip(variables, choice, strict=True)}
         row, column = (text.format(**printed) for text in block["cell"])
-        known = {key: block.get(key, "").format(**ours) for key in ("task", "encoder", "similarity", "metric", "note", "why")}
+        known = {
+            key: block.get(key, "").format(**ours) for key in ("task", "encoder", "similarity", "metric", "note", "why")
+        }
         yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), **known)
 
 
 def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:
     """The names of a corpus: a variable whose value is a list gives all of them."""
     for text in [corpus] if isinstance(corpus, str) else corpus:
-        lists = {name: value if isinstance(value, list) else [value] for name, value in ours.items() if f"{{{name}}}" in text}
+        lists = {
+            name: value if isinstance(value, list) else [value] for name, value in ours.items() if f"{{{name}}}" in text
+        }
         for choice in product(*lists.values()):
             yield text.format(**dict(zip(lists, choice, strict=True)))

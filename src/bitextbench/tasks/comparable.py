@@ -79,16 +79,23 @@ def evaluate(
     truth = set(found.gold)
     result: dict[str, dict[str, Any]] = {name: {} for name in similarities}
     for metric in sorted({metric_and_margin(name)[0] for name in similarities}):
-        both = neighbours.search(*(side.select(rows) for side, rows in zip(sides, kept, strict=True)), k, metric=metric, **search)
+        both = neighbours.search(
+            *(side.select(rows) for side, rows in zip(sides, kept, strict=True)), k, metric=metric, **search
+        )
         for name in similarities:
             if metric_and_margin(name)[0] == metric:
                 for strategy, mined in mine(both, metric_and_margin(name)[1]).items():
-                    ids = ([text.ids[place] for place in rows[places].tolist()] for text, rows, places in zip(texts, kept, mined[:2], strict=True))
+                    ids = (
+                        [text.ids[place] for place in rows[places].tolist()]
+                        for text, rows, places in zip(texts, kept, mined[:2], strict=True)
+                    )
                     candidates = Candidates(mined.scores, *ids)
                     figures = bucc.evaluate(candidates, found.gold, *texts, seed=seed)
                     if strategy in ("forward", "backward"):
                         correct = np.array([pair in truth for pair in zip(*candidates[1:], strict=True)], bool)
-                        figures["average_precision"] = curves.average_precision(mined.scores, correct, len(truth), seed=seed)
+                        figures["average_precision"] = curves.average_precision(
+                            mined.scores, correct, len(truth), seed=seed
+                        )
                     result[name][strategy] = figures
     return result
 

@@ -90,7 +90,9 @@ def scores(
         raise InputError(f"unknown similarity {similarity!r}", remedy="known: euclidean, reconstruction")
     if similarity == "reconstruction" and not isinstance(encoder, BagOfWords):
         raise InputError("does not rebuild bags of words", model, remedy="train a bow_autoencoder, or take euclidean")
-    pairs = [pair for pair in zip(*(bitext.read_side(tokens, side) for side in ("src", "tgt")), strict=True) if all(pair)]
+    pairs = [
+        pair for pair in zip(*(bitext.read_side(tokens, side) for side in ("src", "tgt")), strict=True) if all(pair)
+    ]
     references = [target.split() for _, target in pairs]
     draws = [sample_targets(references, seed + number) for number in range(evaluations)]
     sampled = [" ".join(words) for draw in draws for targets in draw for words in targets]
