@@ -89,9 +89,9 @@ def neighbourhoods(
     from bitextbench import embeddings
     from bitextbench.similarity import margin as similarity
 
-    sides = (embeddings.read_shards(paths) for paths in (src_emb, tgt_emb))
+    src, tgt = (embeddings.read_shards(paths) for paths in (src_emb, tgt_emb))
     spec = {"margin": margin, "k": k, "batch": batch}
-    similarity.fit(*sides, spec, out, threads=threads, device="cuda" if gpus else "cpu")
+    similarity.fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
 
 
 @click.command("published-scores")

@@ -69,7 +69,7 @@ class Deduplicator:
                 pa.ipc.new_stream(self.scratch / "spool", table.schema, options=options)
             )
         digest = digests(table)
-        rows = _firsts(*digest.T, np.arange(len(table)))
+        rows = _firsts(digest[:, 0], digest[:, 1], np.arange(len(table)))
         kept = np.zeros(len(table), bool)
         kept[rows] = passed[rows]
         place = self.spooled + np.cumsum(kept) - 1

@@ -57,19 +57,20 @@ def learn(src: Ragged, tgt: Ragged, *, rounds: int = 5, least: float = 0.01) -> 
     pairs = int(np.searchsorted(sizes, CELLS, "right"))
     if pairs < len(src):
         log(f"dictionary: learned from the first {pairs:,} of {len(src):,} pairs")
-    flat = np.insert(src.flat[: src.offsets[pairs]].astype(np.int64) + 1, src.offsets[:pairs], NULL)
+    flat = np.insert(src.flat[: src.offsets[pairs]] + np.int32(1), src.offsets[:pairs], np.int32(NULL))
     left = Ragged(flat, src.offsets[: pairs + 1] + np.arange(pairs + 1))
     right = Ragged(tgt.flat[: tgt.offsets[pairs]], tgt.offsets[: pairs + 1])
     places, group = cells(left, right)
     keys = _keys(left.flat[places], right.flat[group])
     links, of_cell = np.unique(keys, return_inverse=True)
-    of_cell, group = of_cell.astype(np.int32), group.astype(np.int32)
+    link_of, group_of = of_cell.astype(np.int32), group.astype(np.int32)
+    del places, group, keys, of_cell
     word = (links >> _SHIFT).astype(np.int64)
     value = np.ones(len(links))
     for _ in range(rounds if len(links) else 0):
         counts = np.zeros(len(links))
-        for start in range(0, len(of_cell), BLOCK):
-            counts += _expected(value, of_cell, group, start)
+        for start in range(0, len(link_of), BLOCK):
+            counts += _expected(value, link_of, group_of, start)
         value = counts / np.bincount(word, counts)[word]
     kept = (value >= least) & (word != NULL)
     return Dictionary(links[kept] - (np.uint64(1) << _SHIFT), value[kept].astype(np.float32))
@@ -81,10 +82,9 @@ def _expected(
     """The expected counts of links [m] over the target tokens that begin in the block of cells from `start` on."""
     begin, end = (np.searchsorted(group, group[min(at, len(group) - 1)]) for at in (start, start + BLOCK))
     end = len(group) if start + BLOCK >= len(group) else end
-    link, group = link[begin:end], group[begin:end]
-    if not len(link):
+    if begin == end:
         return np.zeros(len(value))
-    share = value[link]
-    first = int(group[0])
-    share /= np.bincount(group - first, share)[group - first]
-    return np.bincount(link, share, minlength=len(value))
+    here, target = link[begin:end], group[begin:end] - group[begin]
+    share = value[here]
+    share /= np.bincount(target, share)[target]
+    return np.bincount(here, share, minlength=len(value)).astype(np.float64)

@@ -152,12 +152,12 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
     whole = [Lines.of(column, code) for column, code in zip(columns, languages, strict=False)]
     for start in range(0, len(table) if names else 0, BLOCK):
         block = slice(start, start + BLOCK)
-        sides = [
+        src, tgt = (
             Side(text := column[block], lines.part(start, start + BLOCK), pc.is_null(text).to_numpy())
             for column, lines in zip(columns, whole, strict=True)
-        ]
+        )
         for name in names:
-            keep = RULES[name](*sides, rules[name])
+            keep = RULES[name](src, tgt, rules[name])
             first[name] += int((passed[block] & ~keep).sum())
             alone[name] += int((~keep).sum())
             passed[block] &= keep

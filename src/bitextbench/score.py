@@ -52,7 +52,7 @@ def score_shard(
     scorer = similarity(name).score
     options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
     words = read_text(tokens, ids) if tokens else None
-    scores = scorer(Pairs(ids, *sides, of_models, words, rows["label"].to_pylist()), model, **options)
+    scores = scorer(Pairs(ids, sides[0], sides[1], of_models, words, rows["label"].to_pylist()), model, **options)
     with atomic(out) as part, open(part, "wb") as file:
         np.save(file, scores)
 

@@ -69,7 +69,7 @@ def cutoff(parts: Sequence[Scored], budget: int) -> float | None:
     return float(_score(np.array([upper << 16 | lower], np.uint32))[0])
 
 
-def _sums(parts: Iterable[tuple[NDArray[np.uint32], NDArray[np.integer]]]) -> NDArray[np.int64]:
+def _sums(parts: Iterable[tuple[NDArray[np.integer], NDArray[np.integer]]]) -> NDArray[np.int64]:
     """Words by half a key [HALF]."""
     sums = np.zeros(HALF, np.int64)
     for half, words in parts:

@@ -1,0 +1,96 @@
+"""Quality, precision, curves and kim2019 table 5 through the workflow: what is planned, and one small run."""
+
+import pytest
+from test_workflow import copy_checkout, jobs, snakemake
+
+from bitextbench.files import read_json
+from bitextbench.table import read_csv
+
+OVERLAY = """
+language_models: {own: {corpora: [bitext, pivot_src], lines: 800}}
+corpora:
+  labelled: {parts: [{generated: labelled, lines: 400, label: parallel}], noise: {seed: 2}, filter: {language: own}, deduplicate: {memory: 1}}
+quality: {corpora: {labelled: []}}
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return copy_checkout(tmp_path)
+
+
+def test_table_5_is_planned_at_paper_scale(checkout):
+    planned = jobs(snakemake("--profile", "slurm", "-n", "results/kim2019/table5.csv", cwd=checkout).stdout)
+    assert planned["fit_similarity"] == 6  # portions
+    assert planned["nmt_train"] == planned["validation_bleu"] == 6 * 3  # portions, seeds
+    assert planned["kim2019_table5"] == 1
+
+
+def test_human_labels_are_planned_for_another_language(checkout):
+    overlays = ("--configfile", "config/small.yaml", "config/small-fr.yaml")
+    command = ("--profile", "profiles/small", *overlays, "-n", "--", "results/small-fr/quality.csv")
+    planned = jobs(snakemake(*command, cwd=checkout).stdout)
+    assert planned["quality"] == 3 * 5 + 6  # releases and scorers, published scores
+    assert planned["published_scores"] == 6
+    assert "nmt_train" not in planned
+
+
+def test_studies_of_the_tiny_run_need_no_download_and_no_nmt(checkout):
+    overlays = ("--configfile", "config/tiny.yaml", "config/studies.yaml")
+    targets = [
+        f"results/tiny/{name}.csv" for name in ("quality", "precision", "sweep", "distribution", "kim2019/figure3")
+    ]
+    planned = jobs(snakemake("--profile", "profiles/tiny", *overlays, "-n", "--", *targets, cwd=checkout).stdout)
+    assert planned["selection_precision"] == (6 + 6) * 2  # curves and portions, budgets
+    assert not {"fetch", "nmt_train", "select"} & planned.keys()
+    usual = jobs(snakemake("--profile", "profiles/tiny", "-n", "-F", "results/tiny/audit.csv", cwd=checkout).stdout)
+    added = {
+        "quality",
+        "neighbourhoods",
+        "fit_text_similarity",
+        "selection_precision",
+        "sweep",
+        "distribution",
+        "language_model",
+    }
+    assert not added & usual.keys()  # `make tiny` does none of this
+
+
+@pytest.mark.slow
+def test_a_run_of_all_of_it(checkout):
+    pytest.importorskip("fasttext")
+    (checkout / "own.yaml").write_text(OVERLAY)
+    overlays = ("config/tiny.yaml", "tests/micro.yaml", "config/studies.yaml", "own.yaml")
+    targets = [
+        f"results/micro/{name}.csv" for name in ("quality", "precision", "sweep", "distribution", "kim2019/figure3")
+    ]
+    command = (
+        "--profile",
+        "profiles/tiny",
+        "--cores",
+        "2",
+        "--quiet",
+        "all",
+        "--configfile",
+        *overlays,
+        "--",
+        *targets,
+    )
+    snakemake(*command, cwd=checkout)
+    quality = {(line.row, line.column): line for line in read_csv(checkout / targets[0])}
+    assert {row for row, _ in quality} == {"random", "cosine", "mlp", "margin", "zipporah"}
+    for corpus in ("pool", "labelled"):
+        random, zipporah = (quality[row, f"{corpus}: ROC-AUC"] for row in ("random", "zipporah"))
+        assert random.low < 50 < random.high
+        assert zipporah.low > random.high
+    precision = {(line.row, line.column): line.ours for line in read_csv(checkout / targets[1])}
+    assert precision["oracle", "10M words"] == 100
+    assert precision["negatives-worst60", "10M words"] == precision["mlp", "10M words"]  # the same model
+    assert {line.row for line in read_csv(checkout / targets[4]) if line.ours is not None} == {
+        "mlp-zero",
+        "mlp-near-one",
+    }
+    accuracy = read_json(checkout / "work/micro/languages/own.json")
+    assert accuracy["this model"]["value"] > 90
+    counts = read_json(checkout / "work/micro/corpus/labelled/counts.json")
+    assert counts["alone"]["language"] >= counts["dropped"]["language"] > 0
