@@ -56,9 +56,7 @@ def likelihood_train(
 
 @click.command()
 @click.argument("ids", type=FILE)
-@click.option(
-    "--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}."
-)
+@click.option("--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}.")
 @click.option("--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it.")
 @click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
 @click.option("-o", "--out", type=FILE, required=True)

@@ -58,6 +58,9 @@ TransformerEncoderLayerBase.can_use_fastpath = property(lambda layer: False, lam
 for _name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
     setattr(torch.optim.Optimizer, _name, getattr(torch.optim.Optimizer, _name).__wrapped__)
 
+# Attention checks the shape of its mask by means that import sympy (0.8 s).
+torch.nn.functional._check_key_padding_mask = lambda *_: None
+
 # fairseq seeds anew in every update; without a GPU torch notes each time, for later, how to seed one (5 ms).
 if not torch.cuda.is_available():
     torch.manual_seed = torch.default_generator.manual_seed

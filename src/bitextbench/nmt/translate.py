@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bitextbench import moses
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
 from bitextbench.nmt.data import Pair, encode, load_bpe
@@ -30,6 +29,7 @@ def translate(
     an empty test set or a missing GPU, and RuntimeError should fairseq not give one hypothesis a source (its main
     branch drops some).
     """
+    from bitextbench import moses
     from bitextbench.nmt import fairseq_shim
 
     options = device_options(device, threads)
