@@ -102,7 +102,8 @@ def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -
             continue
         for language, name in found.items():
             paired[language].add(name)
-        yield Row(*(sides[language][found[language]] for language in languages), label="parallel")
+        src, tgt = (sides[language][found[language]] for language in languages)
+        yield Row(src, tgt, label="parallel")
     if again:
         log(f"{raw}: {again:,} pairs left out, of which a sentence stands in another pair")
     for language in languages:

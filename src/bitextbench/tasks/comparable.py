@@ -42,7 +42,7 @@ def read(folder: Path, languages: tuple[str, str], seed: int = SEED) -> Comparab
     texts, rows, names = [], [], []
     for side, language, salt in zip(("src", "tgt"), languages, (0, 1), strict=True):
         lines = np.array([line for table in tables for line in table[side].to_pylist()], object)
-        full = np.flatnonzero(np.not_equal(lines, None))
+        full = np.array([place for place, line in enumerate(lines) if line is not None], np.int64)
         order = np.random.default_rng([seed, salt]).permutation(full)
         name = np.full(len(lines), "", object)
         name[order] = ids = [f"{language}-{number:09d}" for number in range(1, len(order) + 1)]
@@ -79,9 +79,8 @@ def evaluate(
     truth = set(found.gold)
     result: dict[str, dict[str, Any]] = {name: {} for name in similarities}
     for metric in sorted({metric_and_margin(name)[0] for name in similarities}):
-        both = neighbours.search(
-            *(side.select(rows) for side, rows in zip(sides, kept, strict=True)), k, metric=metric, **search
-        )
+        one, other = (side.select(rows) for side, rows in zip(sides, kept, strict=True))
+        both = neighbours.search(one, other, k, metric=metric, **search)
         for name in similarities:
             of, margin = metric_and_margin(name)
             for way, mined in mine(both, margin).items() if of == metric else ():
@@ -106,5 +105,5 @@ def mine(both: Both, margin: str) -> dict[str, Mined]:
     mined = {strategy: retrieve(strategy, both, scores) for strategy in STRATEGIES}
     first = Both(*(Neighbours(side.ids[:, :1], side.similarities[:, :1]) for side in both))
     for strategy in ("forward", "backward"):
-        mined[f"nearest_{strategy}"] = retrieve(strategy, first, tuple(side[:, :1] for side in scores))
+        mined[f"nearest_{strategy}"] = retrieve(strategy, first, (scores[0][:, :1], scores[1][:, :1]))
     return mined
