@@ -83,6 +83,23 @@ def test_a_test_set_of_the_runs_own_stands_beside_the_papers(run, tmp_path):
     assert "multi30k" in run.html.read_text()
 
 
+def test_a_method_of_the_runs_own_has_a_row_of_its_own(run, tmp_path):
+    run.methods["oracle"] = {}
+    for key in product(["oracle"], BUDGETS, (1, 2), TESTS):
+        run.metrics[key] = metric(tmp_path, *key, 50.0)
+    for budget in BUDGETS:
+        run.selections["oracle", budget] = selection(tmp_path, "oracle", budget)
+    lines = run.build()
+    own = [line for (row, _), line in lines.items() if row == "oracle"]
+    assert {line.ours for line in own} == {50.0}
+    assert {line.paper for line in own} == {None}
+    assert "oracle" in run.html.read_text()
+    text = table.render(run.csv)
+    assert "oracle" in text
+    order = text[text.index("The paper's order") :].split(".")[0]
+    assert "oracle" not in order  # the paper says nothing of it
+
+
 def test_the_reference_is_the_papers_table():
     cells = references.load(REFERENCE)
     assert len(cells) == 20
