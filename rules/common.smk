@@ -40,7 +40,6 @@ wildcard_constraints:
     shard=r"\d{5}",
     features=r"[^/]+",
     likelihoods=r"[^/]+",
-    model="forward|backward|src|tgt",
     seed=r"\d+",
     test=r"[^/]+",
 

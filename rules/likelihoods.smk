@@ -33,6 +33,8 @@ rule likelihood_train:
         f"logs/{RUN}/likelihood_train/{{likelihoods}}.{{model}}.log",
     benchmark:
         benchmarked("likelihood_train", "{likelihoods}.{model}")
+    wildcard_constraints:
+        model="|".join(LIKELIHOOD_MODELS),
     priority: 10  # selection waits for it
     retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
     conda:

@@ -13,6 +13,8 @@ from bitextbench.files import atomic, existing
 
 MODELS = ("forward", "backward", "src", "tgt")  # translation from src to tgt, from tgt to src; language models
 
+FLOOR = -100.0  # nats a token, less than any model gives: where scores of pairs that the models do not take lie
+
 
 @dataclass(frozen=True)
 class Likelihoods:
@@ -33,9 +35,10 @@ class Likelihoods:
         return len(self.forward)
 
     def per_token(self, models: Sequence[str] = MODELS) -> NDArray[np.float64]:
-        """The log-probabilities under `models` divided by the tokens that each predicts, float64 [models, n]."""
+        """The log-probabilities under `models` divided by the tokens that each predicts, float64 [models, n]; FLOOR for -inf."""
         predicted = {"forward": self.tgt_tokens, "tgt": self.tgt_tokens}
-        return np.stack([getattr(self, name) / predicted.get(name, self.src_tokens).astype(float) for name in models])
+        means = [getattr(self, name) / predicted.get(name, self.src_tokens).astype(float) for name in models]
+        return np.maximum(means, FLOOR)
 
     def save(self, path: Path) -> None:
         """Write a `.npz`, atomically; the same numbers give the same bytes."""

@@ -9,8 +9,6 @@ from bitextbench.similarity import Pairs
 
 
 def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
-    """exp(-(|H(e|f) - H(f|e)| + (H(e|f) + H(f|e)) / 2)) with H in nats a token; 0 for a pair that the models do not take."""
+    """exp(-(|H(e|f) - H(f|e)| + (H(e|f) + H(f|e)) / 2)), H in nats a token; e^-100 for a pair that the models do not take."""
     forward, backward = -pairs.of_models().per_token(("forward", "backward"))
-    taken = np.isfinite(forward)
-    difference = np.subtract(forward, backward, where=taken, out=np.full(len(forward), np.inf))
-    return np.exp(-(np.abs(difference) + (forward + backward) / 2)).astype(np.float32)
+    return np.exp(-(np.abs(forward - backward) + (forward + backward) / 2)).astype(np.float32)

@@ -16,5 +16,5 @@ from bitextbench.similarity import Pairs
 
 
 def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
-    """( ln p(e|f)/|e| + ln p(f|e)/|f| + ln p(f)/|f| + ln p(e)/|e| ) / 4; -inf for a pair that the models do not take."""
+    """( ln p(e|f)/|e| + ln p(f|e)/|f| + ln p(f)/|f| + ln p(e)/|e| ) / 4; FLOOR for a pair that the models do not take."""
     return pairs.of_models().per_token().mean(axis=0).astype(np.float32)
