@@ -195,7 +195,7 @@ def test_wrong_models_and_data_are_named(trained, tmp_path, bpe):
 
 def test_nothing_to_train_on_is_named(trained, tmp_path, bpe):
     corpora = {"bitext": [write_ids(tmp_path / "one", ["der Hund"], [""], bpe)], "valid": [trained / "valid"]}
-    with pytest.raises(InputError, match="no sentence of src/tgt is left of .*'empty': 1"):
+    with pytest.raises(InputError, match=r"no sentence of src/tgt is left of .*'empty': 1"):
         ids.prepare(corpora, VOCAB, LONGEST, tmp_path / "data")
     Ragged.of([[4], [5]]).save(tmp_path / "one.tgt")
     with pytest.raises(InputError, match="unequal sides: 1 and 2 sentences"):
@@ -237,7 +237,9 @@ def test_combinations_equal_loops(given_):
         totals = zip(MODELS, (e, f, f, e), strict=True)
         forward, backward, src, tgt = (max(float(getattr(given_, name)[i]) / count, -100) for name, count in totals)
         assert combined[i] == pytest.approx((forward + backward + src + tgt) / 4, rel=1e-5)
-        assert dual[i] == pytest.approx(math.exp((forward + backward) / 2 - abs(forward - backward)), rel=1e-3, abs=1e-30)
+        assert dual[i] == pytest.approx(
+            math.exp((forward + backward) / 2 - abs(forward - backward)), rel=1e-3, abs=1e-30
+        )
 
 
 def test_score_shard_takes_likelihoods_and_checks_them(scored, tmp_path):

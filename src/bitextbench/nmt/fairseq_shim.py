@@ -59,7 +59,7 @@ for _name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
     setattr(torch.optim.Optimizer, _name, getattr(torch.optim.Optimizer, _name).__wrapped__)
 
 # Attention checks the shape of its mask by means that import sympy (0.8 s).
-torch.nn.functional._check_key_padding_mask = lambda *_: None
+setattr(torch.nn.functional, "_check_key_padding_mask", lambda *_: None)  # noqa: B010  mypy does not know the name
 
 # fairseq seeds anew in every update; without a GPU torch notes each time, for later, how to seed one (5 ms).
 if not torch.cuda.is_available():

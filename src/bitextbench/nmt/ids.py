@@ -42,9 +42,8 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
             for name in [f"dict.{side}.txt" for side in SIDES] if len(sides) > 1 else ["dict.txt"]:
                 write_dictionary(part / folder / name, vocab_size)
             counts[folder] = {}
-            for subset, stems in subsets.items():
-                if len(sides) > 1 and subset == "train":
-                    stems = corpora["bitext"]
+            for subset, of_languages in subsets.items():
+                stems = corpora["bitext"] if len(sides) > 1 and subset == "train" else of_languages
                 counts[folder][subset] = kept = {"lines": 0, "kept": 0, "empty": 0, "too long": 0}
                 pairs = _kept(stems, sides, max_length, vocab_size, kept)
                 names = [f"{subset}.src-tgt.{side}" for side in sides] if len(sides) > 1 else [subset]

@@ -93,7 +93,7 @@ def score(
     loaded = {name: load(name, models[name], where) for name in MODELS}
     longest = min(longest for _, _, longest in loaded.values())
     taken = np.flatnonzero(((lengths > 0) & (lengths <= longest)).all(axis=0))
-    columns = {}
+    columns: dict[str, NDArray[Any]] = {}
     for name, (model, vocab_size, _) in loaded.items():
         sides = [to_fairseq(shard[side].take(taken), vocab_size, f"{stem}.{side}") for side in SIDES_OF[name] if side]
         columns[name] = np.full(len(lengths[0]), -np.inf, np.float32)
@@ -130,7 +130,7 @@ def load(name: str, path: Path, device: torch.device) -> tuple[torch.nn.Module, 
 
 
 @torch.no_grad()
-def log_probabilities(model: torch.nn.Module, *sides: Ragged, batch_tokens: int, what: str) -> NDArray[np.float32]:
+def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) -> NDArray[np.float32]:
     """ln p of the last of the `sides` [n], given the other if there is one; ids are fairseq's and end in its EOS."""
     device = next(model.parameters()).device
     out = np.empty(len(sides[-1]), np.float32)
