@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 from test_nmt import LINES, parameters
 
 from bitextbench import text
+from bitextbench.cli import cli
 from bitextbench.errors import InputError
 from bitextbench.likelihoods import MODELS, Likelihoods
 from bitextbench.nmt import fairseq_shim, ids, likelihoods
@@ -194,7 +195,10 @@ def test_wrong_models_and_data_are_named(trained, tmp_path, bpe):
 
 
 def test_nothing_to_train_on_is_named(trained, tmp_path, bpe):
-    corpora = {"bitext": [write_ids(tmp_path / "one", ["der Hund"], [""], bpe)], "valid": [trained / "valid"]}
+    corpora = {"bitext": [write_ids(tmp_path / "one", ["der Hund"], [""], bpe)]}
+    with pytest.raises(InputError, match="no corpus valid"):
+        ids.prepare(corpora, VOCAB, LONGEST, tmp_path / "data")
+    corpora["valid"] = [trained / "valid"]
     with pytest.raises(InputError, match=r"no sentence of src/tgt is left of .*'empty': 1"):
         ids.prepare(corpora, VOCAB, LONGEST, tmp_path / "data")
     Ragged.of([[4], [5]]).save(tmp_path / "one.tgt")
@@ -253,6 +257,24 @@ def test_score_shard_takes_likelihoods_and_checks_them(scored, tmp_path):
     pq.write_table(rows.slice(1), tmp_path / "shard.parquet")
     with pytest.raises(InputError, match="10 likelihoods for the 9 pairs"):
         score_shard(tmp_path / "shard.parquet", "nmt_lm", tmp_path / "s.npy", likelihoods=tmp_path / "l.npz")
+
+
+def test_commands_do_the_same(trained, scored, tmp_path, bpe):
+    (tmp_path / "bpe.model").write_bytes(bpe.serialized_model_proto())
+    corpora = [f"--corpus={role}={trained / role}" for role in ("bitext", "mono", "valid")]
+    made = ["-o", str(tmp_path / "data")]
+    run("likelihood-data", *corpora, "--bpe", str(tmp_path / "bpe.model"), "--max-length", str(LONGEST), *made)
+    for path in (trained / "data").rglob("*.*"):
+        assert (tmp_path / "data" / path.relative_to(trained / "data")).read_bytes() == path.read_bytes()
+    given_ = [f"--model={name}={path}" for name, path in models(trained).items()]
+    run("likelihoods", str(trained / "valid"), *given_, "-o", str(tmp_path / "l.npz"))
+    np.testing.assert_array_equal(Likelihoods.load(tmp_path / "l.npz").forward, scored.forward)
+    with pytest.raises(InputError, match="no model tgt"):
+        run("likelihoods", str(trained / "valid"), *given_[:3], "-o", str(tmp_path / "l.npz"))
+
+
+def run(*arguments: str) -> None:
+    cli(arguments, standalone_mode=False)
 
 
 def test_likelihood_files_are_checked(scored, tmp_path):

@@ -59,7 +59,9 @@ def test_the_slurm_profile_plans_the_paper_scale_job(checkout):
     planned = jobs(snakemake("--profile", "slurm", "-n", "results/table2.csv", cwd=checkout).stdout)
     assert planned["fetch"] == 5 + 3 + 2 + 1 + 8 + 3 + 1  # bitext, mono, pivot, pool, positives, tests, language model
     assert planned["train_encoder"] == 2
-    assert planned["nmt_train"] == 4 * 2 * 3  # methods, budgets, seeds
+    assert planned["likelihood_train"] == 4
+    assert planned["likelihoods"] == 64  # shards of the pool
+    assert planned["nmt_train"] == 5 * 2 * 3  # methods, budgets, seeds
     assert planned["encode"] == 2 * 64 + 1  # the pool's shards by two encoders, and the MLP's positives
     assert planned["table2"] == 1
 
@@ -74,7 +76,7 @@ def test_paper_scale_jobs_ask_for_gpus_and_time(checkout):
     assert re.search(r"resources: .*runtime=4320.*gpu=1", job), job
 
 
-@pytest.mark.parametrize(("run", "rows"), [("tiny", 3), ("small", 4)])
+@pytest.mark.parametrize(("run", "rows"), [("tiny", 3), ("small", 5)])
 def test_smaller_runs_have_the_same_rows(checkout, run, rows):
     planned = jobs(
         snakemake("--profile", f"profiles/{run}", "-n", "-F", f"results/{run}/table2.csv", cwd=checkout).stdout
@@ -111,7 +113,7 @@ TABLE = "results/micro/table2.csv"
 
 def hashes(folder: Path) -> dict[str, str]:
     """Of everything that a run made before NMT."""
-    parts = ("corpus", "tokens", "features", "encoders", "vectors", "similarities", "scores", "selected")
+    parts = ("corpus", "tokens", "features", "encoders", "likelihoods", "vectors", "similarities", "scores", "selected")
     files = sorted(path for part in parts for path in (folder / "work/micro" / part).rglob("*") if path.is_file())
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -29,31 +29,42 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
     on, `mono` (which may be missing, or have one side) by the language models too, `valid` validates. Left out, and
     counted: pairs, or for language models sentences, that are empty or of more than `max_length` pieces.
 
-    Memory: one shard, and 12 bytes a sentence. Raises InputError when nothing is left, when an id is not below
+    Memory: one shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it is left, when an id is not below
     `vocab_size`, or when the sides of a shard have unequal numbers of sentences.
     """
     if not 0 < max_length <= 1000:
         raise InputError(f"max_length is {max_length}", remedy="choose 1 to 1000 pieces")
-    subsets = {"train": [*corpora["bitext"], *corpora.get("mono", [])], "valid": [*corpora["valid"]]}
-    counts: dict[str, dict[str, Counts]] = {}
+    if missing := [role for role in ("bitext", "valid") if not corpora.get(role)]:
+        raise InputError(f"no corpus {' and '.join(missing)}", remedy="give the id shards of bitext and valid")
+    bitext, valid = corpora["bitext"], corpora["valid"]
+    pairs = {"train": bitext, "valid": valid}
+    sentences = {"train": [*bitext, *corpora.get("mono", [])], "valid": valid}
     with atomic(out) as part:
-        for folder, sides in {"translation": SIDES, "src": ("src",), "tgt": ("tgt",)}.items():
-            (part / folder).mkdir(parents=True)
-            for name in [f"dict.{side}.txt" for side in SIDES] if len(sides) > 1 else ["dict.txt"]:
-                write_dictionary(part / folder / name, vocab_size)
-            counts[folder] = {}
-            for subset, of_languages in subsets.items():
-                stems = corpora["bitext"] if len(sides) > 1 and subset == "train" else of_languages
-                counts[folder][subset] = kept = {"lines": 0, "kept": 0, "empty": 0, "too long": 0}
-                pairs = _kept(stems, sides, max_length, vocab_size, kept)
-                names = [f"{subset}.src-tgt.{side}" for side in sides] if len(sides) > 1 else [subset]
-                write_texts(pairs, [part / folder / name for name in names], vocab_size)
-                if not kept["kept"]:
-                    what = f"no sentence of {'/'.join(sides)} is left of {kept}"
-                    raise InputError(what, f"{subset} data", remedy="give it text, or raise max_length")
+        endings = {side: f".src-tgt.{side}" for side in SIDES}
+        counts = {"translation": _prepare(part / "translation", pairs, endings, vocab_size, max_length)}
+        for side in SIDES:
+            counts[side] = _prepare(part / side, sentences, {side: ""}, vocab_size, max_length)
         write_json(part / "counts.json", counts)
-    for folder, found in counts.items():
-        log(f"{folder}: {found['train']['kept']:,} of {found['train']['lines']:,} to train on")
+    for name, found in counts.items():
+        log(f"{name}: {found['train']['kept']:,} of {found['train']['lines']:,} to train on")
+
+
+def _prepare(
+    folder: Path, subsets: Mapping[str, Sequence[Path]], endings: Mapping[str, str], vocab_size: int, max_length: int
+) -> dict[str, Counts]:
+    """Dictionaries and texts of the sides in `endings`, which has the end of fairseq's name for each; what was left out."""
+    folder.mkdir(parents=True)
+    for side, ending in endings.items():
+        write_dictionary(folder / (f"dict.{side}.txt" if ending else "dict.txt"), vocab_size)
+    counts = {}
+    for subset, stems in subsets.items():
+        counts[subset] = found = dict.fromkeys(("lines", "kept", "empty", "too long"), 0)
+        texts = _kept(stems, [*endings], max_length, vocab_size, found)
+        write_texts(texts, [folder / f"{subset}{ending}" for ending in endings.values()], vocab_size)
+        if not found["kept"]:
+            what = f"no sentence of {'/'.join(endings)} is left of {found}"
+            raise InputError(what, f"{subset} data", remedy="give it text, or raise max_length")
+    return counts
 
 
 def write_dictionary(path: Path, vocab_size: int) -> None:
@@ -91,13 +102,8 @@ def _kept(
         lengths = np.stack([side.lengths for side in shard])
         empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0) & (lengths > 0).all(axis=0)
         kept = np.flatnonzero(~empty & ~long)
-        for name, number in (
-            ("lines", len(empty)),
-            ("kept", len(kept)),
-            ("empty", empty.sum()),
-            ("too long", long.sum()),
-        ):
-            counts[name] += int(number)
+        found = {"lines": len(empty), "kept": len(kept), "empty": int(empty.sum()), "too long": int(long.sum())}
+        counts.update({name: counts[name] + number for name, number in found.items()})
         yield [
             to_fairseq(side.take(kept), vocab_size, f"{stem}.{name}") for side, name in zip(shard, sides, strict=True)
         ]
