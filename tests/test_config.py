@@ -73,10 +73,18 @@ def changed(place: str, value) -> dict:
         ("text.features.joint.type", "bpes", r"`text.features.joint.type: bpes` is wrong"),
         ("encoders.dan_dual.features", "word", r"`encoders.dan_dual.features` names `word`.*did you mean words"),
         ("encoders.dan_dual.corpora.bitext", "bitxt", r"corpora.bitext` names `bitxt`.*did you mean bitext"),
-        ("likelihoods.four_models.features", "words", r"`likelihoods.four_models.features` names `words`.*known: joint"),
+        (
+            "likelihoods.four_models.features",
+            "words",
+            r"`likelihoods.four_models.features` names `words`.*known: joint",
+        ),
         ("likelihoods.four_models.corpora.mono", "mon", r"corpora.mono` names `mon`.*did you mean mono"),
         ("likelihoods.four_models.language.heads", 2, r"unknown key `likelihoods.four_models.language.heads`"),
-        ("methods.nmt_lm.likelihoods", "four_model", r"`methods.nmt_lm.likelihoods` names `four_model`.*did you mean four_models"),
+        (
+            "methods.nmt_lm.likelihoods",
+            "four_model",
+            r"`methods.nmt_lm.likelihoods` names `four_model`.*did you mean four_models",
+        ),
         ("corpora.bitext.pair", {"src": "de"}, r"`corpora.bitext.pair.tgt` is missing"),
         (
             "encoders.nmt_autoencoder.training.bach",
