@@ -99,8 +99,8 @@ def test_null_leaves_a_named_entry_out():
         {"methods": {"mlp": None}, "selection": {"methods": ["pivot"], "budgets": {"100M": None}}, "studies": None},
     )
     check(config)
-    assert [*config["methods"]][:3] == ["random", "pivot", "cosine"]
     assert "mlp" not in config["methods"]
+    assert {"random", "pivot", "cosine"} < {*config["methods"]}
     assert "studies" not in config
     assert [*config["selection"]["budgets"]] == ["10M"]
 
@@ -114,11 +114,8 @@ def test_a_method_for_each_portion():
     again = copy.deepcopy(config)
     check(again)
     assert again == config
-    assert scorers(config) == [
-        name
-        for name in ("random", "pivot", "cosine", "mlp", "margin", "zipporah", "nmt_lm")
-        if name in config["methods"]
-    ]
+    assert {"random", "pivot", "nmt_lm", "cosine", "mlp", "margin", "zipporah"} < {*scorers(config)}
+    assert not {"oracle", "bicleaner_v3", "negatives", "negatives-worst60"} & {*scorers(config)}
 
 
 @pytest.mark.parametrize(
