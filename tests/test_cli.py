@@ -75,3 +75,12 @@ def test_a_spec_may_stand_in_a_file(tmp_path):
     done = bitextbench("corpus", "x", "--spec", "@spec.yaml", "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert read_json(tmp_path / "out/counts.json")["out"] == 5
+
+
+def test_a_corpus_that_is_filtered_away_is_an_error(tmp_path):
+    spec = {"parts": [{"generated": "x", "lines": 30}], "filter": {"min_tokens": 500}}
+    done = bitextbench(
+        "corpus", "pool", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "error: pool: none of 30 rows is left: 30 min_tokens; look at its filter and exclude" in done.stderr

@@ -73,18 +73,6 @@ def changed(place: str, value) -> dict:
         ("text.features.joint.type", "bpes", r"`text.features.joint.type: bpes` is wrong"),
         ("encoders.dan_dual.features", "word", r"`encoders.dan_dual.features` names `word`.*did you mean words"),
         ("encoders.dan_dual.corpora.bitext", "bitxt", r"corpora.bitext` names `bitxt`.*did you mean bitext"),
-        (
-            "likelihoods.four_models.features",
-            "words",
-            r"`likelihoods.four_models.features` names `words`.*known: joint",
-        ),
-        ("likelihoods.four_models.corpora.mono", "mon", r"corpora.mono` names `mon`.*did you mean mono"),
-        ("likelihoods.four_models.language.heads", 2, r"unknown key `likelihoods.four_models.language.heads`"),
-        (
-            "methods.nmt_lm.likelihoods",
-            "four_model",
-            r"`methods.nmt_lm.likelihoods` names `four_model`.*did you mean four_models",
-        ),
         ("corpora.bitext.pair", {"src": "de"}, r"`corpora.bitext.pair.tgt` is missing"),
         (
             "encoders.nmt_autoencoder.training.bach",
@@ -111,8 +99,8 @@ def test_null_leaves_a_named_entry_out():
         {"methods": {"mlp": None}, "selection": {"methods": ["pivot"], "budgets": {"100M": None}}, "studies": None},
     )
     check(config)
-    assert [*config["methods"]][:3] == ["random", "pivot", "nmt_lm"]
     assert "mlp" not in config["methods"]
+    assert {"random", "pivot", "cosine"} < {*config["methods"]}
     assert "studies" not in config
     assert [*config["selection"]["budgets"]] == ["10M"]
 
@@ -126,8 +114,8 @@ def test_a_method_for_each_portion():
     again = copy.deepcopy(config)
     check(again)
     assert again == config
-    rows = ["random", "pivot", "nmt_lm", "dual_cross_entropy", "cosine", "mlp"]
-    assert scorers(config) == [*rows, "margin", "zipporah"]
+    assert {"random", "pivot", "nmt_lm", "cosine", "mlp", "margin", "zipporah"} < {*scorers(config)}
+    assert not {"oracle", "bicleaner_v3", "negatives", "negatives-worst60"} & {*scorers(config)}
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,9 @@ def test_a_run_of_all_of_it(checkout):
     )
     snakemake(*command, cwd=checkout)
     quality = {(line.row, line.column): line for line in read_csv(checkout / targets[0])}
-    assert {row for row, _ in quality} == {"random", "cosine", "mlp", "margin", "zipporah"}
+    assert {scorer for _, scorer in quality} == {"random", "cosine", "mlp", "margin", "zipporah"}
     for corpus in ("pool", "labelled"):
-        random, zipporah = (quality[row, f"{corpus}: ROC-AUC"] for row in ("random", "zipporah"))
+        random, zipporah = (quality[f"{corpus}: ROC-AUC", scorer] for scorer in ("random", "zipporah"))
         assert random.low < 50 < random.high
         assert zipporah.low > random.high
     precision = {(line.row, line.column): line.ours for line in read_csv(checkout / targets[1])}

@@ -98,7 +98,10 @@ def corpus(
     from bitextbench.memory import keep_freed
 
     keep_freed()
-    build(name, spec, (src, tgt), data, dict(excluded), out, seed)
+    counts = build(name, spec, (src, tgt), data, dict(excluded), out, seed)
+    if counts["in"] and not counts["out"]:
+        why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())
+        raise InputError(f"none of {counts['in']:,} rows is left: {why}", name, remedy="look at its filter and exclude")
 
 
 @cli.command()

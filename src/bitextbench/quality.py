@@ -153,12 +153,12 @@ def _number(text: str, where: Path, line: int) -> float:
 def table(
     cells: Sequence[tuple[str, str, Path]], scale: Scale, seed: int, out: Path, page: Path, picture: Path
 ) -> None:
-    """The table of a run: scorers are rows; corpora and metrics, columns. CSV, page, and a picture of noise by kind.
+    """The table of a run: corpora and metrics are rows, scorers columns. CSV, page, and a picture of noise by kind.
 
     `cells`: corpus, scorer, and the file of what `evaluate` returned. Raises InputError for one that is given twice.
     """
     named = [
-        (scorer, f"{corpus}: {metric}", path, metric, f"{value['good']:,} good pairs, {value['bad']:,} bad")
+        (f"{corpus}: {metric}", scorer, path, metric, f"{value['good']:,} good pairs, {value['bad']:,} bad")
         for corpus, scorer, path in cells
         for metric, value in read_json(path).items()
         if isinstance(value, dict)
@@ -201,19 +201,19 @@ def draw(lines: Sequence[Line], path: Path) -> None:
 
     corpora: dict[str, list[Line]] = {}
     for line in lines:
-        corpus, _, metric = line.column.partition(": ")
+        corpus, _, metric = line.row.partition(": ")
         if metric.startswith(AUC):
             corpora.setdefault(corpus, []).append(line)
-    heights = [len({line.column for line in held}) for held in corpora.values()]
+    heights = [len({line.row for line in held}) for held in corpora.values()]
     figure, panels = pyplot.subplots(
-        len(corpora), 1, figsize=(2 + 1.1 * len({line.row for line in lines}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
+        len(corpora), 1, figsize=(2 + 1.1 * len({line.column for line in lines}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
         gridspec_kw={"height_ratios": heights}, layout="constrained", squeeze=False,
     )  # fmt: skip
     for axes, (corpus, held) in zip(panels[:, 0], corpora.items(), strict=True):
-        rows, names = (list(dict.fromkeys(getattr(line, key) for line in held)) for key in ("column", "row"))
+        rows, names = (list(dict.fromkeys(getattr(line, key) for line in held)) for key in ("row", "column"))
         matrix = np.full((len(rows), len(names)), np.nan)
         for line in held:
-            matrix[rows.index(line.column), names.index(line.row)] = line.ours
+            matrix[rows.index(line.row), names.index(line.column)] = line.ours
         axes.imshow(matrix, cmap="RdBu", vmin=0, vmax=100, aspect="auto")
         for (y, x), value in np.ndenumerate(matrix):
             if not np.isnan(value):
