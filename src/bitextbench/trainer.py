@@ -1,4 +1,4 @@
-"""One trainer for all encoders: SGD or Adam, clipping, a schedule, a dev retrieval score, exact resume.
+"""One trainer for all encoders: SGD, Adam or L-BFGS, clipping, a schedule, a dev retrieval score, exact resume.
 
 Everything random in update k is drawn from (seed, k): batches, dropout. So a checkpoint is parameters, optimizer state
 and k, and a run that was killed and started again ends in the same bytes.
@@ -8,8 +8,9 @@ import csv
 import json
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,12 @@ from bitextbench.files import atomic, existing
 from bitextbench.progress import log
 
 VALID = 2000  # candidates of the dev retrieval score, at most
-OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adagrad": torch.optim.Adagrad,
+    "lbfgs": partial(torch.optim.LBFGS, max_iter=10, line_search_fn="strong_wolfe"),
+}
 State = dict[str, torch.Tensor]
 
 
@@ -40,7 +46,7 @@ class Training:
     batch: int = 120  # sentences
     max_tokens: int = 60  # longer sentences are left out
     updates: int = 800_000
-    optimizer: str = "sgd"  # or adam; or adagrad, which takes sparse gradients, as sgd does
+    optimizer: str = "sgd"  # adam; adagrad, which takes sparse gradients, as sgd does; lbfgs: ten iterations an update
     learning_rate: float = 1.0
     warmup: int = 0  # updates in which the rate rises from 0
     decay_after: int = 100_000
@@ -112,9 +118,9 @@ def train(
     for side, count in matched.items():
         log(f"word vectors, {side}: {count:,} of {vocab_size:,} pieces")
     model.to(where)
-    if model.sparse and training.optimizer == "adam":
+    if model.sparse and training.optimizer in ("adam", "lbfgs"):
         remedy = "set training.optimizer: sgd or adagrad, or model.sparse: false"
-        raise InputError("adam takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
+        raise InputError(f"{training.optimizer} takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
     optimizer = OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
 
     corpora = {
@@ -172,14 +178,26 @@ def step(
     device: torch.device,
     dtype: torch.dtype,
 ) -> dict[str, float] | None:
-    """One update. Returns the loss of each objective; None, with nothing changed, when not all is finite."""
+    """One update. Returns the loss of each objective before it; None when not all is finite."""
     model.train()
-    torch.manual_seed(seed + 1_000_003 * update)
+    threads = torch.get_num_threads()
     placed = {name: tuple(c._replace(ids=c.ids.to(device)) for c in columns) for name, columns in batches.items()}
-    with autocast(device, dtype):
-        losses = model.loss(placed)
-    optimizer.zero_grad()
-    torch.stack(list(losses.values())).sum().backward()
+
+    def gradient() -> dict[str, torch.Tensor]:
+        torch.manual_seed(seed + 1_000_003 * update)
+        with autocast(device, dtype):
+            losses = model.loss(placed)
+        optimizer.zero_grad()
+        torch.stack(list(losses.values())).sum().backward()
+        return losses
+
+    def closure() -> torch.Tensor:
+        torch.set_num_threads(threads)
+        total = torch.stack(list(gradient().values())).sum()
+        torch.set_num_threads(1)
+        return total
+
+    losses = gradient()
     for parameter in model.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad = parameter.grad.coalesce()
@@ -189,6 +207,11 @@ def step(
         return None
     for group in optimizer.param_groups:
         group["lr"] = training.rate(update)
+    if isinstance(optimizer, torch.optim.LBFGS):  # a line search in place of clipping
+        torch.set_num_threads(1)  # it sums whole vectors, in an order that depends on the threads
+        optimizer.step(closure)
+        torch.set_num_threads(threads)
+        return values if all(bool(p.isfinite().all()) for p in model.parameters()) else None
     if norm > training.clip:
         torch._foreach_mul_([dense(p.grad) for p in model.parameters() if p.grad is not None], training.clip / norm)
     optimizer.step()
