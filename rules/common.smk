@@ -168,6 +168,10 @@ def encoder_stems(encoder):
     return id_stems(config["encoders"][encoder])
 
 
+def encoder_seed(wildcards):
+    return config["encoders"][wildcards.encoder].get("seed", config["seed"])
+
+
 def encoder_text_model(wildcards):
     """What its ids were made with."""
     return features_model(SimpleNamespace(features=config["encoders"][wildcards.encoder]["features"]))

@@ -78,7 +78,7 @@ def test_a_seed_dictionary_of_a_few_words_finds_all():
     x, y, _ = turned()
     spec = spec_of({"start": "dictionary", "normalise": "centre"})
     weight, values = word_mapping.learn(x, y, spec, dictionary=same(x)[:12])
-    assert word_mapping.induction(x, y, weight, same(x), spec)["p@1"] >= 0.98
+    assert word_mapping.induction(x, y, weight, same(x), spec)["value"] >= 98
     assert len(values) == 1 + spec.refinements
     assert max(values) > values[0]  # refinement helps, and the criterion sees it
 
@@ -89,7 +89,7 @@ def test_words_spelt_alike_are_a_seed():
     assert word_mapping.identical(x, y) == same(x)[:15]
     spec = spec_of({"start": "identical"})
     weight, _ = word_mapping.learn(x, y, spec)
-    assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["p@1"] >= 0.95
+    assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["value"] >= 95
 
 
 def test_the_adversarial_start_needs_no_dictionary():
@@ -106,7 +106,7 @@ def test_the_adversarial_start_needs_no_dictionary():
     )  # fmt: skip
 
     def found(weight: torch.Tensor) -> float:
-        return word_mapping.induction(x, y, weight, same(x), spec)["p@1"]
+        return word_mapping.induction(x, y, weight, same(x), spec)["value"] / 100
 
     assert found(torch.eye(5)) < 0.1
     assert found(word_mapping.refine(x.vectors, y.vectors, torch.eye(5), spec)[0]) < 0.5  # refinement alone does not do
@@ -132,7 +132,8 @@ def test_induction_counts_any_translation_and_only_known_words():
     x = Words(["a", "b", "c"], torch.eye(3))
     y = Words(["A", "B", "C"], torch.eye(3))
     pairs = [("a", "B"), ("a", "A"), ("b", "C"), ("d", "A"), ("c", "D")]
-    assert word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1)) == {"p@1": 0.5, "words": 4, "known": 2}
+    found = word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1))
+    assert {key: found[key] for key in ("value", "n", "words", "known")} == {"value": 50, "n": 2, "words": 4, "known": 2}
     with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
         word_mapping.induction(x, y, torch.eye(3), [("d", "A")], Spec())
 

@@ -33,16 +33,16 @@ HEADS = {"error_forward": "error →", "error_backward": "error ←", "p1_forwar
 
 
 def measure(
-    encoder: str, test: str, training: Path, src: Path, tgt: Path, texts: Path, **search: Any
+    encoder: str, test: str, training: Path, src: Sequence[Path], tgt: Sequence[Path], texts: Path, **search: Any
 ) -> dict[str, Any]:
     """What one trained model does on one test set, and what it cost.
 
-    `training`: the trainer's report; `src`, `tgt`: vectors whose rows belong together; `texts`: the same rows as text, for copies;
+    `training`: the trainer's report; `src`, `tgt`: shards of vectors whose rows belong together; `texts`: the corpus, for copies;
     `search` as in `neighbours`. Raises InputError for files that do not fit together.
     """
     kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
     held = checked_fields(read_json(training), kinds, training)
-    pair = embeddings.read_pair(src, tgt)
+    pair = embeddings.read_shards(src), embeddings.read_shards(tgt)
     alignment.check_aligned(*pair)
     forward, backward = neighbours.search(*pair, 1, metric=held["metric"], **search)
     signature = f"similarity:{held['metric']}"

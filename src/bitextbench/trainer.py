@@ -23,7 +23,7 @@ from bitextbench.device import autocast, number_format, setup, torch
 from bitextbench.encode import write_vectors
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
+from bitextbench.files import atomic, existing, write_json
 from bitextbench.progress import log
 
 VALID = 2000  # candidates of the dev retrieval score, at most
@@ -102,14 +102,15 @@ def train(
     `data`: role (bitext; mono, valid, hard where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.encode_shard`). `vectors`: word-vector files by side, matched by `pieces` (the vocabulary, by id).
 
-    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv` and `curve.png`.
-    Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the same bytes for any number of
-    threads.
+    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
+    `training.json`, what is returned. Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the
+    same bytes for any number of threads.
 
-    Returns {"updates", "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces
-    found}, "valid": P@1 of the model or None}. Raises InputError for empty data, a checkpoint of another configuration
-    or other data, a loss that is not finite.
+    Returns {"type", "seed", "metric", "dimension", "parameters", "updates", "cpu_seconds": of all processes that trained it,
+    "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces found}, "valid": P@1 of the model
+    or None}. Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
     """
+    started = time.process_time()
     training, where = training_of(spec), setup(threads, device)
     dtype = number_format(training.precision, where)
     torch.manual_seed(seed)
@@ -153,19 +154,29 @@ def train(
             row = at.record(training.rate(at.update - 1), at.scores[-1] if scored else None)
             log(speed.line(row, training.updates))
         if not end and at.update % training.checkpoint_every == 0:
+            now = time.process_time()
+            at.cpu_seconds, started = at.cpu_seconds + now - started, now
             save({"fingerprint": print_, "model": plain(model), "optimizer": optimizer.state_dict(), **vars(at)}, last)
 
     kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
     save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
     write_curve(at.curve, out.parent)
-    last.unlink(missing_ok=True)
-    return {
+    report = {
+        "type": spec["type"],
+        "seed": seed,
+        "metric": model.metric,
+        "dimension": model.dimension,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "updates": at.update,
+        "cpu_seconds": round(at.cpu_seconds + time.process_time() - started, 1),
         "examples": {name: len(stream) for name, stream in streams.items()},
         "dropped": {name: stream.dropped for name, stream in streams.items()},
         "vectors": matched,
         "valid": (max(at.scores) if at.best else at.scores[-1]) if at.scores else None,
     }
+    write_json(out.parent / "training.json", report)
+    last.unlink(missing_ok=True)
+    return report
 
 
 def step(
@@ -280,6 +291,7 @@ class Progress:
     curve: list[dict[str, Any]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)  # dev scores so far
     best: State | None = None  # the model of the best score, where `patience` asks for it
+    cpu_seconds: float = 0.0  # of the processes before this one
 
     def add(self, losses: dict[str, float]) -> None:
         self.update += 1
