@@ -34,8 +34,9 @@ rule train_encoder:
         vectors=lambda w: [f"--vectors {side}={path}" for side, path in encoder_vectors(w).items()],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=encoder_seed,
+        run=lambda w: torchrun(config["encoders"][w.encoder]["gpus"]),
     shell:
-        "python -m bitextbench train --spec {params.spec} {params.corpora} {params.hard} {params.vectors} --bpe {input.bpe}"
+        "{params.run} -m bitextbench train --spec {params.spec} {params.corpora} {params.hard} {params.vectors} --bpe {input.bpe}"
         " --gpus {params.gpus} --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
 
 

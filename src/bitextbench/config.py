@@ -143,7 +143,7 @@ def _check_names(config: Config) -> None:
         *((f"methods.{name}.likelihoods", spec["likelihoods"], likelihoods) for name, spec in methods.items() if "likelihoods" in spec),
         *((f"encoders.{name}.vectors", spec["vectors"], vectors) for name, spec in encoders.items() if isinstance(spec.get("vectors"), str)),
         *((f"word_vectors.{name}.corpora.{side}", other, corpora) for name, spec in vectors.items() for side, text in spec["corpora"].items() for other in text),
-        *((f"word_vectors.{name}.features", spec["features"], features) for name, spec in vectors.items() if "features" in spec),
+        *((f"word_vectors.{name}.features", spec["features"], pieces) for name, spec in vectors.items() if "features" in spec),
         *((f"word_vectors.{name}.{key}", spec[key], corpora) for name, spec in vectors.items() for key in ("dictionary", "test") if key in spec),
         *(("comparison.encoders", name, encoders) for name in comparison.get("encoders", [])),
         *(("comparison.tests", name, corpora) for name in comparison.get("tests", [])),
