@@ -1,13 +1,18 @@
 """The map between two word spaces: closed form and search against loops, each start on a space that was turned."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import word_mapping
+from bitextbench import text, word_mapping
+from bitextbench.cli import cli
 from bitextbench.device import torch
 from bitextbench.errors import InputError
 from bitextbench.word_mapping import Spec, Words, spec_of
@@ -24,6 +29,11 @@ def turned(n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1) -> tupl
         *(Words([f"w{i}" for i in range(n)], torch.tensor(side, dtype=torch.float32)) for side in spoken),
         torch.tensor(turn, dtype=torch.float32),
     )
+
+
+def run(*arguments: str) -> None:
+    found = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert found.exit_code == 0, found.output
 
 
 def same(words: Words) -> list[tuple[str, str]]:
@@ -149,6 +159,54 @@ def test_what_is_written_is_read(tmp_path: Path):
     (tmp_path / "y.vec").write_text("ein 1.5 -2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"y\.vec:1: no header `count dimension`"):
         word_mapping.read(tmp_path / "y.vec")
+
+
+def text_of(folder: Path, count: int) -> list[Path]:
+    """Token shards of two toy languages: the words of the target are those of the source in capitals."""
+    rng = np.random.default_rng(1)
+    fields = [[f"{name}{letter}" for letter in "abcdef"] for name in ("food", "town", "work")]
+    src = [" ".join(rng.choice(fields[i % 3], 8)) for i in range(count)]
+    tables = [pa.table({"id": range(0, count, 2), "src": src[k::2], "tgt": [line.upper() for line in src[k::2]]}) for k in (0, 1)]
+    paths = [folder / f"0000{k}.parquet" for k in (0, 1)]
+    for path, table in zip(paths, tables, strict=True):
+        pq.write_table(table, path)
+    return paths
+
+
+def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
+    shards = [str(path) for path in text_of(tmp_path, 600)]
+    sizes = json.dumps({"dimension": 8, "epochs": 5, "min_count": 1})
+    for side in ("src", "tgt"):
+        run("skip-gram", *shards, "--side", side, "--cased", "--spec", sizes, "-o", str(tmp_path / f"{side}.vec"))
+    src, tgt = (word_mapping.read(tmp_path / f"{side}.vec") for side in ("src", "tgt"))
+    assert sorted(word.upper() for word in src.words) == sorted(tgt.words)
+    (tmp_path / "seed.txt").write_text("".join(f"{word}\t{word.upper()}\n" for word in src.words), encoding="utf-8")
+    table = pa.table({"src": ["fooda", "two words"], "tgt": ["FOODA", "x"]})
+    pq.write_table(table, tmp_path / "test.parquet")
+    options = ["--dictionary", str(tmp_path / "seed.txt"), "--test", str(tmp_path / "test.parquet"), "--cased"]
+    run("map-words", *(str(tmp_path / f"{side}.vec") for side in ("src", "tgt")), *options, "--spec", '{"start": "dictionary"}', "-o", str(tmp_path))
+    held = json.loads((tmp_path / "mapping.json").read_text())
+    assert held["words"] == {"src": 18, "tgt": 18}
+    assert (held["induction"]["words"], held["induction"]["known"]) == (1, 1)
+    weight, values = word_mapping.learn(src, tgt, spec_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words])
+    assert held["criterion"] == pytest.approx(values)
+    mapped = [word_mapping.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
+    for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Spec()), strict=True):
+        assert torch.allclose(found, words.vectors, atol=1e-4)
+
+
+def test_pieces_get_vectors_and_are_found_as_words(tmp_path: Path):
+    shards = text_of(tmp_path, 300)
+    lines = (line for path in shards for line in pq.read_table(path)["src"].to_pylist())
+    (tmp_path / "bpe.model").write_bytes(text.learn_sentencepiece(lines, 60, 1))
+    word_mapping.learn_vectors(shards, "src", tmp_path / "x.vec", {"dimension": 4, "epochs": 1, "min_count": 1}, pieces=tmp_path / "bpe.model")
+    words = word_mapping.read(tmp_path / "x.vec")
+    assert "▁fooda" in words.words
+    assert "fooda" not in words.words
+    pairs = [("fooda", "fooda"), ("towna", "x")]
+    assert word_mapping.indices(pairs, words, words) == ([words.words.index("▁fooda")],) * 2
+    with pytest.raises(InputError, match="skip_gram: unknown key size; known: dimension, epochs, min_count"):
+        word_mapping.learn_vectors(shards, "src", tmp_path / "x.vec", {"size": 4})
 
 
 def test_dictionaries_of_both_kinds(tmp_path: Path):

@@ -456,8 +456,12 @@ def _keyed(file: str) -> tuple[Path, str]:
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:
     """Print a table for a person to read."""
-    from bitextbench import grid, table
+    from bitextbench import comparison, grid, table
+    from bitextbench.files import read_lines
 
+    if next(read_lines(csv), "").split(",") == comparison.COLUMNS:
+        click.echo(comparison.render(comparison.read_csv(csv)), nl=False)
+        return
     lines = table.read_csv(csv)
     click.echo(table.render(csv) if lines[0].budget else grid.render(lines), nl=False)
 

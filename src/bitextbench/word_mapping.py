@@ -330,7 +330,8 @@ def entries(paths: Iterable[Path], lowercase: bool) -> Iterator[tuple[str, str]]
         if path.suffix == ".parquet":
             table = bitext.read_shard(path, ["src", "tgt"])
             pairs = zip(table["src"].to_pylist(), table["tgt"].to_pylist(), strict=True)
-            yield from (tuple(map(str.lower, pair)) if lowercase else pair for pair in pairs if " " not in "".join(pair))
+            words = ((a, b) for a, b in pairs if " " not in a + b)
+            yield from ((a.lower(), b.lower()) for a, b in words) if lowercase else words
         else:
             yield from read_dictionary(path)
 
