@@ -23,7 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from bitextbench import encoders, trainer
 from bitextbench.batches import Sentences
-from bitextbench.device import autocast, number_format, setup, torch
+from bitextbench.device import number_format, setup, torch
 from bitextbench.encode import write_vectors
 from bitextbench.progress import log
 from bitextbench.ragged import Ragged
@@ -132,9 +132,7 @@ def measure(
         lambda: list(write_vectors(model, text, "src", vectors, batch_tokens, device, dtype)), device, least
     )
     optimizer = trainer.OPTIMIZERS[training.optimizer](model.parameters(), lr=1e-6)
-    update = seconds_of(
-        lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), device, least
-    )
+    update = seconds_of(lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), device, least)
     pairs = sum(len(columns[0].ids) for columns in batches.values())
     row = {
         "encoder": name, "precision": precision, "batch_tokens": batch_tokens, "product_gflops": rate / 1e9,
@@ -173,7 +171,9 @@ def main(
                         writer.writeheader()
                     writer.writerow(row)
                     file.flush()
-                    log(f"{name}, {precision}: encoding at {row['encode_share']:.0%}, training at {row['train_share']:.0%}")
+                    log(
+                        f"{name}, {precision}: encoding at {row['encode_share']:.0%}, training at {row['train_share']:.0%}"
+                    )
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ rule map_words:
     output:
         src=f"{WORK}/word_vectors/{{vectors}}/mapped.src.vec",
         tgt=f"{WORK}/word_vectors/{{vectors}}/mapped.tgt.vec",
-        report=f"{WORK}/word_vectors/{{vectors}}/mapping.json",
+        report=report(f"{RESULTS}/word_vectors/{{vectors}}.json", category="encoders"),
     log:
         f"logs/{RUN}/map_words/{{vectors}}.log",
     benchmark:
@@ -81,10 +81,11 @@ rule map_words:
         runtime="12h",
     params:
         spec=lambda w: spec(VECTORS[w.vectors]["mapping"]),
-        dictionaries=lambda w, input: [f"--dictionary {path}" for path in input.seed] + [f"--test {path}" for path in input.test],
+        dictionaries=lambda w, input: [f"--dictionary {path}" for path in input.seed]
+        + [f"--test {path}" for path in input.test],
         case=CASE,
         seed=config["seed"],
         folder=subpath(output.src, parent=True),
     shell:
         "python -m bitextbench map-words {input.src} {input.tgt} --spec {params.spec} {params.dictionaries} {params.case}"
-        " --seed {params.seed} --threads {threads} --out {params.folder} 2> {log}"
+        " --seed {params.seed} --threads {threads} --report {output.report} --out {params.folder} 2> {log}"

@@ -12,8 +12,8 @@ from test_trainer import cipher
 from bitextbench import encoders, trainer
 from bitextbench.batches import Sentences
 from bitextbench.device import torch
-from bitextbench.encoders.bow_autoencoder import correlation
 from bitextbench.encoders import descriptor_autoencoder
+from bitextbench.encoders.bow_autoencoder import correlation
 from bitextbench.encoders.descriptor_autoencoder import semantic_distance
 from bitextbench.errors import InputError
 from bitextbench.files import sha256
@@ -212,7 +212,9 @@ def test_many_sentences_part_by_part_are_the_same(monkeypatch):
 
 
 def test_a_batch_as_large_as_the_bitext_is_always_the_same_and_has_every_pair_once():
-    columns = {"bitext": dict(zip(SIDES, (Sentences([Ragged.of([[5] * n, [6, n + 9]] * 3)]) for n in (3, 4)), strict=True))}
+    columns = {
+        "bitext": dict(zip(SIDES, (Sentences([Ragged.of([[5] * n, [6, n + 9]] * 3)]) for n in (3, 4)), strict=True))
+    }
     stream = model("descriptor_autoencoder").streams(columns, 6, 60, 1)["pairs"]
     first, again = stream.batch(0), stream.batch(1)
     assert first[0].lengths.tolist() == sorted(first[0].lengths.tolist())

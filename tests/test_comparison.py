@@ -29,7 +29,14 @@ def made_test(folder: Path, metric: str = "cosine", seed: int = 1) -> list[str]:
     empty = [""] * N
     rows = pa.table({"src": texts, "tgt": texts, "doc": empty, "label": empty})
     bitext.write_shards(folder / "corpus", [rows], 1)
-    report = {"seed": seed, "metric": metric, "updates": 7, "parameters": 900, "dimension": 6, "cpu_seconds": 2.5 + seed}
+    report = {
+        "seed": seed,
+        "metric": metric,
+        "updates": 7,
+        "parameters": 900,
+        "dimension": 6,
+        "cpu_seconds": 2.5 + seed,
+    }
     (folder / "training.json").write_text(json.dumps(report))
     names = {"--training": "training.json", "--src-emb": "x.src.npy", "--tgt-emb": "x.tgt.npy", "--corpus": "corpus"}
     return [text for option, name in names.items() for text in (option, str(folder / name))]

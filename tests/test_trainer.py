@@ -190,12 +190,24 @@ assert found == [[0, 0], [3, 3], [0, 0], [1, 1]], found
 @pytest.mark.parametrize("kind", ["nmt_autoencoder", "dan_dual"])  # dense gradients, sparse ones
 def test_two_processes_train_on_the_mean_gradient_of_their_batches(tmp_path: Path, kind: str):
     data = {"bitext": [cipher(tmp_path, "pairs", 300)], "valid": [cipher(tmp_path, "valid", 20)]}
-    wanted = spec(updates=5, valid_every=5, checkpoint_every=2, learning_rate=0.5, batch=8, precision="fp32") | {"vocab": V}
+    wanted = spec(updates=5, valid_every=5, checkpoint_every=2, learning_rate=0.5, batch=8, precision="fp32") | {
+        "vocab": V
+    }
     if kind == "dan_dual":
         wanted |= {"type": kind, "model": {"words": V - 1, "embedding": 16, "layers": [16, 32]}}
     (tmp_path / "two.py").write_text(TWO)
-    names = json.dumps([wanted, {role: [str(stem) for stem in stems] for role, stems in data.items()}, str(tmp_path / "two")])
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(tmp_path / "two.py")]
+    names = json.dumps(
+        [wanted, {role: [str(stem) for stem in stems] for role, stems in data.items()}, str(tmp_path / "two")]
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(tmp_path / "two.py"),
+    ]
     subprocess.run([*command, names], check=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
     torch.manual_seed(1)
@@ -305,7 +317,14 @@ def test_stops_when_the_dev_score_does_not_improve_and_keeps_the_best(tmp_path: 
 
 def descriptors(**training) -> dict:
     """With few pairs a batch is the whole bitext."""
-    schedule = {"optimizer": "lbfgs", "learning_rate": 1.0, "batch": 100, "precision": "fp32", "log_every": 1, **training}
+    schedule = {
+        "optimizer": "lbfgs",
+        "learning_rate": 1.0,
+        "batch": 100,
+        "precision": "fp32",
+        "log_every": 1,
+        **training,
+    }
     return {"type": "descriptor_autoencoder", "model": {"embedding": 512, "block": 7}, "training": schedule}
 
 
@@ -316,7 +335,7 @@ def test_lbfgs_goes_down_and_gives_the_same_bytes_for_any_threads_and_when_resum
         wanted = descriptors(updates=4, checkpoint_every=2)
         if stop:
             monkeypatch.setattr(trainer, "step", lambda *a, stop=stop: real(*a) if a[4] < stop else None)
-            with pytest.raises(InputError, match="not finite at update 4; .* the last good checkpoint"):
+            with pytest.raises(InputError, match=r"not finite at update 4; .* the last good checkpoint"):
                 trainer.train(wanted, V, data, out, tmp_path / f"kept.{name}")
             monkeypatch.undo()
         trainer.train(wanted, V, data, out, tmp_path / f"kept.{name}", threads=threads)

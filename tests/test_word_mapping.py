@@ -143,7 +143,12 @@ def test_induction_counts_any_translation_and_only_known_words():
     y = Words(["A", "B", "C"], torch.eye(3))
     pairs = [("a", "B"), ("a", "A"), ("b", "C"), ("d", "A"), ("c", "D")]
     found = word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1))
-    assert {key: found[key] for key in ("value", "n", "words", "known")} == {"value": 50, "n": 2, "words": 4, "known": 2}
+    assert {key: found[key] for key in ("value", "n", "words", "known")} == {
+        "value": 50,
+        "n": 2,
+        "words": 4,
+        "known": 2,
+    }
     with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
         word_mapping.induction(x, y, torch.eye(3), [("d", "A")], Spec())
 
@@ -166,7 +171,10 @@ def text_of(folder: Path, count: int) -> list[Path]:
     rng = np.random.default_rng(1)
     fields = [[f"{name}{letter}" for letter in "abcdef"] for name in ("food", "town", "work")]
     src = [" ".join(rng.choice(fields[i % 3], 8)) for i in range(count)]
-    tables = [pa.table({"id": range(0, count, 2), "src": src[k::2], "tgt": [line.upper() for line in src[k::2]]}) for k in (0, 1)]
+    tables = [
+        pa.table({"id": range(0, count, 2), "src": src[k::2], "tgt": [line.upper() for line in src[k::2]]})
+        for k in (0, 1)
+    ]
     paths = [folder / f"0000{k}.parquet" for k in (0, 1)]
     for path, table in zip(paths, tables, strict=True):
         pq.write_table(table, path)
@@ -184,11 +192,23 @@ def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
     table = pa.table({"src": ["fooda", "two words"], "tgt": ["FOODA", "x"]})
     pq.write_table(table, tmp_path / "test.parquet")
     options = ["--dictionary", str(tmp_path / "seed.txt"), "--test", str(tmp_path / "test.parquet"), "--cased"]
-    run("map-words", *(str(tmp_path / f"{side}.vec") for side in ("src", "tgt")), *options, "--spec", '{"start": "dictionary"}', "-o", str(tmp_path))
-    held = json.loads((tmp_path / "mapping.json").read_text())
+    run(
+        "map-words",
+        *(str(tmp_path / f"{side}.vec") for side in ("src", "tgt")),
+        *options,
+        "--spec",
+        '{"start": "dictionary"}',
+        "--report",
+        str(tmp_path / "x.json"),
+        "-o",
+        str(tmp_path),
+    )
+    held = json.loads((tmp_path / "x.json").read_text())
     assert held["words"] == {"src": 18, "tgt": 18}
     assert (held["induction"]["words"], held["induction"]["known"]) == (1, 1)
-    weight, values = word_mapping.learn(src, tgt, spec_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words])
+    weight, values = word_mapping.learn(
+        src, tgt, spec_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words]
+    )
     assert held["criterion"] == pytest.approx(values)
     mapped = [word_mapping.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
     for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Spec()), strict=True):
@@ -199,7 +219,9 @@ def test_pieces_get_vectors_and_are_found_as_words(tmp_path: Path):
     shards = text_of(tmp_path, 300)
     lines = (line for path in shards for line in pq.read_table(path)["src"].to_pylist())
     (tmp_path / "bpe.model").write_bytes(text.learn_sentencepiece(lines, 60, 1))
-    word_mapping.learn_vectors(shards, "src", tmp_path / "x.vec", {"dimension": 4, "epochs": 1, "min_count": 1}, pieces=tmp_path / "bpe.model")
+    word_mapping.learn_vectors(
+        shards, "src", tmp_path / "x.vec", {"dimension": 4, "epochs": 1, "min_count": 1}, pieces=tmp_path / "bpe.model"
+    )
     words = word_mapping.read(tmp_path / "x.vec")
     assert "▁fooda" in words.words
     assert "fooda" not in words.words

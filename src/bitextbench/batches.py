@@ -66,7 +66,9 @@ class Sentences:
     def padded(self, indices: NDArray[np.integer]) -> Padded:
         """The sentences at `indices` as one tensor, in that order."""
         part = np.searchsorted(self.starts, indices, side="right") - 1
-        drawn = {number: self.parts[number].take(indices[part == number] - self.starts[number]) for number in np.unique(part)}
+        drawn = {
+            number: self.parts[number].take(indices[part == number] - self.starts[number]) for number in np.unique(part)
+        }
         width = max((int(rows.lengths.max()) for rows in drawn.values()), default=0)
         ids = np.full((len(indices), max(1, width)), PAD, np.int64)
         for number, rows in drawn.items():

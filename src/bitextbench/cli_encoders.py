@@ -65,16 +65,19 @@ def skip_gram(
 @click.option("--lowercase/--cased", default=True)
 @click.option("--seed", type=int, default=1)
 @click.option("--threads", type=int, default=1, help="CPU threads.")
-@click.option("-o", "--out", type=FILE, required=True, help="A folder: mapped.src.vec, mapped.tgt.vec, mapping.json.")
+@click.option("--report", type=FILE, required=True, help="Words, the criterion, P@1 on --test: JSON.")
+@click.option("-o", "--out", type=FILE, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
 def map_words(
-    src: Path, tgt: Path, spec: dict[str, Any], dictionary: tuple[Path, ...], test: tuple[Path, ...], lowercase: bool, seed: int, threads: int, out: Path
+    src: Path, tgt: Path, spec: dict[str, Any], dictionary: tuple[Path, ...], test: tuple[Path, ...], lowercase: bool, seed: int, threads: int, report: Path, out: Path
 ) -> None:  # fmt: skip
     """Bring the word vectors of two languages into one space, without a dictionary or with one; `train --vectors` takes them."""
     from bitextbench import word_mapping
     from bitextbench.device import setup
 
     setup(threads)
-    word_mapping.map_files(src, tgt, spec, out, seed=seed, dictionary=dictionary, test=test, lowercase=lowercase)
+    word_mapping.map_files(
+        src, tgt, spec, out, report, seed=seed, dictionary=dictionary, test=test, lowercase=lowercase
+    )
 
 
 @click.command("hard-negatives")

@@ -89,7 +89,9 @@ def lines(runs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         if len({run["seed"] for run in group}) < len(group):
             raise InputError(f"{encoder} on {test}: a seed is given twice", remedy="give each once")
         if sizes := {run["candidates"] for run in runs if run["test"] == test} - {first["candidates"]}:
-            raise InputError(f"{test} has {first['candidates']:,} candidates and {sizes.pop():,}", remedy="encode again")
+            raise InputError(
+                f"{test} has {first['candidates']:,} candidates and {sizes.pop():,}", remedy="encode again"
+            )
         line = {"encoder": encoder, "test": test, "candidates": str(first["candidates"])}
         line["seeds"] = " ".join(str(run["seed"]) for run in group)
         line |= {name: f"{statistics.fmean(run[name] for run in group):.0f}" for name in COSTS}

@@ -138,10 +138,10 @@ def learn_vectors(
 
 
 def map_files(
-    src: Path, tgt: Path, spec: dict[str, Any], out: Path, *, seed: int = 1, dictionary: Sequence[Path] = (),
+    src: Path, tgt: Path, spec: dict[str, Any], out: Path, report: Path, *, seed: int = 1, dictionary: Sequence[Path] = (),
     test: Sequence[Path] = (), lowercase: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """Learn the map and write `out`/mapped.src.vec, mapped.tgt.vec, and mapping.json, which is returned.
+    """Learn the map and write `out`/mapped.src.vec and mapped.tgt.vec; and `report`, which is returned:
 
     {"words": {side: n}, "criterion": after the start and each refinement, "induction": see there, or None without `test`}.
     Dictionaries: files of entries, see `entries`. Raises InputError as `learn` and `induction` do.
@@ -152,9 +152,9 @@ def map_files(
     for side, words in zip(("src", "tgt"), mapped(*sides, weight, checked), strict=True):
         write(words, out / f"mapped.{side}.vec")
     sizes = {side: len(words.words) for side, words in zip(("src", "tgt"), sides, strict=True)}
-    report = {"words": sizes, "criterion": values, "induction": found}
-    write_json(out / "mapping.json", report)
-    return report
+    result = {"words": sizes, "criterion": values, "induction": found}
+    write_json(report, result)
+    return result
 
 
 def write(words: Words, out: Path) -> None:
