@@ -168,6 +168,15 @@ def encoder_stems(encoder):
     return id_stems(config["encoders"][encoder])
 
 
+def torchrun(gpus):
+    """How a training is started: a process for each GPU."""
+    return f"python -m torch.distributed.run --standalone --nproc-per-node {gpus}" if gpus > 1 else "python"
+
+
+def encoder_seed(wildcards):
+    return config["encoders"][wildcards.encoder].get("seed", config["seed"])
+
+
 def encoder_text_model(wildcards):
     """What its ids were made with."""
     return features_model(SimpleNamespace(features=config["encoders"][wildcards.encoder]["features"]))

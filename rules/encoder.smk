@@ -5,9 +5,11 @@ rule train_encoder:
     input:
         corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in encoder_stems(w.encoder)],
         hard=encoder_hard_negatives,
+        vectors=lambda w: list(encoder_vectors(w).values()),
         bpe=encoder_text_model,
     output:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
+        report=f"{WORK}/encoders/{{encoder}}/training.json",
         curve=f"{WORK}/encoders/{{encoder}}/curve.csv",
         picture=f"{WORK}/encoders/{{encoder}}/curve.png",
     log:
@@ -29,11 +31,13 @@ rule train_encoder:
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
         corpora=lambda w: [f"--corpus {role}={stem}" for role, stem in encoder_stems(w.encoder)],
         hard=lambda w, input: [f"--corpus hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
+        vectors=lambda w: [f"--vectors {side}={path}" for side, path in encoder_vectors(w).items()],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-        seed=config["seed"],
+        seed=encoder_seed,
+        run=lambda w: torchrun(config["encoders"][w.encoder]["gpus"]),
     shell:
-        "python -m bitextbench train --spec {params.spec} {params.corpora} {params.hard} --bpe {input.bpe} --gpus {params.gpus}"
-        " --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
+        "{params.run} -m bitextbench train --spec {params.spec} {params.corpora} {params.hard} {params.vectors} --bpe {input.bpe}"
+        " --gpus {params.gpus} --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
 
 
 rule encode:
@@ -95,7 +99,7 @@ rule hard_negatives:
             f"--{key} {value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
         ],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-        seed=config["seed"],
+        seed=encoder_seed,
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
         "python -m bitextbench hard-negatives {params.vectors} {params.ids} {params.options} --gpus {params.gpus}"

@@ -12,10 +12,12 @@ from test_trainer import cipher
 from bitextbench import encoders, trainer
 from bitextbench.batches import Sentences
 from bitextbench.device import torch
+from bitextbench.encoders import descriptor_autoencoder
 from bitextbench.encoders.bow_autoencoder import correlation
 from bitextbench.encoders.descriptor_autoencoder import semantic_distance
 from bitextbench.errors import InputError
 from bitextbench.files import sha256
+from bitextbench.ragged import Ragged
 
 V, D = 40, 6
 SIDES = ("src", "tgt")
@@ -196,20 +198,30 @@ def test_word_vectors_start_the_tables_of_their_side(tmp_path: Path):
         model("bow_autoencoder").initialise({"tgt": path}, pieces)
 
 
-def test_lbfgs_minimises_eq_10():
-    """Section 4.3: L-BFGS on the whole corpus, one closure for loss and gradient."""
+def test_many_sentences_part_by_part_are_the_same(monkeypatch):
     encoder, columns = model("descriptor_autoencoder"), {"pairs": pairs(count=16)}
-    optimizer = torch.optim.LBFGS(encoder.parameters(), max_iter=10, line_search_fn="strong_wolfe")
+    found = []
+    for part in (descriptor_autoencoder.PART, 20):
+        monkeypatch.setattr(descriptor_autoencoder, "PART", part)
+        encoder.zero_grad()
+        losses = encoder.loss(columns)
+        sum(losses.values()).backward()
+        found.append([*losses.values(), *(p.grad for p in encoder.parameters())])
+    for whole, parts in zip(*found, strict=True):
+        assert torch.allclose(whole, parts, atol=1e-6)
 
-    def closure() -> torch.Tensor:
-        optimizer.zero_grad()
-        loss = sum(encoder.loss(columns).values())
-        loss.backward()
-        return loss
 
-    values = [optimizer.step(closure).item() for _ in range(4)]
-    assert values == sorted(values, reverse=True)
-    assert values[-1] < values[0] / 100
+def test_a_batch_as_large_as_the_bitext_is_always_the_same_and_has_every_pair_once():
+    columns = {
+        "bitext": dict(zip(SIDES, (Sentences([Ragged.of([[5] * n, [6, n + 9]] * 3)]) for n in (3, 4)), strict=True))
+    }
+    stream = model("descriptor_autoencoder").streams(columns, 6, 60, 1)["pairs"]
+    first, again = stream.batch(0), stream.batch(1)
+    assert first[0].lengths.tolist() == sorted(first[0].lengths.tolist())
+    assert sorted(first[0].ids.tolist()) == sorted(columns["bitext"]["src"].padded(np.arange(6)).ids.tolist())
+    assert all(torch.equal(a.ids, b.ids) for a, b in zip(first, again, strict=True))
+    pairs_ = zip(first[0].lengths.tolist(), first[1].lengths.tolist(), strict=True)
+    assert set(pairs_) == {(3, 4), (2, 2)}
 
 
 # ---- both

@@ -172,6 +172,16 @@ def test_the_same_bytes_again_and_other_noise_in_every_chunk(tmp_path: Path, mon
     assert labels[:10] != labels[10:]
 
 
+def test_a_dictionary_of_the_embedded_corpus(tmp_path: Path):
+    spec = {"parts": [{"lexicon": "nouns"}, {"lexicon": "adjectives"}]}
+    corpus.build("words", spec, ("de", "en"), tmp_path, {}, tmp_path / "words", 1)
+    rows = {(row["src"], row["tgt"]) for table in bitext.read_batches(tmp_path / "words") for row in table.to_pylist()}
+    assert {("Mann", "man"), ("rot", "red")} <= rows
+    assert not any(src in "mfn" for src, _ in rows)
+    with pytest.raises(InputError, match="the embedded corpus has no table noun; did you mean nouns"):
+        corpus.build("words", {"parts": [{"lexicon": "noun"}]}, ("de", "en"), tmp_path, {}, tmp_path / "x", 1)
+
+
 def test_generated_part(tmp_path: Path):
     spec = {"parts": [{"generated": "pool", "lines": 200}, {"generated": "other", "lines": 50, "side": "src"}]}
     counts, rows = build(tmp_path, spec)

@@ -170,6 +170,65 @@ def test_one_thread_or_two_and_twice_gives_the_same_bytes(tmp_path: Path, cell: 
     assert made[0] == made[1] == made[2]
 
 
+TWO = """
+import json, sys
+from pathlib import Path
+import torch
+from bitextbench import ranks, trainer
+from bitextbench.ranks import distributed
+spec, data, out = json.loads(sys.argv[1])
+trainer.train(spec, spec["vocab"], {k: [Path(p) for p in v] for k, v in data.items()}, Path(out) / "model.pt", Path(out))
+rank = distributed.get_rank()
+rows = torch.tensor([[3, 1], [1, 0]][rank][: 2 - rank])  # two rows here, one there
+one = torch.sparse_coo_tensor(rows[None], torch.ones(len(rows), 2) * (rank + 1), (4, 2)).coalesce()
+found = ranks.sparse_sum(one, 2).to_dense().tolist()
+assert found == [[0, 0], [3, 3], [0, 0], [1, 1]], found
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["nmt_autoencoder", "dan_dual"])  # dense gradients, sparse ones
+def test_two_processes_train_on_the_mean_gradient_of_their_batches(tmp_path: Path, kind: str):
+    data = {"bitext": [cipher(tmp_path, "pairs", 300)], "valid": [cipher(tmp_path, "valid", 20)]}
+    wanted = spec(updates=5, valid_every=5, checkpoint_every=2, learning_rate=0.5, batch=8, precision="fp32") | {
+        "vocab": V
+    }
+    if kind == "dan_dual":
+        wanted |= {"type": kind, "model": {"words": V - 1, "embedding": 16, "layers": [16, 32]}}
+    (tmp_path / "two.py").write_text(TWO)
+    names = json.dumps(
+        [wanted, {role: [str(stem) for stem in stems] for role, stems in data.items()}, str(tmp_path / "two")]
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(tmp_path / "two.py"),
+    ]
+    subprocess.run([*command, names], check=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+    torch.manual_seed(1)
+    model, training = encoders.create(wanted, V), trainer.training_of(wanted)
+    corpora = {"bitext": {side: model.read("bitext", [tmp_path / f"pairs.{side}"]) for side in model.sides}}
+    streams = model.streams(corpora, training.batch, training.max_tokens, 1)
+    for update in range(5):
+        model.zero_grad()
+        for rank in (0, 1):
+            torch.manual_seed(1 + 1_000_003 * update + rank)
+            losses = model.loss({name: stream.batch(2 * update + rank) for name, stream in streams.items()})
+            (sum(losses.values()) / 2).backward()
+        gradients = [(p, p.grad.to_dense()) for p in model.parameters()]
+        norm = torch.cat([gradient.flatten() for _, gradient in gradients]).norm()
+        for parameter, gradient in gradients:
+            parameter.data -= 0.5 * gradient * min(1, training.clip / norm)
+    held = encoders.load(tmp_path / "two" / "model.pt", torch.device("cpu")).state_dict()
+    for name, value in model.state_dict().items():
+        assert torch.allclose(held[name], value, atol=1e-5), name
+
+
 RUN = """
 import json, sys
 from pathlib import Path
@@ -256,6 +315,49 @@ def test_stops_when_the_dev_score_does_not_improve_and_keeps_the_best(tmp_path: 
     assert encoders.load(tmp_path / "model.pt", torch.device("cpu"))
 
 
+def descriptors(**training) -> dict:
+    """With few pairs a batch is the whole bitext."""
+    schedule = {
+        "optimizer": "lbfgs",
+        "learning_rate": 1.0,
+        "batch": 100,
+        "precision": "fp32",
+        "log_every": 1,
+        **training,
+    }
+    return {"type": "descriptor_autoencoder", "model": {"embedding": 512, "block": 7}, "training": schedule}
+
+
+def test_lbfgs_goes_down_and_gives_the_same_bytes_for_any_threads_and_when_resumed(tmp_path: Path, monkeypatch):
+    data, made, real = {"bitext": [cipher(tmp_path, "pairs", 60)]}, [], trainer.step
+    for name, threads, stop in (("one", 1, None), ("two", 2, None), ("resumed", 1, 3)):
+        out = tmp_path / name / "model.pt"
+        wanted = descriptors(updates=4, checkpoint_every=2)
+        if stop:
+            monkeypatch.setattr(trainer, "step", lambda *a, stop=stop: real(*a) if a[4] < stop else None)
+            with pytest.raises(InputError, match=r"not finite at update 4; .* the last good checkpoint"):
+                trainer.train(wanted, V, data, out, tmp_path / f"kept.{name}")
+            monkeypatch.undo()
+        trainer.train(wanted, V, data, out, tmp_path / f"kept.{name}", threads=threads)
+        made.append([sha256(out.parent / file) for file in ("model.pt", "curve.csv")])
+    assert made[0] == made[1] == made[2]
+    with open(tmp_path / "one" / "curve.csv", encoding="utf-8") as file:
+        totals = [sum(float(row[key]) for key in list(row)[2:-1]) for row in csv.DictReader(file)]
+    assert totals == sorted(totals, reverse=True)
+    assert totals[-1] < totals[0] / 10
+
+
+def test_what_it_cost_is_reported(tmp_path: Path):
+    data = {"bitext": [cipher(tmp_path, "pairs", 64)]}
+    started = time.process_time()
+    found = trainer.train(spec(), V, data, tmp_path / "model.pt", tmp_path / "kept", seed=3)
+    assert json.loads((tmp_path / "training.json").read_text()) == found
+    weights = encoders.load(tmp_path / "model.pt", torch.device("cpu")).state_dict().values()
+    assert found["parameters"] == sum(weight.numel() for weight in weights)
+    assert (found["seed"], found["updates"], found["dimension"], found["metric"]) == (3, 30, 64, "cosine")
+    assert 0 < found["cpu_seconds"] <= time.process_time() - started + 0.05
+
+
 def test_bf16_trains(tmp_path: Path):
     data = {"bitext": [cipher(tmp_path, "pairs", 40)], "valid": [cipher(tmp_path, "valid", 5)]}
     losses = []
@@ -272,7 +374,7 @@ def test_bf16_trains(tmp_path: Path):
     ("training", "message"),
     [
         ({"learning_rat": 1}, "training: unknown key learning_rat; known: batch, max_tokens"),
-        ({"optimizer": "lbfgs"}, "training: optimizer: lbfgs is unknown; choose sgd or adam"),
+        ({"optimizer": "adamw"}, "training: optimizer: adamw is unknown; choose sgd or adam or adagrad or lbfgs"),
         ({"log_every": 0}, "training: log_every: 0 is too small; at least 1"),
         ({"batch": 1}, "training: batch: 1 is too small; at least 2"),
         ({"max_tokens": 1}, r"bitext: nothing to train on \(left out: .*'too_long': 5}\); .*raise max_tokens"),

@@ -1,13 +1,18 @@
 """The map between two word spaces: closed form and search against loops, each start on a space that was turned."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import word_mapping
+from bitextbench import text, word_mapping
+from bitextbench.cli import cli
 from bitextbench.device import torch
 from bitextbench.errors import InputError
 from bitextbench.word_mapping import Spec, Words, spec_of
@@ -24,6 +29,11 @@ def turned(n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1) -> tupl
         *(Words([f"w{i}" for i in range(n)], torch.tensor(side, dtype=torch.float32)) for side in spoken),
         torch.tensor(turn, dtype=torch.float32),
     )
+
+
+def run(*arguments: str) -> None:
+    found = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert found.exit_code == 0, found.output
 
 
 def same(words: Words) -> list[tuple[str, str]]:
@@ -78,7 +88,7 @@ def test_a_seed_dictionary_of_a_few_words_finds_all():
     x, y, _ = turned()
     spec = spec_of({"start": "dictionary", "normalise": "centre"})
     weight, values = word_mapping.learn(x, y, spec, dictionary=same(x)[:12])
-    assert word_mapping.induction(x, y, weight, same(x), spec)["p@1"] >= 0.98
+    assert word_mapping.induction(x, y, weight, same(x), spec)["value"] >= 98
     assert len(values) == 1 + spec.refinements
     assert max(values) > values[0]  # refinement helps, and the criterion sees it
 
@@ -89,7 +99,7 @@ def test_words_spelt_alike_are_a_seed():
     assert word_mapping.identical(x, y) == same(x)[:15]
     spec = spec_of({"start": "identical"})
     weight, _ = word_mapping.learn(x, y, spec)
-    assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["p@1"] >= 0.95
+    assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["value"] >= 95
 
 
 def test_the_adversarial_start_needs_no_dictionary():
@@ -106,7 +116,7 @@ def test_the_adversarial_start_needs_no_dictionary():
     )  # fmt: skip
 
     def found(weight: torch.Tensor) -> float:
-        return word_mapping.induction(x, y, weight, same(x), spec)["p@1"]
+        return word_mapping.induction(x, y, weight, same(x), spec)["value"] / 100
 
     assert found(torch.eye(5)) < 0.1
     assert found(word_mapping.refine(x.vectors, y.vectors, torch.eye(5), spec)[0]) < 0.5  # refinement alone does not do
@@ -132,7 +142,13 @@ def test_induction_counts_any_translation_and_only_known_words():
     x = Words(["a", "b", "c"], torch.eye(3))
     y = Words(["A", "B", "C"], torch.eye(3))
     pairs = [("a", "B"), ("a", "A"), ("b", "C"), ("d", "A"), ("c", "D")]
-    assert word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1)) == {"p@1": 0.5, "words": 4, "known": 2}
+    found = word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1))
+    assert {key: found[key] for key in ("value", "n", "words", "known")} == {
+        "value": 50,
+        "n": 2,
+        "words": 4,
+        "known": 2,
+    }
     with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
         word_mapping.induction(x, y, torch.eye(3), [("d", "A")], Spec())
 
@@ -148,6 +164,71 @@ def test_what_is_written_is_read(tmp_path: Path):
     (tmp_path / "y.vec").write_text("ein 1.5 -2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"y\.vec:1: no header `count dimension`"):
         word_mapping.read(tmp_path / "y.vec")
+
+
+def text_of(folder: Path, count: int) -> list[Path]:
+    """Token shards of two toy languages: the words of the target are those of the source in capitals."""
+    rng = np.random.default_rng(1)
+    fields = [[f"{name}{letter}" for letter in "abcdef"] for name in ("food", "town", "work")]
+    src = [" ".join(rng.choice(fields[i % 3], 8)) for i in range(count)]
+    tables = [
+        pa.table({"id": range(0, count, 2), "src": src[k::2], "tgt": [line.upper() for line in src[k::2]]})
+        for k in (0, 1)
+    ]
+    paths = [folder / f"0000{k}.parquet" for k in (0, 1)]
+    for path, table in zip(paths, tables, strict=True):
+        pq.write_table(table, path)
+    return paths
+
+
+def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
+    shards = [str(path) for path in text_of(tmp_path, 600)]
+    sizes = json.dumps({"dimension": 8, "epochs": 5, "min_count": 1})
+    for side in ("src", "tgt"):
+        run("skip-gram", *shards, "--side", side, "--cased", "--spec", sizes, "-o", str(tmp_path / f"{side}.vec"))
+    src, tgt = (word_mapping.read(tmp_path / f"{side}.vec") for side in ("src", "tgt"))
+    assert sorted(word.upper() for word in src.words) == sorted(tgt.words)
+    (tmp_path / "seed.txt").write_text("".join(f"{word}\t{word.upper()}\n" for word in src.words), encoding="utf-8")
+    table = pa.table({"src": ["fooda", "two words"], "tgt": ["FOODA", "x"]})
+    pq.write_table(table, tmp_path / "test.parquet")
+    options = ["--dictionary", str(tmp_path / "seed.txt"), "--test", str(tmp_path / "test.parquet"), "--cased"]
+    run(
+        "map-words",
+        *(str(tmp_path / f"{side}.vec") for side in ("src", "tgt")),
+        *options,
+        "--spec",
+        '{"start": "dictionary"}',
+        "--report",
+        str(tmp_path / "x.json"),
+        "-o",
+        str(tmp_path),
+    )
+    held = json.loads((tmp_path / "x.json").read_text())
+    assert held["words"] == {"src": 18, "tgt": 18}
+    assert (held["induction"]["words"], held["induction"]["known"]) == (1, 1)
+    weight, values = word_mapping.learn(
+        src, tgt, spec_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words]
+    )
+    assert held["criterion"] == pytest.approx(values)
+    mapped = [word_mapping.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
+    for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Spec()), strict=True):
+        assert torch.allclose(found, words.vectors, atol=1e-4)
+
+
+def test_pieces_get_vectors_and_are_found_as_words(tmp_path: Path):
+    shards = text_of(tmp_path, 300)
+    lines = (line for path in shards for line in pq.read_table(path)["src"].to_pylist())
+    (tmp_path / "bpe.model").write_bytes(text.learn_sentencepiece(lines, 60, 1))
+    word_mapping.learn_vectors(
+        shards, "src", tmp_path / "x.vec", {"dimension": 4, "epochs": 1, "min_count": 1}, pieces=tmp_path / "bpe.model"
+    )
+    words = word_mapping.read(tmp_path / "x.vec")
+    assert "▁fooda" in words.words
+    assert "fooda" not in words.words
+    pairs = [("fooda", "fooda"), ("towna", "x")]
+    assert word_mapping.indices(pairs, words, words) == ([words.words.index("▁fooda")],) * 2
+    with pytest.raises(InputError, match="skip_gram: unknown key size; known: dimension, epochs, min_count"):
+        word_mapping.learn_vectors(shards, "src", tmp_path / "x.vec", {"size": 4})
 
 
 def test_dictionaries_of_both_kinds(tmp_path: Path):

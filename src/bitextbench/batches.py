@@ -65,10 +65,16 @@ class Sentences:
 
     def padded(self, indices: NDArray[np.integer]) -> Padded:
         """The sentences at `indices` as one tensor, in that order."""
-        rows = [self[int(i)] for i in indices]
-        widths = np.fromiter(map(len, rows), np.int64, len(rows))
-        ids = np.full((len(rows), widths.max(initial=1)), PAD, np.int64)
-        ids[np.arange(ids.shape[1]) < widths[:, None]] = np.concatenate([np.empty(0, np.int32), *rows])
+        part = np.searchsorted(self.starts, indices, side="right") - 1
+        drawn = {
+            number: self.parts[number].take(indices[part == number] - self.starts[number]) for number in np.unique(part)
+        }
+        width = max((int(rows.lengths.max()) for rows in drawn.values()), default=0)
+        ids = np.full((len(indices), max(1, width)), PAD, np.int64)
+        for number, rows in drawn.items():
+            inside = np.zeros(ids.shape, bool)
+            inside[part == number] = np.arange(ids.shape[1]) < rows.lengths[:, None]
+            ids[inside] = rows.flat
         return Padded(torch.from_numpy(ids), torch.from_numpy(self.lengths[indices].astype(np.int64)))
 
 

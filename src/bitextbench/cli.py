@@ -30,7 +30,10 @@ for command in (
 ):
     cli.add_command(command)
 
-for command in (cli_encoders.features, cli_encoders.hard_negatives, cli_encoders.encode_text):
+for command in (
+    cli_encoders.features, cli_encoders.skip_gram, cli_encoders.map_words, cli_encoders.hard_negatives,
+    cli_encoders.encode_text, cli_encoders.measure_encoder, cli_encoders.compare_encoders,
+):  # fmt: skip
     cli.add_command(command)
 
 for command in cli_filtering.COMMANDS:
@@ -153,26 +156,28 @@ def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
     required=True,
     help="An id shard, without .src and .tgt, of: bitext, mono, valid (held-out pairs), hard (negatives), pivot_src...",
 )
+@click.option(
+    "--vectors", type=Mapping("SIDE=FILE"), multiple=True, help="Word vectors to start from, of src and tgt (.vec)."
+)
 @gpus_option
 @threads_option
 @seed_option
 @checkpoints_option
 @out_option
 def train(
-    spec: dict[str, Any], bpe: Path, corpora: tuple[tuple[str, Path], ...], gpus: int, threads: int, seed: int,
-    checkpoints: Path, out: Path,
+    spec: dict[str, Any], bpe: Path, corpora: tuple[tuple[str, Path], ...], vectors: tuple[tuple[str, Path], ...], gpus: int,
+    threads: int, seed: int, checkpoints: Path, out: Path,
 ) -> None:  # fmt: skip
-    """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv and curve.png beside the model."""
+    """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv, curve.png and training.json beside it."""
     from bitextbench.trainer import train as run
 
     spec, vocab_size, pieces = cli_encoders.text_model(bpe, spec)
     data: dict[str, list[Path]] = {}
     for role, stem in corpora:
         data.setdefault(role, []).append(stem)
-    vectors = {side: Path(path) for side, path in spec.get("vectors", {}).items()}
     run(
-        spec, vocab_size, data, out, checkpoints, seed=seed, threads=threads, device="cuda" if gpus else "cpu", vectors=vectors,
-        pieces=pieces,
+        spec, vocab_size, data, out, checkpoints, seed=seed, threads=threads, device="cuda" if gpus else "cpu",
+        vectors=dict(vectors), pieces=pieces,
     )  # fmt: skip
 
 
@@ -454,8 +459,12 @@ def _keyed(file: str) -> tuple[Path, str]:
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:
     """Print a table for a person to read."""
-    from bitextbench import grid, table
+    from bitextbench import comparison, grid, table
+    from bitextbench.files import read_lines
 
+    if next(read_lines(csv), "").split(",") == comparison.COLUMNS:
+        click.echo(comparison.render(comparison.read_csv(csv)), nl=False)
+        return
     lines = table.read_csv(csv)
     click.echo(table.render(csv) if lines[0].budget else grid.render(lines), nl=False)
 

@@ -1,4 +1,4 @@
-"""Commands on what encoders read and learn from: `features` and `hard-negatives`; part of `cli`."""
+"""Commands on encoders: what they read and learn from, their vectors, and how they compare; part of `cli`."""
 
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,46 @@ def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowerca
     from bitextbench.ngrams import learn
 
     learn(kind, corpora, spec, out, lowercase=lowercase)
+
+
+@click.command("skip-gram")
+@click.argument("tokens", type=FILE, nargs=-1, required=True)
+@click.option("--side", type=click.Choice(["src", "tgt"]), required=True)
+@click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
+@click.option("--lowercase/--cased", default=True)
+@click.option("--spec", type=yaml.safe_load, default="{}", help="dimension, epochs, min_count: JSON.")
+@click.option("-o", "--out", type=FILE, required=True, help="word2vec's text format.")
+def skip_gram(
+    tokens: tuple[Path, ...], side: str, bpe: Path | None, lowercase: bool, spec: dict[str, int], out: Path
+) -> None:
+    """Learn word vectors from shards of tokenised text by fastText's skip-gram."""
+    from bitextbench import word_mapping
+
+    word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase)
+
+
+@click.command("map-words")
+@click.argument("src", type=FILE)
+@click.argument("tgt", type=FILE)
+@click.option("--spec", type=yaml.safe_load, default="{}", help="As word_mapping.Spec: JSON.")
+@click.option("--dictionary", type=FILE, multiple=True, help="Seed of `start: dictionary`: tokenised corpus, or text.")
+@click.option("--test", type=FILE, multiple=True, help="Entries to find translations of, to measure the mapping.")
+@click.option("--lowercase/--cased", default=True)
+@click.option("--seed", type=int, default=1)
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@click.option("--report", type=FILE, required=True, help="Words, the criterion, P@1 on --test: JSON.")
+@click.option("-o", "--out", type=FILE, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
+def map_words(
+    src: Path, tgt: Path, spec: dict[str, Any], dictionary: tuple[Path, ...], test: tuple[Path, ...], lowercase: bool, seed: int, threads: int, report: Path, out: Path
+) -> None:  # fmt: skip
+    """Bring the word vectors of two languages into one space, without a dictionary or with one; `train --vectors` takes them."""
+    from bitextbench import word_mapping
+    from bitextbench.device import setup
+
+    setup(threads)
+    word_mapping.map_files(
+        src, tgt, spec, out, report, seed=seed, dictionary=dictionary, test=test, lowercase=lowercase
+    )
 
 
 @click.command("hard-negatives")
@@ -85,3 +125,41 @@ def encode_text(
 
     device = "cuda" if gpus else "cpu"
     run(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)
+
+
+@click.command("measure-encoder")
+@click.argument("name")
+@click.option("--test", required=True, help="The test's name.")
+@click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote beside the model.")
+@click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the test's sources, each shard.")
+@click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of its targets.")
+@click.option("--corpus", type=FILE, required=True, help="The test, as text.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@click.option("-o", "--out", type=FILE, required=True)
+def measure_encoder(
+    name: str, test: str, training: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], corpus: Path, threads: int, out: Path
+) -> None:  # fmt: skip
+    """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
+    from bitextbench.comparison import measure
+    from bitextbench.files import write_json
+
+    write_json(out, measure(name, test, training, src_emb, tgt_emb, corpus, threads=threads))
+
+
+@click.command("compare-encoders")
+@click.argument("measured", type=FILE, nargs=-1, required=True)
+@click.option("--config", type=yaml.safe_load, required=True, help="The whole configuration: JSON.")
+@click.option("--benchmarks", type=FILE, required=True)
+@click.option("--provenance", type=FILE, required=True)
+@click.option("--html", type=FILE, required=True)
+@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+def compare_encoders(
+    measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, html: Path, out: Path
+) -> None:
+    """Set what `measure-encoder` wrote side by side, a line an encoder and test; prints it."""
+    from bitextbench import comparison
+    from bitextbench.provenance import collect
+
+    collect(config, measured, benchmarks, provenance)
+    comparison.build(measured, out, html)
+    click.echo(comparison.render(comparison.read_csv(out)), nl=False)

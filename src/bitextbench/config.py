@@ -130,6 +130,7 @@ def _check_names(config: Config) -> None:
     """Every name that one part of the configuration uses must be defined by another."""
     corpora, methods, encoders = (config[key] for key in ("corpora", "methods", "encoders"))
     features, likelihoods = config["text"]["features"], config["likelihoods"]
+    vectors, comparison = config.get("word_vectors", {}), config.get("comparison", {})
     pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
     used: list[tuple[str, str, Config]] = [
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
@@ -140,6 +141,12 @@ def _check_names(config: Config) -> None:
         *((f"likelihoods.{name}.corpora.{role}", other, corpora) for name, spec in likelihoods.items() for role, other in spec["corpora"].items()),
         *((f"likelihoods.{name}.features", spec["features"], pieces) for name, spec in likelihoods.items()),
         *((f"methods.{name}.likelihoods", spec["likelihoods"], likelihoods) for name, spec in methods.items() if "likelihoods" in spec),
+        *((f"encoders.{name}.vectors", spec["vectors"], vectors) for name, spec in encoders.items() if isinstance(spec.get("vectors"), str)),
+        *((f"word_vectors.{name}.corpora.{side}", other, corpora) for name, spec in vectors.items() for side, text in spec["corpora"].items() for other in text),
+        *((f"word_vectors.{name}.features", spec["features"], pieces) for name, spec in vectors.items() if "features" in spec),
+        *((f"word_vectors.{name}.{key}", spec[key], corpora) for name, spec in vectors.items() for key in ("dictionary", "test") if key in spec),
+        *(("comparison.encoders", name, encoders) for name in comparison.get("encoders", [])),
+        *(("comparison.tests", name, corpora) for name in comparison.get("tests", [])),
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),

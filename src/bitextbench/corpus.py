@@ -22,7 +22,7 @@ Spec = Mapping[str, Any]
 Languages = tuple[str, str]
 CHUNK = 100_000  # rows in memory at once, and the rows among which noise finds its wrong partners
 SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
-PART_KEYS = ("dataset", "generated", "files", "lines", "skip", "shuffle", "side", "label")
+PART_KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "shuffle", "side", "label")
 NOISE_KEYS = ("seed", "proportions")
 
 
@@ -233,9 +233,18 @@ def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int)
         yield Row(sides.get("src"), sides.get("tgt"))
 
 
+def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    from bitextbench.synth import lexicon
+
+    if name not in lexicon.DICTIONARIES:
+        raise InputError(f"the embedded corpus has no table {name}", remedy=near(name, lexicon.DICTIONARIES))
+    return (Row(src, tgt, label=PARALLEL) for src, tgt in lexicon.dictionary(name, languages))
+
+
 SOURCES: dict[str, Callable[[Any, Languages, Path, int], Iterator[Row]]] = {
     "dataset": _dataset,
     "generated": _generated,
+    "lexicon": _lexicon,
     "files": _files,
 }
 

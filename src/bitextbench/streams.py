@@ -1,4 +1,4 @@
-"""Streams of batches made of other streams: pairs with hard negatives, with more random ones, two kinds in turn."""
+"""Streams of batches made of other streams: pairs with hard negatives, with more random ones, two kinds in turn, all at once."""
 
 from collections.abc import Sequence
 
@@ -62,3 +62,18 @@ class Augmented:
 
     def batch(self, step: int) -> tuple[Padded, ...]:
         return sum((stream.batch(step) for stream in self.more), self.pairs.batch(step))
+
+
+class Whole:
+    """All examples of a stream, by length, as its one batch: L-BFGS needs the same function in every update."""
+
+    def __init__(self, pairs: Buckets) -> None:
+        self.pairs, self.dropped = pairs, pairs.dropped
+        rows = pairs.kept[np.lexsort([column.lengths[pairs.kept] for column in pairs.columns])]
+        self.held = tuple(column.padded(rows) for column in pairs.columns)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def batch(self, step: int) -> tuple[Padded, ...]:
+        return self.held

@@ -1,4 +1,4 @@
-"""One trainer for all encoders: SGD or Adam, clipping, a schedule, a dev retrieval score, exact resume.
+"""One trainer for all encoders: SGD, Adam or L-BFGS, clipping, a schedule, a dev retrieval score, exact resume.
 
 Everything random in update k is drawn from (seed, k): batches, dropout. So a checkpoint is parameters, optimizer state
 and k, and a run that was killed and started again ends in the same bytes.
@@ -8,8 +8,9 @@ import csv
 import json
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,17 @@ from bitextbench.device import autocast, number_format, setup, torch
 from bitextbench.encode import write_vectors
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
+from bitextbench.files import atomic, existing, write_json
 from bitextbench.progress import log
+from bitextbench.ranks import average, first_of, join
 
 VALID = 2000  # candidates of the dev retrieval score, at most
-OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adagrad": torch.optim.Adagrad,
+    "lbfgs": partial(torch.optim.LBFGS, max_iter=10, line_search_fn="strong_wolfe"),
+}
 State = dict[str, torch.Tensor]
 
 
@@ -37,10 +44,10 @@ class Training:
     "After 100k updates, we reduced the learning rate by a factor of 0.9 for every 50k updates": first at 150k.
     """
 
-    batch: int = 120  # sentences
+    batch: int = 120  # sentences, of each process
     max_tokens: int = 60  # longer sentences are left out
     updates: int = 800_000
-    optimizer: str = "sgd"  # or adam; or adagrad, which takes sparse gradients, as sgd does
+    optimizer: str = "sgd"  # adam; adagrad, which takes sparse gradients, as sgd does; lbfgs: ten iterations an update
     learning_rate: float = 1.0
     warmup: int = 0  # updates in which the rate rises from 0
     decay_after: int = 100_000
@@ -91,20 +98,22 @@ def train(
     vectors: dict[str, Path] | None = None,
     pieces: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`.
+    """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`; see `ranks` for several devices.
 
     `data`: role (bitext; mono, valid, hard where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.encode_shard`). `vectors`: word-vector files by side, matched by `pieces` (the vocabulary, by id).
 
-    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv` and `curve.png`.
-    Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the same bytes for any number of
-    threads.
+    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
+    `training.json`, what is returned. Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the
+    same bytes for any number of threads.
 
-    Returns {"updates", "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces
-    found}, "valid": P@1 of the model or None}. Raises InputError for empty data, a checkpoint of another configuration
-    or other data, a loss that is not finite.
+    Returns {"type", "seed", "metric", "dimension", "parameters", "updates", "cpu_seconds": of all processes that trained it,
+    "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces found}, "valid": P@1 of the model
+    or None}; {} on other ranks than the first. Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
     """
-    training, where = training_of(spec), setup(threads, device)
+    started = time.process_time()
+    training = training_of(spec)
+    where, rank, ranks = join(setup(threads, device))
     dtype = number_format(training.precision, where)
     torch.manual_seed(seed)
     model = encoders.create(spec, vocab_size)
@@ -112,9 +121,12 @@ def train(
     for side, count in matched.items():
         log(f"word vectors, {side}: {count:,} of {vocab_size:,} pieces")
     model.to(where)
-    if model.sparse and training.optimizer == "adam":
+    if model.sparse and training.optimizer in ("adam", "lbfgs"):
         remedy = "set training.optimizer: sgd or adagrad, or model.sparse: false"
-        raise InputError("adam takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
+        raise InputError(f"{training.optimizer} takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
+    if ranks > 1 and training.optimizer == "lbfgs":
+        remedy = "start one process, or choose another optimizer"
+        raise InputError(f"lbfgs takes all examples at once, not those of {ranks} processes", remedy=remedy)
     optimizer = OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
 
     corpora = {
@@ -125,12 +137,12 @@ def train(
     for name, stream in streams.items():
         log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
 
-    last, print_ = checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, corpora, vectors)
+    last, print_ = checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors)
     at = resume(last, print_, model, optimizer)
     speed = Speed(at.update)
     while at.update < training.updates and not at.stopped(training):
-        batches = {name: stream.batch(at.update) for name, stream in streams.items()}
-        losses = step(model, optimizer, batches, training, at.update, seed, where, dtype)
+        batches = {name: stream.batch(at.update * ranks + rank) for name, stream in streams.items()}
+        losses = step(model, optimizer, batches, training, at.update, seed, where, dtype, rank, ranks)
         if losses is None:
             kept = f"the last good checkpoint is {last}" if last.exists() else "there was no checkpoint yet"
             raise InputError(
@@ -142,24 +154,37 @@ def train(
         speed.add(batches)
         end = at.update == training.updates
         if scored := "valid" in corpora and (end or at.update % training.valid_every == 0):
-            at.score(retrieval(model, corpora["valid"], where, dtype), model, training)
+            at.score(first_of(retrieval(model, corpora["valid"], where, dtype), where, ranks), model, training)
         if scored or end or at.update % training.log_every == 0:
             row = at.record(training.rate(at.update - 1), at.scores[-1] if scored else None)
-            log(speed.line(row, training.updates))
-        if not end and at.update % training.checkpoint_every == 0:
+            if rank == 0:
+                log(speed.line(row, training.updates))
+        if not end and rank == 0 and at.update % training.checkpoint_every == 0:
+            now = time.process_time()
+            at.cpu_seconds, started = at.cpu_seconds + now - started, now
             save({"fingerprint": print_, "model": plain(model), "optimizer": optimizer.state_dict(), **vars(at)}, last)
 
+    if rank > 0:
+        return {}
     kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
     save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
     write_curve(at.curve, out.parent)
-    last.unlink(missing_ok=True)
-    return {
+    report = {
+        "type": spec["type"],
+        "seed": seed,
+        "metric": model.metric,
+        "dimension": model.dimension,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "updates": at.update,
+        "cpu_seconds": round(at.cpu_seconds + time.process_time() - started, 1),
         "examples": {name: len(stream) for name, stream in streams.items()},
         "dropped": {name: stream.dropped for name, stream in streams.items()},
         "vectors": matched,
         "valid": (max(at.scores) if at.best else at.scores[-1]) if at.scores else None,
     }
+    write_json(out.parent / "training.json", report)
+    last.unlink(missing_ok=True)
+    return report
 
 
 def step(
@@ -171,28 +196,58 @@ def step(
     seed: int,
     device: torch.device,
     dtype: torch.dtype,
+    rank: int = 0,
+    ranks: int = 1,
 ) -> dict[str, float] | None:
-    """One update. Returns the loss of each objective; None, with nothing changed, when not all is finite."""
+    """One update. Returns the loss of each objective before it; None when not all is finite."""
     model.train()
-    torch.manual_seed(seed + 1_000_003 * update)
     placed = {name: tuple(c._replace(ids=c.ids.to(device)) for c in columns) for name, columns in batches.items()}
-    with autocast(device, dtype):
-        losses = model.loss(placed)
-    optimizer.zero_grad()
-    torch.stack(list(losses.values())).sum().backward()
+
+    def losses() -> dict[str, torch.Tensor]:
+        """Each loss; sets the gradient of their sum."""
+        torch.manual_seed(seed + 1_000_003 * update + rank)
+        with autocast(device, dtype):
+            found = model.loss(placed)
+        optimizer.zero_grad()
+        torch.stack(list(found.values())).sum().backward()
+        if ranks > 1:
+            average(model.parameters(), found, ranks)
+        return found
+
+    values = {name: loss.item() for name, loss in losses().items()}
     for parameter in model.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad = parameter.grad.coalesce()
     norm = gradient_norm(model.parameters())
-    values = {name: loss.item() for name, loss in losses.items()}
     if not all(map(math.isfinite, [norm, *values.values()])):
         return None
     for group in optimizer.param_groups:
         group["lr"] = training.rate(update)
+    if isinstance(optimizer, torch.optim.LBFGS):
+        line_searches(optimizer, losses)
+        return values if all(bool(p.isfinite().all()) for p in model.parameters()) else None
     if norm > training.clip:
         torch._foreach_mul_([dense(p.grad) for p in model.parameters() if p.grad is not None], training.clip / norm)
     optimizer.step()
     return values
+
+
+def line_searches(optimizer: torch.optim.LBFGS, losses: Callable[[], dict[str, torch.Tensor]]) -> None:
+    """The iterations of one update of L-BFGS, which has a line search in place of clipping.
+
+    It sums whole vectors, which torch does in an order that depends on the threads: so it has one thread, the model has all.
+    """
+    threads = torch.get_num_threads()
+
+    def total() -> torch.Tensor:
+        torch.set_num_threads(threads)
+        found = torch.stack(list(losses().values())).sum()
+        torch.set_num_threads(1)
+        return found
+
+    torch.set_num_threads(1)
+    optimizer.step(total)
+    torch.set_num_threads(threads)
 
 
 def gradient_norm(parameters: Iterable[torch.nn.Parameter]) -> float:
@@ -231,10 +286,10 @@ def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device,
 
 
 def fingerprint(
-    spec: dict[str, Any], vocab_size: int, seed: int, corpora: Corpora, vectors: dict[str, Path] | None
+    spec: dict[str, Any], vocab_size: int, seed: int, ranks: int, corpora: Corpora, vectors: dict[str, Path] | None
 ) -> str:
     """A hash of everything that decides the result: a checkpoint belongs to one."""
-    what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed]
+    what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed, ranks]
     digest = xxhash.xxh3_128(json.dumps(what, sort_keys=True).encode())
     for role, sides in sorted(corpora.items()):
         for side, sentences in sorted(sides.items()):
@@ -257,6 +312,7 @@ class Progress:
     curve: list[dict[str, Any]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)  # dev scores so far
     best: State | None = None  # the model of the best score, where `patience` asks for it
+    cpu_seconds: float = 0.0  # of the processes before this one
 
     def add(self, losses: dict[str, float]) -> None:
         self.update += 1

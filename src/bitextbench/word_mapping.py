@@ -14,17 +14,21 @@ Vectors are float32 [n, d], rows by falling frequency; x is of the source langua
 space of y, and W is [d, d].
 """
 
-from collections.abc import Iterable, Iterator
+import inspect
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bitextbench import bitext
 from bitextbench.device import torch
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing, read_lines
+from bitextbench.files import atomic, existing, read_lines, write_json
 from bitextbench.progress import log
+from bitextbench.tasks.bootstrap import rate
 from bitextbench.word_vectors import read_vectors
 
 BLOCK = 512  # rows of a block of similarities: 400 MB at 200,000 words
@@ -107,6 +111,50 @@ def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, m
     words = [word for word in model.words if word != "</s>"]
     write(Words(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out)
     return len(words)
+
+
+def learn_vectors(
+    shards: Sequence[Path], side: str, out: Path, spec: dict[str, int], *, pieces: Path | None = None, lowercase: bool = True
+) -> int:  # fmt: skip
+    """`skip_gram` with the keywords `spec`, of the words of token shards, or of the BPE `pieces` that they are cut into.
+
+    Raises InputError for an unknown key, no text of this side, and as `skip_gram`.
+    """
+    known = list(inspect.signature(skip_gram).parameters)[2:]
+    if unknown := set(spec) - set(known):
+        raise InputError(f"unknown key {', '.join(sorted(unknown))}", "skip_gram", remedy=f"known: {', '.join(known)}")
+    tables = (bitext.read_shard(path, [side]) for path in shards)
+    lines = (line for table in tables for line in table[side].to_pylist() if line)
+    lines = (line.lower() if lowercase else line for line in lines)
+    if pieces:
+        import sentencepiece
+
+        bpe = sentencepiece.SentencePieceProcessor(model_file=str(existing(pieces)))
+        lines = (" ".join(bpe.encode(line, out_type=str)) for line in lines)
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "text"
+        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return skip_gram(text, out, **spec)
+
+
+def map_files(
+    src: Path, tgt: Path, spec: dict[str, Any], out: Path, report: Path, *, seed: int = 1, dictionary: Sequence[Path] = (),
+    test: Sequence[Path] = (), lowercase: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Learn the map and write `out`/mapped.src.vec and mapped.tgt.vec; and `report`, which is returned:
+
+    {"words": {side: n}, "criterion": after the start and each refinement, "induction": see there, or None without `test`}.
+    Dictionaries: files of entries, see `entries`. Raises InputError as `learn` and `induction` do.
+    """
+    checked, sides = spec_of(spec), (read(src), read(tgt))
+    weight, values = learn(*sides, checked, seed, entries(dictionary, lowercase))
+    found = induction(*sides, weight, entries(test, lowercase), checked) if test else None
+    for side, words in zip(("src", "tgt"), mapped(*sides, weight, checked), strict=True):
+        write(words, out / f"mapped.{side}.vec")
+    sizes = {side: len(words.words) for side, words in zip(("src", "tgt"), sides, strict=True)}
+    result = {"words": sizes, "criterion": values, "induction": found}
+    write_json(report, result)
+    return result
 
 
 def write(words: Words, out: Path) -> None:
@@ -276,6 +324,18 @@ def read_dictionary(path: Path) -> Iterator[tuple[str, str]]:
         yield fields[0], fields[1]
 
 
+def entries(paths: Iterable[Path], lowercase: bool) -> Iterator[tuple[str, str]]:
+    """The pairs of single words of token shards (.parquet), or of texts in the format of MUSE."""
+    for path in paths:
+        if path.suffix == ".parquet":
+            table = bitext.read_shard(path, ["src", "tgt"])
+            pairs = zip(table["src"].to_pylist(), table["tgt"].to_pylist(), strict=True)
+            words = ((a, b) for a, b in pairs if " " not in a + b)
+            yield from ((a.lower(), b.lower()) for a, b in words) if lowercase else words
+        else:
+            yield from read_dictionary(path)
+
+
 def identical(source: Words, target: Words) -> list[tuple[str, str]]:
     """The words that both languages have: numerals and names, the seed of Artetxe et al. 2017."""
     both = set(target.words)
@@ -283,16 +343,20 @@ def identical(source: Words, target: Words) -> list[tuple[str, str]]:
 
 
 def indices(pairs: Iterable[tuple[str, str]], source: Words, target: Words) -> tuple[list[int], list[int]]:
-    """The rows of the entries of which both words are known."""
-    x, y = ({word: row for row, word in enumerate(words.words)} for words in (source, target))
+    """The rows of the entries of which both words are known: as they are, or as a BPE piece that is a whole word."""
+    x, y = (
+        {word: row for row, word in enumerate(words.words)}
+        | {word[1:]: row for row, word in enumerate(words.words) if word.startswith("▁")}
+        for words in (source, target)
+    )
     known = [(x[a], y[b]) for a, b in pairs if a in x and b in y]
     return [a for a, _ in known], [b for _, b in known]
 
 
 def induction(
     source: Words, target: Words, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Spec
-) -> dict[str, float | int]:
-    """P@1 of lexicon induction by CSLS, among all target words: {"p@1", "words", "known"}.
+) -> dict[str, Any]:
+    """P@1 of lexicon induction by CSLS, among all target words, in percent with its interval, and {"words", "known"}.
 
     A word is right when its nearest target word is one of its translations. `words` counts the source words of the
     dictionary, `known` those with a vector and a translation that has one: P@1 is over them. Raises InputError for none.
@@ -307,8 +371,8 @@ def induction(
         )
     x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
     found, _ = translations(x @ weight, y, spec.neighbours)
-    right = sum(int(found[word]) in meanings for word, meanings in gold.items())
-    return {"p@1": right / len(gold), "words": len({a for a, _ in pairs}), "known": len(gold)}
+    right = [int(found[word]) in meanings for word, meanings in gold.items()]
+    return {**rate("P@1 of lexicon induction", right), "words": len({a for a, _ in pairs}), "known": len(gold)}
 
 
 def mapped(source: Words, target: Words, weight: torch.Tensor, spec: Spec) -> tuple[Words, Words]:

@@ -22,14 +22,18 @@ What the paper leaves open or contradicts, and what is done here:
 
 from pathlib import Path
 
+from torch.utils.checkpoint import checkpoint
+
 from bitextbench.batches import PAD, Buckets, Padded
 from bitextbench.device import torch
 from bitextbench.encoders import Corpora, Encoder, Stream
 from bitextbench.errors import InputError
+from bitextbench.streams import Whole
 from bitextbench.word_vectors import read_vectors
 
 nn = torch.nn
 DIRECTIONS = ("mm2as", "as2mm")
+PART = 1 << 20  # words whose embeddings are in memory at a time
 
 
 class Model(Encoder):
@@ -69,9 +73,10 @@ class Model(Encoder):
         self.words.requires_grad_(train_words)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
-        """Sentence pairs."""
+        """Sentence pairs; all of them, always, where `batch` is as large as the bitext."""
         columns = [corpora["bitext"][side] for side in self.sides]
-        return {"pairs": Buckets(columns, batch, max_tokens, [seed], "bitext")}
+        pairs = Buckets(columns, batch, max_tokens, [seed], "bitext")
+        return {"pairs": pairs if batch < len(pairs) else Whole(pairs)}
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """Eq. 10: J(C) of the pairs given, in its three terms."""
@@ -83,7 +88,17 @@ class Model(Encoder):
         }
 
     def autoencode(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
-        """The code hid [b, m] of eq. 6, and the error E_ae [b] of eq. 7-8."""
+        """The code hid [b, m] of eq. 6, and the error E_ae [b] of eq. 7-8; of many sentences part by part, computed twice."""
+        rows = max(1, PART // sentences.ids.shape[1])
+        if len(sentences.ids) > rows:
+            parts = (
+                Padded(ids[:, : int(lengths.max())], lengths)
+                for ids, lengths in zip(sentences.ids.split(rows), sentences.lengths.split(rows), strict=True)
+            )
+            codes, errors = zip(
+                *(checkpoint(self.autoencode, side, part, use_reentrant=False) for part in parts), strict=True
+            )
+            return torch.cat(codes), torch.cat(errors)
         given, target = self.descriptors(side, sentences)
         hidden = nn.functional.normalize(
             torch.tanh(self.encoders[side](given) + self.bias), dim=1
@@ -104,8 +119,9 @@ class Model(Encoder):
         words = self.words[side](ids.masked_fill(past[:, :, 0], PAD))  # [b, t, d]
         least, most = words.masked_fill(past, torch.inf).amin(1), words.masked_fill(past, -torch.inf).amax(1)
         mean = words.masked_fill(past, 0).sum(1) / n
-        # a norm has gradient 0 at 0, where a root has none: a sentence of one word
-        deviation = torch.linalg.vector_norm((words - mean[:, None]).masked_fill(past, 0), dim=1) / n.sqrt()
+        variance = (words - mean[:, None]).masked_fill(past, 0).square().sum(1) / n
+        spread = variance > 0  # a root has no gradient at 0: a sentence of one word
+        deviation = torch.where(spread, variance, 1).sqrt() * spread
         extremes, moments = torch.cat([least, most], 1), torch.cat([mean, deviation], 1)
         return (extremes, moments) if self.direction == "mm2as" else (moments, extremes)
 

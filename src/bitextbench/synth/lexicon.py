@@ -11,8 +11,12 @@ Types: p person, o organisation, n animal, f food, t thing, v vehicle, d text, m
 Rows of one type are ordered: earlier is more frequent (Zipf).
 """
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+
+DICTIONARIES = ("nouns", "adjectives")
+GENDERED = ("de", "fr", "es", "ru")  # their nouns begin with the gender
 
 
 @cache
@@ -21,6 +25,12 @@ def table(name: str) -> list[dict[str, str]]:
     text = Path(__file__).with_name(f"{name}.tsv").read_text(encoding="utf-8")
     head, *rows = (line.split("\t") for line in text.splitlines())
     return [dict(zip(head, row + [""] * (len(head) - len(row)), strict=True)) for row in rows]
+
+
+def dictionary(name: str, languages: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The first form of each entry of a table (nouns in the singular) in each language."""
+    for row in table(name):
+        yield tuple(cell(row[language])[0][name == "nouns" and language in GENDERED] for language in languages)
 
 
 def key(cell: str) -> str:

@@ -1,0 +1,180 @@
+"""Throughput of the encoders beside their floor: the FLOPs of their matrix products over the rate of one big product.
+
+    python benchmarks/encoders.py --threads 2 --out encoders.csv
+
+Models have the sizes of a configuration (`--config`, over config.yaml), and embeddings of at most `--rows` rows, which bear on
+memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
+pass (with oneDNN off, whose recurrent layers it cannot look into). Both sides are measured in one run, in one number format.
+"""
+
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import yaml
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from bitextbench import encoders, trainer
+from bitextbench.batches import Sentences
+from bitextbench.device import number_format, setup, torch
+from bitextbench.encode import write_vectors
+from bitextbench.progress import log
+from bitextbench.ragged import Ragged
+
+LENGTH = 25
+NGRAMS = 10  # of a word
+SIDE = 4096  # of the matrices of the product
+ROLES = ("bitext", "mono", "pivot_src", "pivot_tgt")
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Two configurations as Snakemake puts one over the other."""
+    both = {key: merged(base[key], over[key]) for key in base.keys() & over.keys() if isinstance(over[key], dict)}
+    return {**base, **over, **both}
+
+
+def specs(paths: tuple[Path, ...], rows: int) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """Name, specification and ids of the encoders of a configuration, the first of each type."""
+    config: dict[str, Any] = {}
+    for path in paths:
+        config = merged(config, yaml.safe_load(path.read_text(encoding="utf-8")))
+    types = set()
+    for name, spec in config["encoders"].items():
+        if spec["type"] not in types:
+            types.add(spec["type"])
+            features = config["text"]["features"][spec.get("features", "joint")]
+            if features["type"] == "bpe":
+                yield name, spec, min(rows, features["vocab"])
+            else:
+                yield name, spec | {"model": spec["model"] | {"words": rows // 2}}, rows
+
+
+def sentences(count: int, words: int | None, vocab: int, ngrams: int, seed: int) -> Sentences:
+    """Random sentences of LENGTH tokens; of features (`words` given) each with `ngrams` n-grams."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(4, words or vocab, (count, LENGTH, 1))
+    parts = rng.integers(words or 0, vocab, (count, LENGTH, ngrams if words else 0))
+    ids = np.concatenate([first, parts], 2).reshape(count, -1).astype(np.int32)
+    return Sentences([Ragged(ids.ravel(), np.arange(count + 1) * ids.shape[1])], words)
+
+
+def counted(work: Callable[[], Any]) -> int:
+    """FLOPs of the matrix products of `work`, on the CPU."""
+    with (
+        torch.backends.mkldnn.flags(enabled=False),
+        sdpa_kernel(SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
+        work()
+    return counter.get_total_flops()
+
+
+@contextmanager
+def synchronised(device: torch.device) -> Iterator[list[float]]:
+    """Seconds of the block, in the list."""
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
+    seconds = [time.perf_counter()]
+    yield seconds
+    wait()
+    seconds[0] = time.perf_counter() - seconds[0]
+
+
+def seconds_of(work: Callable[[], Any], device: torch.device, least: float) -> float:
+    """Seconds of one call: the mean over those of `least` seconds, after one that does not count."""
+    work()
+    calls, total = 0, 0.0
+    while total < least:
+        with synchronised(device) as seconds:
+            work()
+        calls, total = calls + 1, total + seconds[0]
+    return total / calls
+
+
+def product_rate(device: torch.device, dtype: torch.dtype, least: float) -> float:
+    """FLOP/s of one big product."""
+    a, b = (torch.randn(SIDE, SIDE, device=device).to(dtype) for _ in range(2))
+    return 2 * SIDE**3 / seconds_of(lambda: a @ b, device, least)
+
+
+def measure(
+    name: str, spec: dict[str, Any], vocab: int, device: torch.device, precision: str, batch_tokens: int, rate: float,
+    least: float,
+) -> dict[str, Any]:  # fmt: skip
+    """One line of the table."""
+    dtype, words = number_format(precision, device), spec["model"].get("words")
+    model = encoders.create(spec, vocab)
+    ngrams = NGRAMS if spec["type"] == "transformer_dual" else 1
+    training = trainer.training_of(spec)
+    corpora = {
+        role: {
+            side: sentences(4 * training.batch, words, vocab, ngrams, 2 * n + m) for m, side in enumerate(model.sides)
+        }
+        for n, role in enumerate(ROLES)
+    }
+    streams = model.streams(corpora, training.batch, training.max_tokens, 1)
+    batches = {key: stream.batch(0) for key, stream in streams.items()}
+    text = sentences(max(1, 4 * batch_tokens // LENGTH), words, vocab, ngrams, 99)
+    few = text.padded(np.arange(64))
+    with torch.no_grad():
+        encoding = counted(lambda: model.eval().encode("src", few)) / len(few.ids)
+    updating = counted(lambda: torch.stack(list(model.train().loss(batches).values())).sum().backward())
+    model.to(device).eval()
+    vectors = np.zeros((len(text), model.dimension), np.float32)
+    seconds = seconds_of(
+        lambda: list(write_vectors(model, text, "src", vectors, batch_tokens, device, dtype)), device, least
+    )
+    optimizer = trainer.OPTIMIZERS[training.optimizer](model.parameters(), lr=1e-6)
+    update = seconds_of(lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), device, least)
+    pairs = sum(len(columns[0].ids) for columns in batches.values())
+    row = {
+        "encoder": name, "precision": precision, "batch_tokens": batch_tokens, "product_gflops": rate / 1e9,
+        "encode_mflop": encoding / 1e6, "encode_sentences_s": len(text) / seconds,
+        "encode_share": encoding * len(text) / seconds / rate, "train_mflop": updating / pairs / 1e6,
+        "train_examples_s": pairs / update, "train_share": updating / update / rate,
+    }  # fmt: skip
+    return {key: float(f"{value:.3g}") if isinstance(value, float) else value for key, value in row.items()}
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--config", "configs", type=click.Path(path_type=Path), multiple=True, default=(Path("config.yaml"),))
+@click.option("--encoder", "wanted", multiple=True, help="Names; all types by default.")
+@click.option("--precision", "precisions", multiple=True, default=("fp32", "bf16"))
+@click.option("--batch-tokens", default="8192", help="Of encoding; several, comma-separated, show a curve.")
+@click.option("--rows", default=100_000, help="The most rows of an embedding.")
+@click.option("--seconds", default=1.0, help="The least time of each measurement.")
+@click.option("--gpus", default=0, help="0 computes on the CPU.")
+@click.option("--threads", default=1)
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="CSV; else standard output.")
+def main(
+    configs: tuple[Path, ...], wanted: tuple[str, ...], precisions: tuple[str, ...], batch_tokens: str, rows: int,
+    seconds: float, gpus: int, threads: int, out: Path | None,
+) -> None:  # fmt: skip
+    """Measure encoding and training of each type of encoder."""
+    device = setup(threads, "cuda" if gpus else "cpu")
+    with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
+        writer = None
+        for precision in precisions:
+            rate = product_rate(device, number_format(precision, device), seconds)
+            for name, spec, vocab in specs(configs, rows):
+                for tokens in map(int, batch_tokens.split(",")) if not wanted or name in wanted else ():
+                    row = measure(name, spec, vocab, device, precision, tokens, rate, seconds)
+                    writer = writer or csv.DictWriter(file, row, lineterminator="\n")
+                    if file.tell() == 0 if out else writer.fieldnames is None:
+                        writer.writeheader()
+                    writer.writerow(row)
+                    file.flush()
+                    log(
+                        f"{name}, {precision}: encoding at {row['encode_share']:.0%}, training at {row['train_share']:.0%}"
+                    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+# encoders of several seeds -> error rates and P@1 on held-out pairs -> one table of all encoders
+
+COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
+
+
+def seeded(encoder, seed):
+    """The name of an encoder trained with another seed than the run's, which then is one of the configuration's encoders."""
+    if seed == config["seed"]:
+        return encoder
+    name, made = f"{encoder}.seed{seed}", dict(config["encoders"][encoder], seed=seed)
+    if "hard" in made:
+        made["hard"] = made["hard"] | {"by": seeded(made["hard"]["by"], seed)}
+    config["encoders"].setdefault(name, made)
+    return name
+
+
+MEASURED = [
+    f"{WORK}/metrics/encoder/{test}/{seeded(encoder, seed)}.json"
+    for test in COMPARED["tests"]
+    for encoder in COMPARED["encoders"]
+    for seed in COMPARED["seeds"]
+]
+
+
+rule measure_encoder:
+    input:
+        training=f"{WORK}/encoders/{{encoder}}/training.json",
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/encoder/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/measure_encoder/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("measure_encoder", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 2500),
+        runtime="4h",
+    params:
+        name=lambda w: w.encoder.split(".seed")[0],
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+    shell:
+        "python -m bitextbench measure-encoder {params.name} --test {wildcards.corpus} --training {input.training}"
+        " {params.src} {params.tgt} --corpus {input.corpus} --threads {threads} --out {output} 2> {log}"
+
+
+rule compare_encoders:
+    input:
+        MEASURED,
+    output:
+        csv=report(f"{RESULTS}/encoders.csv", category="encoders"),
+        html=report(f"{RESULTS}/encoders.html", category="encoders"),
+        provenance=f"{RESULTS}/encoders.provenance.json",
+    log:
+        f"logs/{RUN}/encoders.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="10m",
+    params:
+        config=spec(config),
+        benchmarks=f"{WORK}/benchmarks",
+    shell:
+        "python -m bitextbench compare-encoders {input} --config {params.config} --benchmarks {params.benchmarks}"
+        " --provenance {output.provenance} --html {output.html} --out {output.csv} > {log} 2>&1"

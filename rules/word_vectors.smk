@@ -1,0 +1,91 @@
+# tokens -> skip-gram vectors of each language -> both in one space; lexicon induction
+
+VECTORS = config.get("word_vectors", {})
+
+
+def vector_shards(wildcards):
+    """The text that vectors are learned from, tokenised."""
+    corpora = VECTORS[wildcards.vectors]["corpora"][wildcards.side]
+    return [path for corpus in corpora for path in of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus)]
+
+
+def vector_pieces(wildcards):
+    """The BPE whose pieces have vectors; without one, words have."""
+    name = VECTORS[wildcards.vectors].get("features")
+    return features_model(SimpleNamespace(features=name)) if name else []
+
+
+def dictionary_shards(key):
+    """A dictionary, tokenised: the seed of the mapping, or the test of the result."""
+
+    def found(wildcards):
+        corpus = VECTORS[wildcards.vectors].get(key)
+        return of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus) if corpus else []
+
+    return found
+
+
+def encoder_vectors(wildcards):
+    """Where the word vectors of an encoder lie, by side."""
+    given = config["encoders"][wildcards.encoder].get("vectors", {})
+    if isinstance(given, dict):
+        return given
+    kind = "mapped" if "mapping" in VECTORS[given] else "own"
+    return {side: f"{WORK}/word_vectors/{given}/{kind}.{side}.vec" for side in SIDES}
+
+
+rule skip_gram:
+    input:
+        tokens=vector_shards,
+        pieces=vector_pieces,
+    output:
+        f"{WORK}/word_vectors/{{vectors}}/own.{{side}}.vec",
+    log:
+        f"logs/{RUN}/skip_gram/{{vectors}}.{{side}}.log",
+    benchmark:
+        benchmarked("skip_gram", "{vectors}.{side}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 10  # fastText leaves rows uninitialised below (its issue 1061)
+    resources:
+        mem_mb=megabytes(8, 2500),
+        runtime="24h",
+    params:
+        pieces=lambda w, input: f"--bpe {input.pieces}" if input.pieces else "",
+        spec=lambda w: spec(VECTORS[w.vectors]["skip_gram"]),
+        case=CASE,
+    shell:
+        "python -m bitextbench skip-gram {input.tokens} --side {wildcards.side} {params.pieces} {params.case}"
+        " --spec {params.spec} --out {output} > {log} 2>&1"
+
+
+rule map_words:
+    input:
+        src=f"{WORK}/word_vectors/{{vectors}}/own.src.vec",
+        tgt=f"{WORK}/word_vectors/{{vectors}}/own.tgt.vec",
+        seed=dictionary_shards("dictionary"),
+        test=dictionary_shards("test"),
+    output:
+        src=f"{WORK}/word_vectors/{{vectors}}/mapped.src.vec",
+        tgt=f"{WORK}/word_vectors/{{vectors}}/mapped.tgt.vec",
+        report=report(f"{RESULTS}/word_vectors/{{vectors}}.json", category="encoders"),
+    log:
+        f"logs/{RUN}/map_words/{{vectors}}.log",
+    benchmark:
+        benchmarked("map_words", "{vectors}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 3000),
+        runtime="12h",
+    params:
+        spec=lambda w: spec(VECTORS[w.vectors]["mapping"]),
+        dictionaries=lambda w, input: [f"--dictionary {path}" for path in input.seed]
+        + [f"--test {path}" for path in input.test],
+        case=CASE,
+        seed=config["seed"],
+        folder=subpath(output.src, parent=True),
+    shell:
+        "python -m bitextbench map-words {input.src} {input.tgt} --spec {params.spec} {params.dictionaries} {params.case}"
+        " --seed {params.seed} --threads {threads} --report {output.report} --out {params.folder} 2> {log}"
