@@ -380,3 +380,59 @@ CORPORA = sorted({POOL, config["nmt"]["valid"], *TESTS}.union(*map(learned_from,
 DATASETS = sorted(
     {part["dataset"] for name in CORPORA for part in config["corpora"][name]["parts"] if "dataset" in part}
 )
+
+
+VECTORS = config.get("word_vectors", {})
+
+
+def vector_shards(wildcards):
+    """The text that vectors are learned from, tokenised."""
+    corpora = VECTORS[wildcards.vectors]["corpora"][wildcards.side]
+    return [path for corpus in corpora for path in of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus)]
+
+
+def vector_pieces(wildcards):
+    """The BPE whose pieces have vectors; without one, words have."""
+    name = VECTORS[wildcards.vectors].get("features")
+    return features_model(SimpleNamespace(features=name)) if name else []
+
+
+def dictionary_shards(key):
+    """A dictionary, tokenised: the seed of the mapping, or the test of the result."""
+
+    def found(wildcards):
+        corpus = VECTORS[wildcards.vectors].get(key)
+        return of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus) if corpus else []
+
+    return found
+
+
+def encoder_vectors(wildcards):
+    """Where the word vectors of an encoder lie, by side."""
+    given = config["encoders"][wildcards.encoder].get("vectors", {})
+    if isinstance(given, dict):
+        return given
+    kind = "mapped" if "mapping" in VECTORS[given] else "own"
+    return {side: f"{WORK}/word_vectors/{given}/{kind}.{side}.vec" for side in SIDES}
+
+
+COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
+
+
+def seeded(encoder, seed):
+    """The name of an encoder trained with another seed than the run's, which then is one of the configuration's encoders."""
+    if seed == config["seed"]:
+        return encoder
+    name, made = f"{encoder}.seed{seed}", dict(config["encoders"][encoder], seed=seed)
+    if "hard" in made:
+        made["hard"] = made["hard"] | {"by": seeded(made["hard"]["by"], seed)}
+    config["encoders"].setdefault(name, made)
+    return name
+
+
+MEASURED = [
+    f"{WORK}/metrics/encoder/{test}/{seeded(encoder, seed)}.json"
+    for test in COMPARED["tests"]
+    for encoder in COMPARED["encoders"]
+    for seed in COMPARED["seeds"]
+]

@@ -1,26 +1,5 @@
 # encoders of several seeds -> error rates and P@1 on held-out pairs -> one table of all encoders
 
-COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
-
-
-def seeded(encoder, seed):
-    """The name of an encoder trained with another seed than the run's, which then is one of the configuration's encoders."""
-    if seed == config["seed"]:
-        return encoder
-    name, made = f"{encoder}.seed{seed}", dict(config["encoders"][encoder], seed=seed)
-    if "hard" in made:
-        made["hard"] = made["hard"] | {"by": seeded(made["hard"]["by"], seed)}
-    config["encoders"].setdefault(name, made)
-    return name
-
-
-MEASURED = [
-    f"{WORK}/metrics/encoder/{test}/{seeded(encoder, seed)}.json"
-    for test in COMPARED["tests"]
-    for encoder in COMPARED["encoders"]
-    for seed in COMPARED["seeds"]
-]
-
 
 rule measure_encoder:
     input:

@@ -1,38 +1,5 @@
 # tokens -> skip-gram vectors of each language -> both in one space; lexicon induction
 
-VECTORS = config.get("word_vectors", {})
-
-
-def vector_shards(wildcards):
-    """The text that vectors are learned from, tokenised."""
-    corpora = VECTORS[wildcards.vectors]["corpora"][wildcards.side]
-    return [path for corpus in corpora for path in of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus)]
-
-
-def vector_pieces(wildcards):
-    """The BPE whose pieces have vectors; without one, words have."""
-    name = VECTORS[wildcards.vectors].get("features")
-    return features_model(SimpleNamespace(features=name)) if name else []
-
-
-def dictionary_shards(key):
-    """A dictionary, tokenised: the seed of the mapping, or the test of the result."""
-
-    def found(wildcards):
-        corpus = VECTORS[wildcards.vectors].get(key)
-        return of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus) if corpus else []
-
-    return found
-
-
-def encoder_vectors(wildcards):
-    """Where the word vectors of an encoder lie, by side."""
-    given = config["encoders"][wildcards.encoder].get("vectors", {})
-    if isinstance(given, dict):
-        return given
-    kind = "mapped" if "mapping" in VECTORS[given] else "own"
-    return {side: f"{WORK}/word_vectors/{given}/{kind}.{side}.vec" for side in SIDES}
-
 
 rule skip_gram:
     input:

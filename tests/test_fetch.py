@@ -277,6 +277,6 @@ def test_mirror_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_unknown_data_set(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no data set 'bible'.*did you mean"):
-        fetch("bible", tmp_path / "out", [], tmp_path / "lock")
+    with pytest.raises(InputError, match=r"no data set 'bibel'.*did you mean bible"):
+        fetch("bibel", tmp_path / "out", [], tmp_path / "lock")
     assert not (tmp_path / "out").exists()

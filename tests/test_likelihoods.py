@@ -247,7 +247,7 @@ def test_combinations_equal_loops(given_):
 
 
 def test_score_shard_takes_likelihoods_and_checks_them(scored, tmp_path):
-    rows = pa.table({"id": pa.array(range(10), pa.int64())})
+    rows = pa.table({"id": pa.array(range(10), pa.int64()), "label": [""] * 10})
     pq.write_table(rows, tmp_path / "shard.parquet")
     scored.save(tmp_path / "l.npz")
     score_shard(tmp_path / "shard.parquet", "nmt_lm", tmp_path / "s.npy", likelihoods=tmp_path / "l.npz")

@@ -69,7 +69,7 @@ class Whole:
 
     def __init__(self, pairs: Buckets) -> None:
         self.pairs, self.dropped = pairs, pairs.dropped
-        rows = pairs.kept[np.lexsort([column.lengths[pairs.kept] for column in pairs.columns])]
+        rows: NDArray[np.integer] = pairs.kept[np.lexsort([column.lengths[pairs.kept] for column in pairs.columns])]
         self.held = tuple(column.padded(rows) for column in pairs.columns)
 
     def __len__(self) -> int:
