@@ -172,10 +172,14 @@ def test_what_the_models_do_not_take_comes_last(trained, tmp_path, bpe):
     assert np.isfinite(nmt_lm.score(pairs)).all()
 
 
+def test_an_empty_shard_has_empty_likelihoods(trained, tmp_path, bpe):
+    found = likelihoods.score(write_ids(tmp_path / "none", [], [], bpe), models(trained), tmp_path / "out.npz")
+    assert len(found) == len(Likelihoods.load(tmp_path / "out.npz")) == 0
+    pairs = Pairs(np.arange(0), likelihoods=found)
+    assert len(nmt_lm.score(pairs)) == len(dual_cross_entropy.score(pairs)) == 0
+
+
 def test_wrong_models_and_data_are_named(trained, tmp_path, bpe):
-    stem = write_ids(tmp_path / "none", [], [], bpe)
-    with pytest.raises(InputError, match="no pair to score"):
-        likelihoods.score(stem, models(trained), tmp_path / "out.npz")
     swapped = models(trained) | {"src": trained / "tgt.pt"}
     with pytest.raises(InputError, match="is the model `tgt`, not `src`"):
         likelihoods.score(trained / "valid", swapped, tmp_path / "out.npz")

@@ -80,7 +80,7 @@ def score(
     `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at most.
     Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on each
     side and, on the CPU, one thread: the same bytes for any shards and batches.
-    Raises InputError for an empty shard, a missing or damaged file, another model than its name says, an id outside its
+    An empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name says, an id outside its
     vocabulary, a missing GPU, or a log-probability that is not finite.
     """
     if missing := [name for name in MODELS if name not in models]:
@@ -88,8 +88,6 @@ def score(
     where = setup(1, device)
     shard = dict(zip(SIDES, load_sides(stem), strict=True))
     lengths = np.stack([side.lengths for side in shard.values()])
-    if not lengths.size:
-        raise InputError("no pair to score", stem, remedy="is the corpus empty after filtering?")
     loaded = {name: load(name, models[name], where) for name in MODELS}
     longest = min(longest for _, _, longest in loaded.values())
     taken = np.flatnonzero(((lengths > 0) & (lengths <= longest)).all(axis=0))
