@@ -69,7 +69,8 @@ class Whole:
 
     def __init__(self, pairs: Buckets) -> None:
         self.pairs, self.dropped = pairs, pairs.dropped
-        rows: NDArray[np.integer] = pairs.kept[np.lexsort([column.lengths[pairs.kept] for column in pairs.columns])]
+        order = np.lexsort([column.lengths[pairs.kept] for column in pairs.columns])
+        rows = np.take(pairs.kept, order).astype(np.int64)
         self.held = tuple(column.padded(rows) for column in pairs.columns)
 
     def __len__(self) -> int:
