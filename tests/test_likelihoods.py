@@ -31,8 +31,8 @@ from bitextbench.score import score_shard
 from bitextbench.similarity import Pairs, dual_cross_entropy, nmt_lm
 
 SCHEDULE = {
-    "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1, "max_updates": 40,
-    "validate_every": 20, "patience": 0,
+    "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1, "max_updates": 100,
+    "validate_every": 50, "patience": 0,
 }  # fmt: skip
 TRANSLATION = SCHEDULE | {"layers": 1, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "label_smoothing": 0.1}
 LANGUAGE = SCHEDULE | {"layers": 1, "embed_dim": 16, "hidden_dim": 32}
