@@ -86,7 +86,8 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
     held, said = snakemake(
         tmp_path,
         slurm,
-        *("--configfile", "config/tiny.yaml", "tests/micro.yaml", "rows.yaml"),  # here only the way through the queue counts
+        # here only the way through the queue counts
+        *("--configfile", "config/tiny.yaml", "tests/micro.yaml", "rows.yaml"),
         *("--max-threads", "2"),
         # the tiny run computes on CPUs: it asks for a GPU and leaves it idle
         *("--set-resources", "train_encoder:gpu=1", "nmt_train:gpu=1"),
