@@ -253,7 +253,8 @@ def similarity_model(wildcards):
 
 def score_tokens(wildcards):
     """The shard tokenised, for similarities that compare words."""
-    of_words = "bitext" in config["methods"][wildcards.method]
+    method = config["methods"][wildcards.method]
+    of_words = "bitext" in method or method["similarity"] == "levenshtein"
     return f"{WORK}/tokens/{wildcards.corpus}/{wildcards.shard}.parquet" if of_words else []
 
 

@@ -5,6 +5,7 @@ rule alignment:  # kim2019 section 4.1
     input:
         src=metric_vectors("src"),
         tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
         model=fitted_similarity,
     output:
         f"{WORK}/metrics/alignment/{{corpus}}/{{encoder}}.json",
@@ -25,7 +26,7 @@ rule alignment:  # kim2019 section 4.1
         model=lambda w, input: f"--model {input.model}" if input.model else "",
     shell:
         "python -m bitextbench evaluate alignment {params.src} {params.tgt} {params.similarities} {params.model}"
-        " --threads {threads} --out {output} > {log} 2>&1"
+        " --src-text {input.corpus} --tgt-text {input.corpus} --threads {threads} --out {output} > {log} 2>&1"
 
 
 rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, yang2019 section 5.1

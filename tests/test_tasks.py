@@ -30,7 +30,7 @@ from bitextbench.monolingual import Sentences
 from bitextbench.neighbours import Both, Neighbours, search
 from bitextbench.pairs import Candidates
 from bitextbench.retrieval import STRATEGIES
-from bitextbench.similarity import Pairs, confidence, mlp
+from bitextbench.similarity import Pairs, Text, confidence, levenshtein, mlp
 from bitextbench.tasks import alignment, bootstrap, bucc, comparable, curves, documents, recognition, reconstruction
 
 
@@ -148,6 +148,41 @@ def test_recovery_by_a_fitted_model(tmp_path):
     )
     assert grid[np.arange(9), forward].tolist() == pytest.approx(grid.max(1).tolist(), abs=1e-5)
     assert grid[backward, np.arange(9)].tolist() == pytest.approx(grid.max(0).tolist(), abs=1e-5)
+
+
+WORDS = st.lists(st.text("abü ", max_size=7), min_size=1, max_size=5)
+
+
+def distance(a: str, b: str) -> int:
+    """By the recurrence."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row, last = [i], row
+        for j, y in enumerate(b, 1):
+            row.append(min(last[j] + 1, row[-1] + 1, last[j - 1] + (x != y)))
+    return row[-1]
+
+
+@settings(deadline=None)
+@given(WORDS, WORDS)
+def test_levenshtein_equals_the_recurrence(src, tgt):
+    expected = [[-distance(a, b) for b in tgt] for a in src]
+    assert levenshtein.matrix(src, tgt).tolist() == expected
+    n = min(len(src), len(tgt))
+    of = Pairs(np.arange(n), tokens=Text(*(pa.chunked_array([side[:n]], pa.string()) for side in (src, tgt))))
+    assert levenshtein.score(of).tolist() == [expected[i][i] for i in range(n)]
+
+
+def test_recovery_by_the_sentences(tmp_path):
+    for side, lines in (("S", ["Anna, 12", "Peter", "Haus"]), ("T", ["anna, 13", "PETER!", "home"])):
+        np.save(tmp_path / f"{side}.npy", np.eye(3, dtype=np.float32))
+        (tmp_path / side).write_text("\n".join(lines) + "\n")
+    emb = [f"--{side}-emb={tmp_path / name}.npy" for side, name in (("src", "S"), ("tgt", "T"))]
+    text = [f"--{side}-text={tmp_path / name}" for side, name in (("src", "S"), ("tgt", "T"))]
+    result = json.loads(run("evaluate", "alignment", *emb, *text, "--similarity", "levenshtein").stdout)
+    assert result["levenshtein"]["average"]["value"] == 0
+    failed = run("evaluate", "alignment", *emb, "--similarity", "levenshtein")
+    assert "levenshtein compares sentences; give --src-text and --tgt-text" in str(failed.exception)
 
 
 # --- curves

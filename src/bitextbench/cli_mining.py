@@ -254,9 +254,9 @@ def evaluate_mining(
 @evaluate.command("alignment")
 @src_shards_option
 @tgt_shards_option
-@similarities_option("cosine", " With --model, one that was fitted: mlp.")
+@similarities_option("cosine", " With --model, one that was fitted: mlp. With both texts, levenshtein.")
 @click.option("--model", type=FILE)
-@click.option("--src-text", type=FILE, help="With both texts, a copy of the right sentence is right, too.")
+@click.option("--src-text", type=FILE, help="Or a corpus. With both texts, a copy of the right sentence is right, too.")
 @click.option("--tgt-text", type=FILE)
 @form_option
 @seed_option
@@ -277,7 +277,11 @@ def evaluate_alignment(
     ]
     result = {}
     for name in similarities:
-        if model and name in NAMES and name != "cosine":
+        if name == "levenshtein":
+            if None in lines:
+                raise InputError("levenshtein compares sentences", remedy="give --src-text and --tgt-text")
+            found = alignment.by_text(*lines, settings["threads"])
+        elif model and name in NAMES and name != "cosine":
             found = alignment.by_model(src, tgt, name, model)
         else:
             found = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))

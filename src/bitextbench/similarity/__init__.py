@@ -25,7 +25,7 @@ Vectors = NDArray[np.float32]
 Score = Callable[["Pairs", Path | None], NDArray[np.float32]]
 
 NAMES = (
-    "confidence", "cosine", "dual_cross_entropy", "margin", "mlp", "nmt_lm", "oracle", "random", "zipporah",
+    "confidence", "cosine", "dual_cross_entropy", "levenshtein", "margin", "mlp", "nmt_lm", "oracle", "random", "zipporah",
 )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ class Pairs:
     def text(self) -> Text:
         """The tokens. Raises InputError when this similarity was given none."""
         if self.tokens is None:
-            raise InputError("this similarity compares words", remedy="name a `bitext` in its method")
+            raise InputError("this similarity compares words", remedy="give it the tokens; name a `bitext` in its method")
         return self.tokens
 
     def labelled(self) -> Sequence[str]:

@@ -82,6 +82,14 @@ def by_model(src: Embeddings, tgt: Embeddings, name: str, model: Path) -> tuple[
     return recover(score, len(src), BLOCK // src.dimension)
 
 
+def by_text(src: Sequence[str], tgt: Sequence[str], threads: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`recover` by the Levenshtein distance of the sentences themselves, in lower case."""
+    from bitextbench.similarity import levenshtein
+
+    a, b = ([line.lower() for line in side] for side in (src, tgt))
+    return recover(lambda rows: levenshtein.matrix(a[rows], b, threads), len(a))
+
+
 def error_rates(
     forward: NDArray[np.int64], backward: NDArray[np.int64], src: Sequence[str] | None = None, tgt: Sequence[str] | None = None,
     *, seed: int = SEED, signature: str = "",
