@@ -210,6 +210,7 @@ def hard_shards(encoder, what, pattern):
 
 LIKELIHOODS = config["likelihoods"]
 LIKELIHOOD_MODELS = {"forward": "translation", "backward": "translation", "src": "language", "tgt": "language"}
+TRANSLATION_MODELS = [name for name, kind in LIKELIHOOD_MODELS.items() if kind == "translation"]
 
 
 def method_encoder(wildcards):

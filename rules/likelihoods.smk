@@ -79,3 +79,29 @@ rule likelihoods:
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
     shell:
         "python -m bitextbench likelihoods {params.stem} {params.models} --gpus {params.gpus} --out {output} 2> {log}"
+
+
+rule posteriors:  # kim2019 section 4.1
+    input:
+        models=expand(f"{WORK}/likelihoods/{{{{likelihoods}}}}/{{model}}.pt", model=TRANSLATION_MODELS),
+        src=lambda w: of_shards(
+            f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}/{{corpus}}/{{shard}}.src.ids.npy", w.corpus
+        ),
+    output:
+        f"{WORK}/metrics/posteriors/{{corpus}}/{{likelihoods}}.json",
+    log:
+        f"logs/{RUN}/posteriors/{{likelihoods}}.{{corpus}}.log",
+    benchmark:
+        benchmarked("posteriors", "{likelihoods}.{corpus}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(4, 2000 if RUN != "paper" else 16000),
+        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        runtime="48h",
+    params:
+        models=lambda w, input: [f"--model {name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
+        stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
+        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+    shell:
+        "python -m bitextbench posteriors {params.stems} {params.models} --gpus {params.gpus} --out {output} 2> {log}"

@@ -97,6 +97,23 @@ def test_confidence_is_a_scaled_and_shifted_product_and_stops_the_gradient():
         create("dan_dual", confidence=0).confidence(u, v)
 
 
+def test_confidence_learns_from_held_out_pairs_where_there_are_some():
+    model, rng = create("dan_dual").eval(), np.random.default_rng(1)
+
+    def corpus(count: int) -> dict[str, Sentences]:
+        return {side: Sentences([Ragged.of(rows(rng, count))], WORDS) for side in ("src", "tgt")}
+
+    corpora = {"bitext": corpus(12), "valid": corpus(5)}
+    streams = model.streams(corpora, 8, 100, 1)
+    assert {name: len(stream) for name, stream in streams.items()} == {"ranking": 12, "confidence": 5}
+    batches = {name: stream.batch(0) for name, stream in streams.items()}
+    held_out = model.confidence(*model.vectors(batches["confidence"]))
+    assert held_out.shape == (5, 5)  # each pair once
+    assert model.loss(batches)["confidence"].item() == pytest.approx(losses.calibration(held_out).mean().item() / 9)
+    assert [*model.streams({"bitext": corpora["bitext"]}, 8, 100, 1)] == ["ranking"]
+    assert [*create("dan_dual", confidence=0).streams(corpora, 8, 100, 1)] == ["ranking"]
+
+
 # ---- yang2019
 
 

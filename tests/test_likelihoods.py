@@ -25,7 +25,7 @@ from bitextbench import text
 from bitextbench.cli import cli
 from bitextbench.errors import InputError
 from bitextbench.likelihoods import MODELS, Likelihoods
-from bitextbench.nmt import fairseq_shim, ids, likelihoods
+from bitextbench.nmt import fairseq_shim, ids, likelihoods, posteriors
 from bitextbench.ragged import Ragged
 from bitextbench.score import score_shard
 from bitextbench.similarity import Pairs, dual_cross_entropy, nmt_lm
@@ -107,6 +107,23 @@ def test_data_are_what_fairseq_itself_writes(trained, tmp_path):
     builder.finalize(str(tmp_path / "own.idx"))
     for ending in ("bin", "idx"):
         assert (tmp_path / f"own.{ending}").read_bytes() == (trained / f"data/src/valid.{ending}").read_bytes()
+
+
+def test_alignment_by_posteriors_scores_all_pairs(trained, tmp_path, bpe):
+    german, english = LINES["de"][:12], ["", *LINES["en"][1:12]]
+    stems = [write_ids(tmp_path / str(at), german[at : at + 6], english[at : at + 6], bpe) for at in (0, 6)]
+    both = {name: trained / f"{name}.pt" for name in posteriors.MODELS}
+    forward, backward = posteriors.align(stems, both, batch_tokens=300)
+    pairs = [(f, e) for f in german for e in english]
+    write_ids(tmp_path / "all", *map(list, zip(*pairs, strict=True)), bpe)
+    found = likelihoods.score(tmp_path / "all", models(trained), tmp_path / "all.npz")
+    scores = found.per_token(posteriors.MODELS).mean(axis=0).reshape(12, 12)
+    assert forward.tolist() == scores.argmax(axis=1).tolist()
+    assert backward[1:].tolist() == scores.argmax(axis=0)[1:].tolist()
+    assert 0 not in forward  # the empty sentence is nobody's
+    assert (forward[1:] == np.arange(1, 12)).mean() > 0.5
+    with pytest.raises(InputError, match="no model backward"):
+        posteriors.align(stems, {"forward": both["forward"]})
 
 
 @pytest.mark.parametrize(("name", "source", "target"), [("forward", "src", "tgt"), ("backward", "tgt", "src")])

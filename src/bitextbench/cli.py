@@ -39,7 +39,12 @@ for command in (
 for command in cli_filtering.COMMANDS:
     cli.add_command(command)
 
-for command in (cli_likelihoods.likelihood_data, cli_likelihoods.likelihood_train, cli_likelihoods.likelihoods):
+for command in (
+    cli_likelihoods.likelihood_data,
+    cli_likelihoods.likelihood_train,
+    cli_likelihoods.likelihoods,
+    cli_likelihoods.posteriors,
+):
     cli.add_command(command)
 
 src_option = click.option("--src", "src", required=True, help="Source language code.")

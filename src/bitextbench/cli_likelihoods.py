@@ -65,3 +65,19 @@ def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: i
     from bitextbench.nmt.likelihoods import score
 
     score(ids, dict(models), out, batch_tokens=batch_tokens, device="cuda" if gpus else "cpu")
+
+
+@click.command("posteriors")
+@click.argument("ids", type=FILE, nargs=-1, required=True)
+@click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--seed", type=int, default=1, help="Of the bootstrap.")
+@click.option("-o", "--out", type=FILE, required=True)
+def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus: int, seed: int, out: Path) -> None:
+    """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
+    from bitextbench.files import write_json
+    from bitextbench.nmt.posteriors import align
+    from bitextbench.tasks.alignment import error_rates
+
+    found = align(ids, dict(models), device="cuda" if gpus else "cpu")
+    write_json(out, {"nmt": error_rates(*found, seed=seed, signature="similarity:nmt")})

@@ -139,6 +139,7 @@ def _check_names(config: Config) -> None:
         *((f"encoders.{name}.features", spec["features"], features) for name, spec in encoders.items()),
         *((f"encoders.{name}.hard.by", spec["hard"]["by"], encoders) for name, spec in encoders.items() if "hard" in spec),
         *((f"likelihoods.{name}.corpora.{role}", other, corpora) for name, spec in likelihoods.items() for role, other in spec["corpora"].items()),
+        *((f"likelihoods.{name}.align", other, corpora) for name, spec in likelihoods.items() for other in spec["align"]),
         *((f"likelihoods.{name}.features", spec["features"], pieces) for name, spec in likelihoods.items()),
         *((f"methods.{name}.likelihoods", spec["likelihoods"], likelihoods) for name, spec in methods.items() if "likelihoods" in spec),
         *((f"encoders.{name}.vectors", spec["vectors"], vectors) for name, spec in encoders.items() if isinstance(spec.get("vectors"), str)),

@@ -8,7 +8,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | cell | [row, column] of the reference; `{variable}` is the paper's name |
 | task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
 | corpus | what it is measured on; a list makes the mean over its corpora |
-| encoder, similarity | whose vectors are compared, and how |
+| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods` |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | why | in place of all from task on: why there is no number |
@@ -54,10 +54,12 @@ class Entry:
         """Why a run has no such number, or "": a name that it does not define, or a text of one's own that is not there."""
         if self.why:
             return self.why
-        if self.encoder not in config["encoders"]:
+        models, corpora = config["encoders"] | config["likelihoods"], config["corpora"]
+        if self.encoder not in models:
             return f"no encoder {self.encoder} in this run"
-        corpora = config["corpora"]
-        for name in (*self.corpora, *config["encoders"][self.encoder]["corpora"].values()):
+        if self.task == "posteriors" and not set(self.corpora) <= set(models[self.encoder]["align"]):
+            return f"not asked for in this run (likelihoods.{self.encoder}.align): all pairs of sentences are scored"
+        for name in (*self.corpora, *models[self.encoder]["corpora"].values()):
             if name not in corpora:
                 return f"no corpus {name} in this run"
             for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):

@@ -13,14 +13,17 @@ What the paper leaves open or contradicts, and what is done here:
 - The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
 - Embeddings start normal with a standard deviation of `initial`, a small one: a bigram never trained on adds next to nothing.
 - Tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients touch the rows of a batch only.
-- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), or "trained jointly" (section 3.2): jointly, on
-  the candidates of the batch. A tenth of the workers train it: its loss weighs `confidence` / (1 - `confidence`) of the other's.
+- Calibrated confidence: "trained on held out supervised data" (section 2.4.2) and "trained jointly" (section 3.2): jointly, on
+  batches of the corpus `valid` where there is one, else on those of the bitext, whose pairs the encoder comes to know by heart:
+  of new ones it then thinks too little. A tenth of the workers train it: its loss weighs `confidence` / (1 - `confidence`) of
+  the other's.
 """
 
 from bitextbench import losses
-from bitextbench.batches import Padded
+from bitextbench.batches import Buckets, Padded
 from bitextbench.device import torch
 from bitextbench.dual_encoder import DualEncoder, bags, features
+from bitextbench.encoders import Corpora, Stream
 from bitextbench.errors import InputError
 
 nn = torch.nn
@@ -61,12 +64,24 @@ class Model(DualEncoder):
         self.calibration = nn.Linear(2 * self.dimension, 2) if confidence else None
         self.dropout = nn.Dropout(confidence_dropout)
 
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """Those of the ranking task, and held-out pairs for the confidence."""
+        streams = super().streams(corpora, batch, max_tokens, seed)
+        if self.calibration is not None and "valid" in corpora:
+            pair = [corpora["valid"][side] for side in self.sides]
+            size = min(batch, len(pair[0]))  # no pair twice: its copy would count as a negative
+            streams["confidence"] = Buckets(pair, size, max_tokens, [seed, 4], "valid", self.together)
+        return streams
+
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """Eq. 2, and the confidence task, whose gradient stops at the sentence embeddings."""
         columns = batches["ranking"]
         u, v = self.vectors(columns)
         found = {"ranking": self.ranking(u, v, len(columns[0].ids))}
         if self.calibration is not None:
+            if "confidence" in batches:
+                with torch.no_grad():
+                    u, v = self.vectors(batches["confidence"])
             found["confidence"] = self.weight * losses.calibration(self.confidence(u.detach(), v.detach())).mean()
         return found
 

@@ -66,7 +66,9 @@ class Pairs:
     def text(self) -> Text:
         """The tokens. Raises InputError when this similarity was given none."""
         if self.tokens is None:
-            raise InputError("this similarity compares words", remedy="give it the tokens; name a `bitext` in its method")
+            raise InputError(
+                "this similarity compares words", remedy="give it the tokens; name a `bitext` in its method"
+            )
         return self.tokens
 
     def labelled(self) -> Sequence[str]:

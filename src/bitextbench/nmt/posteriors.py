@@ -1,0 +1,62 @@
+"""Alignment recovery by translation models: the row "NMT de-en + en-de" of kim2019 table 1, section 4.1."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.device import setup
+from bitextbench.errors import InputError
+from bitextbench.nmt.ids import load_sides, to_fairseq
+from bitextbench.nmt.likelihoods import SIDES_OF, load, log_probabilities
+from bitextbench.progress import log
+from bitextbench.ragged import Ragged
+from bitextbench.tasks.alignment import recover
+from bitextbench.text import SIDES
+
+MODELS = ("forward", "backward")
+AT_ONCE = 1 << 18  # pairs whose ids are held in memory
+
+
+def align(
+    stems: Sequence[Path], models: Mapping[str, Path], *, batch_tokens: int = 16384, device: str = "cpu"
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`alignment.recover` over the sentences of id shards, row i of both sides belonging together.
+
+    The score of a pair (f, e) is the mean of ln p(e|f) / |e| and ln p(f|e) / |f|, "length-normalized posterior scores", the
+    end of the sentence counted; of all n x n pairs, which is what makes it slow. `models`: those of `likelihoods.train`, by
+    name. A sentence that is empty or longer than the models take finds nothing and is found by none: counted in the log.
+    Raises InputError for a model that is missing or damaged, and an id outside its vocabulary.
+    """
+    if missing := [name for name in MODELS if name not in models]:
+        raise InputError(f"no model {' and '.join(missing)}", remedy=f"give {' and '.join(MODELS)}")
+    where = setup(1, device)
+    columns = zip(*map(load_sides, stems), strict=True)
+    sides = {side: Ragged.concatenate(column) for side, column in zip(SIDES, columns, strict=True)}
+    loaded = {name: load(name, models[name], where) for name in MODELS}
+    longest = min(longest for _, _, longest in loaded.values())
+    taken = {side: (column.lengths > 0) & (column.lengths <= longest) for side, column in sides.items()}
+    for side, kept in taken.items():
+        if left := int((~kept).sum()):
+            log(f"posteriors: {left:,} sentences of {side} are empty or have more than {longest:,} pieces: left out")
+
+    n = len(sides["src"])
+
+    def score(rows: slice) -> NDArray[np.float32]:
+        left, right = (index.ravel() for index in np.meshgrid(np.arange(n)[rows], np.arange(n), indexing="ij"))
+        both = np.flatnonzero(taken["src"][left] & taken["tgt"][right])
+        pairs = {"src": sides["src"].take(left[both]), "tgt": sides["tgt"].take(right[both])}
+        mean = np.zeros(len(both), np.float64)
+        for name, (model, vocab_size, _) in loaded.items():
+            given, predicted = (
+                to_fairseq(pairs[str(side)], vocab_size, f"{stems[0]}.{side}") for side in SIDES_OF[name]
+            )
+            what = f"posteriors {name}, rows {rows.start + 1:,} to {rows.stop:,} of {n:,}"
+            found = log_probabilities(model, given, predicted, batch_tokens=batch_tokens, what=what)
+            mean += found / predicted.lengths / len(loaded)
+        scores = np.full(len(left), -np.inf, np.float32)
+        scores[both] = mean
+        return scores.reshape(-1, n)
+
+    return recover(score, n, AT_ONCE)
