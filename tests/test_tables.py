@@ -56,7 +56,7 @@ def test_english_is_the_source_and_bucc_is_searched_into_it():
 def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     entry = tables.Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1")
     data = {"parts": [{"dataset": "d"}]}
-    config = {"corpora": {"x": data, "z": data}, "encoders": {"y": {"corpora": {"bitext": "z"}}}}
+    config = {"corpora": {"x": data, "z": data}, "encoders": {"y": {"corpora": {"bitext": "z"}}}, "likelihoods": {}}
     assert entry.missing(config) == ""
     assert entry.missing({**config, "corpora": {"x": data}}) == "no corpus z in this run"
     assert entry.missing({**config, "corpora": {"z": data}}) == "no corpus x in this run"
