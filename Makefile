@@ -27,7 +27,7 @@ tables: env
 	@echo "every number of the papers beside ours: results/$(RUN)/audit.csv, every claim: results/$(RUN)/claims.csv"
 
 test: env
-	pytest -n logical --maxprocesses 4 --dist loadfile
+	pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 env: .venv/installed
 

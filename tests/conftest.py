@@ -14,6 +14,6 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first: two workers then end at about the same time."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Files with slow tests first: two workers then end at about the same time. Slurm, which mostly waits, before all."""
+    slow, slurm = ({item.path for item in items if item.get_closest_marker(name)} for name in ("slow", "slurm"))
+    items.sort(key=lambda item: (item.path not in slurm, item.path not in slow))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench.bitext import read_shard
+from bitextbench.cli_types import Spec
 from bitextbench.files import read_json
 
 
@@ -75,6 +76,10 @@ def test_a_spec_may_stand_in_a_file(tmp_path):
     done = bitextbench("corpus", "x", "--spec", "@spec.yaml", "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert read_json(tmp_path / "out/counts.json")["out"] == 5
+
+
+def test_a_small_number_in_a_spec_is_a_number():
+    assert Spec().convert(json.dumps({"decay": 1e-6, "clip": 1e9}), None, None) == {"decay": 1e-6, "clip": 1e9}
 
 
 def test_a_corpus_that_is_filtered_away_is_an_error(tmp_path):

@@ -34,7 +34,7 @@ def snakemake(folder: Path, env: dict[str, str], *arguments: str) -> tuple[list[
     before = len(jobs(env))
     # every command of the rules comes from the environment that runs the tests
     env = env | {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}
-    polling = ("--slurm-init-seconds-before-status-checks", "8", "--latency-wait", "5")
+    polling = ("--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "5")
     command = [sys.executable, "-m", "snakemake", "--profile", "slurm", *polling, *arguments]
     run = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert run.returncode == 0, run.stdout[-8000:]

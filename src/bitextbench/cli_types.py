@@ -1,5 +1,7 @@
 """Arguments of commands."""
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ class Spec(click.ParamType):
         from bitextbench.files import existing
 
         text = existing(value[1:]).read_text(encoding="utf-8") if value.startswith("@") else value
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(text)  # first: to YAML 1.1 the number 1e-06 is a text
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
