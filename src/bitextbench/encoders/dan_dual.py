@@ -13,10 +13,10 @@ What the paper leaves open or contradicts, and what is done here:
 - The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
 - Embeddings start normal with a standard deviation of `initial`, a small one: a bigram never trained on adds next to nothing.
 - Tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients touch the rows of a batch only.
-- Calibrated confidence: "trained on held out supervised data" (section 2.4.2) and "trained jointly" (section 3.2): jointly, on
-  batches of the corpus `valid` where there is one, else on those of the bitext, whose pairs the encoder comes to know by heart:
-  of new ones it then thinks too little. A tenth of the workers train it: its loss weighs `confidence` / (1 - `confidence`) of
-  the other's.
+- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set [...] removed from training" (footnote
+  6), and "trained jointly" (section 3.2): jointly, on batches of the corpus `valid` where there is one, else on those of the
+  bitext, whose pairs the encoder comes to know by heart: of new ones it then thinks too little. A tenth of the workers train
+  it: its loss weighs `confidence` / (1 - `confidence`) of the other's.
 """
 
 from bitextbench import losses
