@@ -11,6 +11,7 @@ language_models: {own: {corpora: [bitext, pivot_src], lines: 800}}
 corpora:
   labelled: {parts: [{generated: labelled, lines: 400, label: parallel}], noise: {seed: 2}, filter: {language: own}, deduplicate: {memory: 1}}
 quality: {corpora: {labelled: []}}
+methods: {negatives: {negatives: {portions: [random, 0.6]}}}
 """
 
 

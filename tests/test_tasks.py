@@ -509,12 +509,13 @@ def test_equation_3_by_hand():
     src, tgt = documents.Documents.of(["a", "a"]), documents.Documents.of(["b", "b", "a"])
     found = Neighbours(np.array([[2, 0], [1, 2]]), np.zeros((2, 2), np.float32))
     sure = np.array([[0.5, 0.1], [0.9, 0.5]])
-    # a: (-1 + 2.5 - 0) + (-2 + 2.5 - 2) = 0; b: (-2 + 0.5 - 0) + (-1 + 4.5 - 0) = 2
+    # a: the greater of -1 + 2.5 - 0 and -2 + 2.5 - 2, 1.5; b: (-2 + 0.5 - 0) + (-1 + 4.5 - 0) = 2
     assert documents.by_sentences(src, tgt, found, sure).tolist() == [0]
-    # without positions: a: 1.5 + 0.5 = 2 and b: -1.5 + 3.5 = 2: a tie goes to the first
-    assert documents.by_sentences(src, tgt, found, sure, (5, 0)).tolist() == [0]
-    sure[1, 1] = 1  # a: 2.5
-    assert documents.by_sentences(src, tgt, found, sure).tolist() == [1]
+    sure[0, 0] = 0.6  # a: 2, a tie: the first
+    assert documents.by_sentences(src, tgt, found, sure).tolist() == [0]
+    sure[1, 1] = 1  # a: without positions -2 + 5 = 3
+    assert documents.by_sentences(src, tgt, found, sure).tolist() == [0]
+    assert documents.by_sentences(src, tgt, found, sure, (5, 0)).tolist() == [1]
 
 
 @settings(deadline=None)
@@ -524,11 +525,14 @@ def test_documents_equal_brute_force(seed):
     src, tgt = (documents.Documents.of([str(name) for name in rng.integers(0, 3, 7)]) for _ in range(2))
     both = search(Embeddings(normal(seed, 7, 2)), Embeddings(normal(seed + 1, 7, 2)), 3)
     sure = rng.integers(0, 2, (7, 3)) / 2
-    sums: Counter = Counter()
+    terms: dict = {}
     for i, c in product(range(7), range(3)):
-        j = both.forward.ids[i, c]
+        j = int(both.forward.ids[i, c])
         term = -(c + 1) + 5 * sure[i, c] - 2 * abs(int(src.position[i]) - int(tgt.position[j]))
-        sums[int(src.document[i]), int(tgt.document[j])] += term
+        terms.setdefault((int(src.document[i]), j), []).append(term)
+    sums: Counter = Counter()
+    for (a, j), found in terms.items():
+        sums[a, int(tgt.document[j])] += max(found)
     aligned = Counter(
         (int(src.document[i]), int(tgt.document[j]))
         for i, j in enumerate(both.forward.ids[:, 0].tolist())

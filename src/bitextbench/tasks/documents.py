@@ -90,13 +90,18 @@ def by_sentences(
 
     The score of a document is the sum, over its sentences y that are among the N neighbours of a sentence x of the source
     document, of -r(x, y) + w1 f1(x, y) + w2 f2(x, y): r the rank of y, from 1; f1 its `confidence` [n, N] in [0, 1]; f2 the
-    absolute difference of the positions in the documents. (A y that several x find counts for each: r and f1 are of a pair.
-    Where ranks begin, and whether positions are scaled, the paper does not say.)
+    absolute difference of the positions in the documents. The sum has one term a y: where several x find it, that of the x
+    which it fits best, for a right y would else be blamed for each x that it is not the translation of. (The paper does not
+    say so, nor where ranks begin, nor whether positions are scaled.)
     """
     rank = 1 + np.arange(found.ids.shape[1])
     distance = np.abs(src.position[:, None] - tgt.position[found.ids])
     terms = -rank + weights[0] * np.asarray(confidence, np.float64) + weights[1] * distance
-    return _best(np.broadcast_to(src.document[:, None], terms.shape), tgt.document[found.ids], terms, src, tgt)
+    n = len(tgt.document)
+    keys, which = np.unique(src.document[:, None] * n + found.ids, return_inverse=True)  # a source document and a y
+    best = np.full(len(keys), -np.inf)
+    np.maximum.at(best, which.ravel(), terms.ravel())
+    return _best(keys // n, tgt.document[keys % n], best, src, tgt)
 
 
 def by_alignments(src: Documents, tgt: Documents, both: Both) -> NDArray[np.int64]:
