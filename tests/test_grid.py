@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -100,8 +101,17 @@ def test_the_paper_s_digits_are_kept(tmp_path):
 def test_what_a_person_sees(reference, tmp_path):
     lines = [*built(reference, tmp_path, [measured(tmp_path)], "tiny").values()]
     text = grid.render(lines).splitlines()
-    assert text[0] == "kim2019/table3 (tiny run): ours ± spread (paper)"
-    assert text[4].split() == ["Cosine", "&", "more", "5.00", "(4.3)", "not", "in", "this", "run", "(4.2)"]
+    assert text[0] == "kim2019/table3 (tiny run)"
+    assert text[2].split() == [
+        "ours",
+        "[95%",
+        "interval]",
+        "(paper)",
+        "de-en",
+    ]  # columns without numbers of ours are left out
+    assert text[4].split() == ["Cosine", "&", "more", "5.00", "[4.00,", "7.00]", "(4.3)"]
+    assert text[5].split() == ["MLP", "–", "(85.0)"]
+    assert text[7] == "No number of ours in 2 of 3 cells: not in this run."
     assert "compare methods, not papers" in text[-1]
     page = (tmp_path / "out.html").read_text()
     assert "Cosine &amp; more" in page
@@ -122,4 +132,4 @@ def test_from_vectors_to_the_table(reference, tmp_path):
     said = runner.invoke(cli, [*arguments, "--html", f"{tmp_path}/t.html", "--out", f"{tmp_path}/t.csv"])
     assert said.exit_code == 0, said.output
     shown = runner.invoke(cli, ["show", f"{tmp_path}/t.csv"]).output
-    assert "50.00 (4.3)" in shown
+    assert re.search(r"50\.00 \[.*\] \(4\.3\)", shown)

@@ -5,7 +5,9 @@ the CSV format are the same.
 """
 
 import html as markup
+import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -125,21 +127,35 @@ def rows_of(table: Sequence[Line]) -> tuple[list[str], list[tuple[str, list[Line
 
 
 def title(table: Sequence[Line]) -> str:
-    return f"{table[0].paper_table} ({table[0].scale} run): ours ± spread (paper)"
+    return f"{table[0].paper_table} ({table[0].scale} run)"
 
 
 def render(table: Sequence[Line]) -> str:
-    """The table for a terminal."""
+    """The table for a terminal, without columns that have no number of ours; below it why, cell by cell, the same reasons together."""
     columns, rows = rows_of(table)
+    done = {line.column for line in table if line.ours is not None} or {*columns}
+    run = [column in done for column in columns]
     body = [
-        ["", *columns],
-        *([short(label), *("" if c is None else cell_text(c) for c in cells)] for label, cells in rows),
+        ["ours [95% interval] (paper)", *itertools.compress(columns, run)],
+        *([short(label), *map(_text, itertools.compress(cells, run))] for label, cells in rows),
     ]
     widths = [max(map(len, column)) for column in zip(*body, strict=True)]
     texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
     rule = "-" * max(map(len, texts))
+    empty = Counter(line.note or line.verdict for line in table if line.ours is None)
+    reasons = [f"No number of ours in {count} of {len(table)} cells: {note}." for note, count in empty.items()]
+    notes = [f"Note: {note}." for note in sorted({line.note for line in table if line.ours is not None} - {""})]
     warning = [] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]
-    return "\n".join([title(table), rule, texts[0], rule, *texts[1:], rule, *warning]) + "\n"
+    return "\n".join([title(table), rule, texts[0], rule, *texts[1:], rule, *reasons, *notes, *warning]) + "\n"
+
+
+def _text(line: Line | None) -> str:
+    if line is None:
+        return ""
+    paper = "" if line.paper is None else f" ({line.paper})"
+    if line.ours is None:
+        return "–" + paper
+    return f"{line.ours:.2f} [{line.low:.2f}, {line.high:.2f}]{paper}"
 
 
 def to_html(table: Sequence[Line]) -> str:
