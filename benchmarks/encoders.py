@@ -147,7 +147,7 @@ def measure(
 @click.command(context_settings={"show_default": True})
 @click.option("--config", "configs", type=click.Path(path_type=Path), multiple=True, default=(Path("config.yaml"),))
 @click.option("--encoder", "wanted", multiple=True, help="Names; all types by default.")
-@click.option("--precision", "precisions", multiple=True, default=("fp32", "bf16"))
+@click.option("--precision", "precisions", multiple=True, default=("fp32", "auto"))
 @click.option("--batch-tokens", default="8192", help="Of encoding; several, comma-separated, show a curve.")
 @click.option("--batch", default=64, help="Examples of an update.")
 @click.option("--rows", default=100_000, help="The most rows of an embedding.")
@@ -164,8 +164,9 @@ def main(
     chosen = [(name, *rest) for name, *rest in specs(configs, rows) if not wanted or name in wanted]
     first = True
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
-        for precision in precisions:
-            rate = product_rate(device, number_format(precision, device), seconds)
+        formats = {number_format(precision, device): precision for precision in reversed(precisions)}
+        for dtype, precision in reversed(formats.items()):
+            rate = product_rate(device, dtype, seconds)
             for name, spec, vocab in chosen:
                 for tokens in map(int, batch_tokens.split(",")):
                     row = measure(name, spec, vocab, device, precision, batch, tokens, rate, seconds)
