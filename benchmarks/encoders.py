@@ -4,7 +4,7 @@
 
 Models have the sizes of a configuration (`--config`, over config.yaml), and embeddings of at most `--rows` rows, which bear on
 memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
-pass (with oneDNN off, whose recurrent layers it cannot look into). Both sides are measured in one run, in one number format.
+pass (without the fused layers that it cannot look into). Both sides are measured in one run, in one number format.
 """
 
 import csv
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from bitextbench import encoders, trainer
 from bitextbench.batches import Sentences
+from bitextbench.config import check
 from bitextbench.device import number_format, setup, torch
 from bitextbench.encode import write_vectors
 from bitextbench.progress import log
@@ -31,7 +33,6 @@ from bitextbench.ragged import Ragged
 LENGTH = 25
 NGRAMS = 10  # of a word
 SIDE = 4096  # of the matrices of the product
-ROLES = ("bitext", "mono", "pivot_src", "pivot_tgt")
 
 
 def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -45,11 +46,12 @@ def specs(paths: tuple[Path, ...], rows: int) -> Iterator[tuple[str, dict[str, A
     config: dict[str, Any] = {}
     for path in paths:
         config = merged(config, yaml.safe_load(path.read_text(encoding="utf-8")))
+    check(config)  # which also takes out what an overlay leaves out
     types = set()
     for name, spec in config["encoders"].items():
         if spec["type"] not in types:
             types.add(spec["type"])
-            features = config["text"]["features"][spec.get("features", "joint")]
+            features = config["text"]["features"][spec["features"]]
             if features["type"] == "bpe":
                 yield name, spec, min(rows, features["vocab"])
             else:
@@ -105,26 +107,25 @@ def product_rate(device: torch.device, dtype: torch.dtype, least: float) -> floa
 
 
 def measure(
-    name: str, spec: dict[str, Any], vocab: int, device: torch.device, precision: str, batch_tokens: int, rate: float,
-    least: float,
+    name: str, spec: dict[str, Any], vocab: int, device: torch.device, precision: str, batch: int, batch_tokens: int,
+    rate: float, least: float,
 ) -> dict[str, Any]:  # fmt: skip
     """One line of the table."""
     dtype, words = number_format(precision, device), spec["model"].get("words")
     model = encoders.create(spec, vocab)
     ngrams = NGRAMS if spec["type"] == "transformer_dual" else 1
-    training = trainer.training_of(spec)
+    training = replace(trainer.training_of(spec), batch=batch, optimizer="sgd")  # for sparse gradients, too
     corpora = {
         role: {
             side: sentences(4 * training.batch, words, vocab, ngrams, 2 * n + m) for m, side in enumerate(model.sides)
         }
-        for n, role in enumerate(ROLES)
+        for n, role in enumerate(spec["corpora"])
     }
     streams = model.streams(corpora, training.batch, training.max_tokens, 1)
     batches = {key: stream.batch(0) for key, stream in streams.items()}
     text = sentences(max(1, 4 * batch_tokens // LENGTH), words, vocab, ngrams, 99)
     few = text.padded(np.arange(64))
-    with torch.no_grad():
-        encoding = counted(lambda: model.eval().encode("src", few)) / len(few.ids)
+    encoding = counted(lambda: model.eval().encode("src", few)) / len(few.ids)
     updating = counted(lambda: torch.stack(list(model.train().loss(batches).values())).sum().backward())
     model.to(device).eval()
     vectors = np.zeros((len(text), model.dimension), np.float32)
@@ -146,29 +147,33 @@ def measure(
 @click.command(context_settings={"show_default": True})
 @click.option("--config", "configs", type=click.Path(path_type=Path), multiple=True, default=(Path("config.yaml"),))
 @click.option("--encoder", "wanted", multiple=True, help="Names; all types by default.")
-@click.option("--precision", "precisions", multiple=True, default=("fp32", "bf16"))
+@click.option("--precision", "precisions", multiple=True, default=("fp32", "auto"))
 @click.option("--batch-tokens", default="8192", help="Of encoding; several, comma-separated, show a curve.")
+@click.option("--batch", default=64, help="Examples of an update.")
 @click.option("--rows", default=100_000, help="The most rows of an embedding.")
 @click.option("--seconds", default=1.0, help="The least time of each measurement.")
 @click.option("--gpus", default=0, help="0 computes on the CPU.")
 @click.option("--threads", default=1)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="CSV; else standard output.")
 def main(
-    configs: tuple[Path, ...], wanted: tuple[str, ...], precisions: tuple[str, ...], batch_tokens: str, rows: int,
-    seconds: float, gpus: int, threads: int, out: Path | None,
+    configs: tuple[Path, ...], wanted: tuple[str, ...], precisions: tuple[str, ...], batch_tokens: str, batch: int,
+    rows: int, seconds: float, gpus: int, threads: int, out: Path | None,
 ) -> None:  # fmt: skip
     """Measure encoding and training of each type of encoder."""
     device = setup(threads, "cuda" if gpus else "cpu")
+    chosen = [(name, *rest) for name, *rest in specs(configs, rows) if not wanted or name in wanted]
+    first = True
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
-        writer = None
-        for precision in precisions:
-            rate = product_rate(device, number_format(precision, device), seconds)
-            for name, spec, vocab in specs(configs, rows):
-                for tokens in map(int, batch_tokens.split(",")) if not wanted or name in wanted else ():
-                    row = measure(name, spec, vocab, device, precision, tokens, rate, seconds)
-                    writer = writer or csv.DictWriter(file, row, lineterminator="\n")
-                    if file.tell() == 0 if out else writer.fieldnames is None:
+        formats = {number_format(precision, device): precision for precision in reversed(precisions)}
+        for dtype, precision in reversed(formats.items()):
+            rate = product_rate(device, dtype, seconds)
+            for name, spec, vocab in chosen:
+                for tokens in map(int, batch_tokens.split(",")):
+                    row = measure(name, spec, vocab, device, precision, batch, tokens, rate, seconds)
+                    writer = csv.DictWriter(file, row, lineterminator="\n")
+                    if first:
                         writer.writeheader()
+                    first = False
                     writer.writerow(row)
                     file.flush()
                     log(

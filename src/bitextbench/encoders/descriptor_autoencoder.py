@@ -18,6 +18,11 @@ What the paper leaves open or contradicts, and what is done here:
 - Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
 - Eq. 10 is 0, its least value, where all parameters are 0: word embeddings that are trained to the end shrink to nothing,
   and sentences with them. The paper trains them (`train_words`) and does not say when L-BFGS stops; false keeps them.
+- Eq. 9 sums over the blocks, eq. 8 is a mean: over a whole corpus the former outweighs the latter by the number of blocks.
+- What can be had: word vectors of each language for itself (section 4.3) tell parallel pairs from random strings of words, the
+  test of table 2, which hardly needs more than a sentence's length; they do not find a translation among thousands
+  (`mm2as_alone` in config/tiny-encoders.yaml). With word vectors in one space (`vectors` with a `mapping`), which are kept,
+  they find some: up to what the means of the same vectors find.
 """
 
 from pathlib import Path
