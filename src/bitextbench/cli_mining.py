@@ -280,7 +280,7 @@ def evaluate_alignment(
         if name == "levenshtein":
             if None in lines:
                 raise InputError("levenshtein compares sentences", remedy="give --src-text and --tgt-text")
-            found = alignment.by_text(*lines, settings["threads"])
+            found = alignment.by_text(lines[0], lines[1], settings["threads"])
         elif model and name in NAMES and name != "cosine":
             found = alignment.by_model(src, tgt, name, model)
         else:
