@@ -172,7 +172,7 @@ def to_html(table: Sequence[Line]) -> str:
         "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.4em .8em;border-bottom:1px solid #ddd;text-align:left}"
         "small{color:#5b6874}</style></head>\n"
         f"<body><h1>{markup.escape(title(table))}</h1>{warning}\n<table><tr><th></th>{head}</tr>\n{body}</table>\n"
-        "<p>The interval is 95%: the sampling of the test set and, with several seeds, of training.</p></body></html>\n"
+        "<p>Ours ± spread (paper). The interval is 95%: the sampling of the test set and, with several seeds, of training.</p></body></html>\n"
     )
 
 

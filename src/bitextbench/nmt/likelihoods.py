@@ -80,8 +80,8 @@ def score(
     `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at most.
     Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on each
     side and, on the CPU, one thread: the same bytes for any shards and batches.
-    An empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name says, an id outside its
-    vocabulary, a missing GPU, or a log-probability that is not finite.
+    An empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name says,
+    an id outside its vocabulary, a missing GPU, or a log-probability that is not finite.
     """
     if missing := [name for name in MODELS if name not in models]:
         raise InputError(f"no model {' and '.join(missing)}", remedy=f"give all of {', '.join(MODELS)}")

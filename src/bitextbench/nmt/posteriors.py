@@ -42,15 +42,19 @@ def align(
             log(f"posteriors: {left:,} sentences of {side} are empty or have more than {longest:,} pieces: left out")
 
     n = len(sides["src"])
+    ids = {
+        name: [to_fairseq(sides[str(side)], vocab_size, f"{stems[0]}.{side}") for side in SIDES_OF[name]]
+        for name, (_, vocab_size, _) in loaded.items()
+    }
 
     def score(rows: slice) -> NDArray[np.float32]:
         left, right = (index.ravel() for index in np.meshgrid(np.arange(n)[rows], np.arange(n), indexing="ij"))
         both = np.flatnonzero(taken["src"][left] & taken["tgt"][right])
-        pairs = {"src": sides["src"].take(left[both]), "tgt": sides["tgt"].take(right[both])}
+        index = {"src": left[both], "tgt": right[both]}
         mean = np.zeros(len(both), np.float64)
-        for name, (model, vocab_size, _) in loaded.items():
+        for name, (model, _, _) in loaded.items():
             given, predicted = (
-                to_fairseq(pairs[str(side)], vocab_size, f"{stems[0]}.{side}") for side in SIDES_OF[name]
+                column.take(index[str(side)]) for side, column in zip(SIDES_OF[name], ids[name], strict=True)
             )
             what = f"posteriors {name}, rows {rows.start + 1:,} to {rows.stop:,} of {n:,}"
             found = log_probabilities(model, given, predicted, batch_tokens=batch_tokens, what=what)
