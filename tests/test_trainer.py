@@ -212,7 +212,10 @@ def test_two_processes_train_on_the_mean_gradient_of_their_batches(tmp_path: Pat
 
     torch.manual_seed(1)
     model, training = encoders.create(wanted, V), trainer.training_of(wanted)
-    corpora = {"bitext": {side: model.read("bitext", [tmp_path / f"pairs.{side}"]) for side in model.sides}}
+    corpora = {
+        role: {side: model.read(role, [Path(f"{stem}.{side}")]) for side in model.sides}
+        for role, [stem] in data.items()
+    }
     streams = model.streams(corpora, training.batch, training.max_tokens, 1)
     for update in range(5):
         model.zero_grad()
