@@ -1,7 +1,11 @@
+import os
 from collections.abc import Iterator
 
 import pytest
 from slurm_cluster import one_node_slurm, why_not
+
+# Several tests share a core: threads that wait must not spin. Before torch is loaded, and for all that tests start.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="session")

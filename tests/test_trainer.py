@@ -328,7 +328,7 @@ def descriptors(**training) -> dict:
         "log_every": 1,
         **training,
     }
-    return {"type": "descriptor_autoencoder", "model": {"embedding": 512, "block": 7}, "training": schedule}
+    return {"type": "descriptor_autoencoder", "model": {"embedding": 256, "block": 7}, "training": schedule}
 
 
 def test_lbfgs_goes_down_and_gives_the_same_bytes_for_any_threads_and_when_resumed(tmp_path: Path, monkeypatch):
