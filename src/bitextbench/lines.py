@@ -1,7 +1,8 @@
 """Lines as bytes: tokens, letters and characters of many lines counted at once, without a Python object for any of them.
 
 White space and letters are Unicode's (as `str.split` and `unicodedata` have them), found in the UTF-8 bytes: an ASCII byte
-tells by itself, and of the others only those that begin a character are decoded.
+tells by itself, and of the others only those that begin a character are decoded. Masks of bytes are kept as bits. What costs
+much for a token (all its bytes) is asked of the few lines that a cheap bound does not settle: `sketches`, `most_alike`.
 """
 
 import unicodedata
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from bitextbench.language import UNSPACED
 
-BLOCK = 16384  # lines at a time: what is made of them stays in a processor's cache
+BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 _A32 = np.uint32(0x9E3779B1)
 _A, _B, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(29)
 
@@ -203,7 +204,9 @@ def most_alike(src: Lines, tgt: Lines) -> Places:
     return count(packed(alike), bounds)
 
 
-def _ordered(src: Lines, tgt: Lines, *hashes: NDArray[np.unsignedinteger]) -> tuple[NDArray[np.unsignedinteger], Places]:
+def _ordered(
+    src: Lines, tgt: Lines, *hashes: NDArray[np.unsignedinteger]
+) -> tuple[NDArray[np.unsignedinteger], Places]:
     """The hashes of the tokens of each pair of lines in order, and where those of each pair begin [n + 1].
 
     The upper bits have the number of the pair instead, the lowest bit the side.

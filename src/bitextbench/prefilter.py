@@ -76,8 +76,10 @@ def different(src: Side, tgt: Side, wanted: bool) -> Mask:
     keep = np.ones(len(src.lines), bool)
     alike = np.flatnonzero((src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
     if wanted and len(alike):
-        plain = (pc.replace_substring_regex(pc.utf8_lower(side.text.take(alike)), SPACE, "") for side in (src, tgt))
-        keep[alike] = pc.not_equal(*plain).to_numpy()
+        lower = [pc.utf8_lower(side.text.take(alike)) for side in (src, tgt)]
+        keep[alike] = apart = pc.not_equal(*lower).to_numpy()
+        bare = (pc.replace_substring_regex(text.filter(pa.array(apart)), SPACE, "") for text in lower)
+        keep[alike[apart]] = pc.not_equal(*bare).to_numpy()
     return keep
 
 
