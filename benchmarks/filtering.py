@@ -17,35 +17,34 @@ of the CSV:
 Reading and writing of Parquet are steps of their own. `select` reads the corpus twice and writes what it takes. Peaks hold
 the interpreter and its libraries, about 130 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
 
-`--lines 100000,1000000`, on a core shared with three training runs; microseconds a pair of 127 bytes and 22 tokens, the
-quickest of 3:
+`--work compare --lines 32768`, on one of two cores that nine processes shared (so the caches, too; worth a run on an idle
+machine); microseconds a pair of 127 bytes and 22 tokens, the quickest of 7:
 
 | rule | ours | plain | times |
 |---|---|---|---|
-| min_tokens | 0.51 | 3.17 | 6.3 |
-| max_tokens | 0.53 | 3.22 | 6.1 |
-| max_ratio | 0.51 | 4.38 | 8.6 |
-| letters | 0.87 | 50.99 | 58.4 |
-| max_overlap | 2.04 | 8.43 | 4.1 |
-| max_chars | 0.14 | 0.55 | 3.9 |
-| different | 0.81 | 5.33 | 6.6 |
-| max_repeats | 1.59 | 16.92 | 10.6 |
-| RULES less letters | 2.43 | 9.81 | 4.0 |
-| RULES | 2.10 | 77.31 | 36.8 |
+| min_tokens | 0.44 | 2.85 | 6.5 |
+| max_tokens | 0.43 | 2.73 | 6.4 |
+| max_ratio | 0.42 | 3.51 | 8.4 |
+| letters | 0.88 | 44.92 | 51.0 |
+| max_overlap | 2.34 | 8.26 | 3.5 |
+| max_chars | 0.11 | 0.52 | 4.8 |
+| different | 0.77 | 4.21 | 5.4 |
+| max_repeats | 1.42 | 5.38 | 3.8 |
+| RULES less letters, a line split once | 2.29 | 9.70 | 4.2 |
+| RULES, the same | 2.77 | 54.33 | 19.6 |
 
 Floors. Counting tokens reads or writes each byte about ten times (white space, ASCII and not, as bits); what is left is calls.
 max_chars does not look at the text of a line that has not too many bytes; len() of a string does not either.
-max_overlap has to know where each token begins and ends, about half of its time, before it can compare any: even a
-comparison for nothing would be 8 times as fast as plain Python. Polars (split and set_intersection), measured once beside it,
-takes longer than ours, and Arrow's split alone too.
+max_overlap and max_repeats have to know where each token begins and ends before they can compare any, about half of the time
+of max_overlap: with a comparison for nothing it would be 7 times as fast as plain Python. Polars (split and
+set_intersection) and Arrow's utf8_split_whitespace alone, measured once beside it, take longer.
 
-1,000,000 lines: 8.2 s of a core and 295 MiB (100,000: 1.2 s, 291 MiB): pre-filter 459,000 lines/s, deduplicate 391,000, select
+`--lines 100000,1000000`: 1,000,000 lines take 8.2 s of a core and 295 MiB (100,000: 1.2 s, 291 MiB): pre-filter 459,000 lines/s, deduplicate 391,000, select
 292,000. The cut-off of 100,000,000 scores (`--scores 100000000`): 3.1 s and 129 MiB.
 """
 
 import contextlib
 import csv
-import itertools
 import json
 import subprocess
 import sys
@@ -88,7 +87,7 @@ CHUNK = 100_000  # lines at a time
 SHARDS = 4
 MEMORY = 256  # MiB for sorting digests
 LIMIT = 2048  # MiB
-REPEATS = 3  # of what is compared on a sample; the quickest counts
+REPEATS = 7  # of what is compared on a sample; the quickest counts
 
 
 def base() -> pa.Table:
@@ -134,7 +133,13 @@ def plain_different(src: str, tgt: str, wanted: bool) -> bool:
 
 
 def plain_repeats(text: str, most: int) -> bool:
-    return all(len([*run]) <= most for _, run in itertools.groupby(text.split()))
+    run, last = 0, None
+    for token in text.split():
+        run = run + 1 if token == last else 1
+        if run > most:
+            return False
+        last = token
+    return True
 
 
 PLAIN: dict[str, Callable[[str, str, Any], bool]] = {
@@ -363,7 +368,7 @@ def apart(work: str, size: int) -> list[dict[str, Any]]:
 
 @click.command(context_settings={"show_default": True})
 @click.option("--lines", default="1000000", help="Lines of the crawl, comma-separated.")
-@click.option("--sample", default=50_000, help="Lines on which the plain version is run; 0 for none.")
+@click.option("--sample", default=32_768, help="Lines on which the plain version is run; 0 for none.")
 @click.option("--scores", default=0, help="Scores to find a cut-off of; 100000000 needs 0.8 GB of disk.")
 @click.option("--work", type=click.Choice([*WORK]), help="One part alone, for a process of its own.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("filtering.csv"), help="CSV.")

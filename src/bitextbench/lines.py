@@ -183,8 +183,8 @@ def decoded(data: NDArray[np.uint8], at: Places) -> tuple[NDArray[np.int32], NDA
 def overlap(src: Lines, tgt: Lines) -> tuple[Places, Places]:
     """Of each pair of lines [n]: distinct tokens that both have, and those of the side with fewer.
 
-    Tokens of a pair are told apart by 63 bits of a hash, less those that number n lines: 49 in a block of 8,192, where among
-    25 billion pairs with 100 tokens a side one would hold two tokens that are taken for one.
+    Tokens of a pair are told apart by 63 bits of a hash, less those that number n lines: 48 in a block of 16,384, where among
+    12 billion pairs with 100 tokens a side one would hold two tokens that are taken for one.
     """
     ordered, bounds = _ordered(src, tgt, src.hashes, tgt.hashes)
     other, of_tgt = ordered[1:] ^ ordered[:-1], (ordered & np.uint64(1)).astype(bool)
