@@ -39,8 +39,8 @@ max_overlap and max_repeats have to know where each token begins and ends before
 of max_overlap: with a comparison for nothing it would be 7 times as fast as plain Python. Polars (split and
 set_intersection) and Arrow's utf8_split_whitespace alone, measured once beside it, take longer.
 
-`--lines 100000,1000000`: 1,000,000 lines take 8.2 s of a core and 295 MiB (100,000: 1.2 s, 291 MiB): pre-filter 459,000 lines/s, deduplicate 391,000, select
-292,000. The cut-off of 100,000,000 scores (`--scores 100000000`): 3.1 s and 129 MiB.
+`--lines 100000,1000000`: 1,000,000 lines take 8.2 s of a core and 295 MiB (100,000: 1.2 s, 291 MiB): pre-filter 459,000
+lines/s, deduplicate 391,000, select 292,000. The cut-off of 100,000,000 scores (`--scores 100000000`): 3.1 s and 129 MiB.
 """
 
 import contextlib
