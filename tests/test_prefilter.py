@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bitextbench import language
 from bitextbench.errors import InputError
 from bitextbench.language import UNKNOWN, identify, words
-from bitextbench.lines import BLOCK
+from bitextbench.lines import BLOCK, Lines
 from bitextbench.prefilter import RULES, prefilter
 
 PAIR = ("de", "en")
@@ -95,6 +95,24 @@ def test_long_tokens_are_told_apart(pairs):
     assert passed.tolist() == [not oracle(*pair, everything, PAIR) for pair in pairs]
 
 
+def test_characters_are_space_and_letters_as_python_has_them():
+    points = [*range(0x3100), *range(0x3100, 0x110000, 61)]
+    characters = [chr(point) for point in points if not 0xD800 <= point < 0xE000]
+    within = Lines.of(pa.array([f"a{char}b" for char in characters]), "en")
+    assert within.lengths.tolist() == [1 + char.isspace() for char in characters]
+    assert within.visible.tolist() == [3 - char.isspace() for char in characters]
+    assert within.letters.tolist() == [2 + (unicodedata.category(char)[0] in "LM") for char in characters]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text("a \u3000ß中", max_size=70), max_size=5), st.sampled_from(["en", "zh"]))
+def test_tokens_stand_where_python_finds_them(texts, code):
+    lines = Lines.of(pa.array(texts, pa.string()), code)
+    found = [lines.data[start:end].tobytes().decode() for start, end in zip(*lines.tokens, strict=True)]
+    assert found == [token for text in texts for token in words(text, code)]
+    assert lines.lengths.tolist() == [len(words(text, code)) for text in texts]
+
+
 def test_a_row_does_not_depend_on_its_block():
     pairs = [(f"Satz {i} von {i % 5}", f"a line {i % 7} of {i % 3}") for i in range(BLOCK + 100)]
     everything = {"max_overlap": 0.3, "letters": 0.6}
@@ -113,7 +131,10 @@ def test_a_row_does_not_depend_on_its_block():
         ("different", True, ("Nein", "No"), ("Radio", "RADIO ")),
         ("letters", 0.5, ("ab 12", "ab"), ("ab", "+49 (0) 12 ab")),
         ("max_repeats", 2, ("ja ja nein ja", "yes"), ("ja", "ho ho ho")),
+        ("max_repeats", 1, ("a1b a2b a3b", "a4b"), ("a1b", "a2b a3b a3b")),  # one first byte, last byte and length
         ("max_overlap", 0.5, ("a b c d e", "a b x y z"), ("a b c d e", "a b x y")),  # 2/5 stays, 2/4 goes
+        ("max_overlap", 0.5, ("a1b a2b a3b", "a4b a5b a6b"), ("a1b a2b a3b", "a4b a2b a1b")),
+        ("max_overlap", 0.5, ("a a a a b c", "a x y"), ("a a a a b", "a x y")),  # distinct tokens: 1/3, 1/2
         ("language", "py3langid", (SENTENCES["de"], SENTENCES["en"]), (SENTENCES["de"], SENTENCES["fr"])),
         ("language", "py3langid", ("12.30", "12:30"), (SENTENCES["en"], SENTENCES["de"])),
     ],

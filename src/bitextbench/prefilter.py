@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bitextbench.errors import InputError, near
 from bitextbench.language import UNKNOWN, identify, known
-from bitextbench.lines import BLOCK, Lines, longest_run, overlap
+from bitextbench.lines import BLOCK, Lines, longest_run, most_alike, overlap
 
 WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
 """Languages, besides those of the pair, in which a crawled line may be, as far as the model knows them. More of them would
@@ -37,6 +37,10 @@ class Side:
     lines: Lines
     absent: Mask
 
+    def take(self, rows: NDArray[np.integer]) -> Lines:
+        """Some of the lines: those that a rule has to look at closely."""
+        return Lines.of(self.text.take(rows), self.lines.language)
+
 
 def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask]:
     """A rule for one side, asked of either; a null keeps."""
@@ -45,7 +49,10 @@ def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask
 
 def max_chars(side: Side, most: int) -> Mask:
     """At most so many characters."""
-    return side.lines.characters <= most
+    keep = np.diff(side.lines.bounds) <= most  # no line has more characters than bytes
+    long = np.flatnonzero(~keep)
+    keep[long] = pc.fill_null(pc.utf8_length(side.text.take(long)), 0).to_numpy() <= most
+    return keep
 
 
 def min_tokens(side: Side, least: int) -> Mask:
@@ -69,8 +76,10 @@ def different(src: Side, tgt: Side, wanted: bool) -> Mask:
     keep = np.ones(len(src.lines), bool)
     alike = np.flatnonzero((src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
     if wanted and len(alike):
-        plain = (pc.replace_substring_regex(pc.utf8_lower(side.text.take(alike)), SPACE, "") for side in (src, tgt))
-        keep[alike] = pc.not_equal(*plain).to_numpy()
+        lower = [pc.utf8_lower(side.text.take(alike)) for side in (src, tgt)]
+        keep[alike] = apart = pc.not_equal(*lower).to_numpy()
+        bare = (pc.replace_substring_regex(text.filter(pa.array(apart)), SPACE, "") for text in lower)
+        keep[alike[apart]] = pc.not_equal(*bare).to_numpy()
     return keep
 
 
@@ -81,13 +90,22 @@ def letters(side: Side, least: float) -> Mask:
 
 def max_repeats(side: Side, most: int) -> Mask:
     """No token stands more than so many times in a row."""
-    return longest_run(side.lines) <= most
+    keep = longest_run(side.lines.lengths, side.lines.sketches) <= most  # equal tokens have equal sketches
+    close = np.flatnonzero(~keep)
+    lines = side.take(close)
+    keep[close] = longest_run(lines.lengths, lines.hashes) <= most
+    return keep
 
 
 def max_overlap(src: Side, tgt: Side, limit: float) -> Mask:
     """Distinct tokens that both sides have, by those of the side with fewer, below the limit ("at least 50%" goes)."""
-    shared, fewer = overlap(src.lines, tgt.lines)
-    return (shared < limit * np.maximum(1, fewer)) | src.absent | tgt.absent
+    fewer = np.minimum(src.lines.lengths, tgt.lines.lengths)
+    # Of r tokens too many, s shared and r - s repeated, s / (fewer - (r - s)) is at most r / fewer, where that is below 1.
+    keep = (most_alike(src.lines, tgt.lines) < min(limit, 1) * np.maximum(1, fewer)) | src.absent | tgt.absent
+    close = np.flatnonzero(~keep)
+    shared, distinct = overlap(src.take(close), tgt.take(close))
+    keep[close] = shared < limit * np.maximum(1, distinct)
+    return keep
 
 
 def language(src: Side, tgt: Side, model: str) -> Mask:
@@ -149,12 +167,11 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
     passed, first, alone = np.ones(len(table), bool), Counter[str](), Counter[str]()
     names = [name for name in RULES if name in rules]
     columns = [table["src"], table["tgt"]] if names else []
-    whole = [Lines.of(column, code) for column, code in zip(columns, languages, strict=False)]
     for start in range(0, len(table) if names else 0, BLOCK):
         block = slice(start, start + BLOCK)
         src, tgt = (
-            Side(text := column[block], lines.part(start, start + BLOCK), pc.is_null(text).to_numpy())
-            for column, lines in zip(columns, whole, strict=True)
+            Side(text := column[block], Lines.of(text, code), pc.is_null(text).to_numpy())
+            for column, code in zip(columns, languages, strict=True)
         )
         for name in names:
             keep = RULES[name](src, tgt, rules[name])

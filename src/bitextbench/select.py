@@ -32,6 +32,8 @@ BLOCK = 1 << 20  # scores at a time
 ROWS = 1 << 16  # lines at a time
 HALF = 1 << 16  # a score has 32 bits; each pass sums by 16 of them
 
+Shard = tuple[Path, Path, Path]  # of the corpus, of its tokens, of its scores
+
 
 def count_words(text: pa.ChunkedArray | pa.Array) -> NDArray[np.int64]:
     """Words of each line as Perl's `split(/ /)` counts: trailing empty fields are dropped, leading and inner ones count."""
@@ -120,26 +122,8 @@ def select(
                 raise InputError(what, shard_scores, remedy="score this shard again")
             parts.append(Scored(known, words))
         cut = cutoff(parts, budget_words)
-        least = -np.inf if cut is None else cut
         folder.mkdir()
-        by_label: Counter[str] = Counter()
-        pairs = pool_words = 0
-        with ExitStack() as stack:
-            sides = [
-                (stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n")), side)
-                for code, side in zip(languages, ("src", "tgt"), strict=True)
-            ]
-            for block, labels, known, words in _blocks(shards, parts):
-                keep = known >= least
-                pairs += int(keep.sum())
-                pool_words += int(words.sum())
-                chosen = block.filter(pa.array(keep))
-                for file, side in sides:
-                    file.write("".join([f"{line}\n" for line in chosen[side].to_pylist()]))
-                names = labels.dictionary_encode()
-                sums = np.bincount(names.indices.to_numpy()[keep], weights=words[keep], minlength=len(names.dictionary))
-                by_label.update(dict(zip(names.dictionary.to_pylist(), sums.astype(int).tolist(), strict=True)))
-        by_label = +by_label
+        pairs, pool_words, by_label = _write(folder, shards, parts, -np.inf if cut is None else cut, languages)
         if not by_label:
             what = f"no words selected by {method}"
             raise InputError(what, corpus, remedy="is the corpus empty after filtering?")
@@ -178,8 +162,32 @@ def _words(shard: Path, count: str, out: Path) -> NDArray[np.uint32]:
     return np.memmap(out, np.uint32, "r") if out.stat().st_size else np.empty(0, np.uint32)
 
 
+def _write(
+    folder: Path, shards: Sequence[Shard], parts: Sequence[Scored], least: float, languages: tuple[str, str]
+) -> tuple[int, int, Counter[str]]:
+    """Write the tokens of the pairs that score at least so much. Their number, the words of the pool, their words by label."""
+    by_label: Counter[str] = Counter()
+    pairs = pool_words = 0
+    with ExitStack() as stack:
+        sides = [
+            (stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n")), side)
+            for code, side in zip(languages, ("src", "tgt"), strict=True)
+        ]
+        for block, labels, known, words in _blocks(shards, parts):
+            keep = known >= least
+            pairs += int(keep.sum())
+            pool_words += int(words.sum())
+            chosen = block.filter(pa.array(keep))
+            for file, side in sides:
+                file.write("".join([f"{line}\n" for line in chosen[side].to_pylist()]))
+            names = labels.dictionary_encode()
+            sums = np.bincount(names.indices.to_numpy()[keep], weights=words[keep], minlength=len(names.dictionary))
+            by_label.update(dict(zip(names.dictionary.to_pylist(), sums.astype(int).tolist(), strict=True)))
+    return pairs, pool_words, +by_label
+
+
 def _blocks(
-    shards: Sequence[tuple[Path, Path, Path]], parts: Sequence[Scored]
+    shards: Sequence[Shard], parts: Sequence[Scored]
 ) -> Iterator[tuple[pa.Table, pa.Array, NDArray[np.float32], NDArray[np.uint32]]]:
     """Tokens (src, tgt), labels, scores and words of the pool, block by block in the order of ids.
 
