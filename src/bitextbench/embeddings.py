@@ -143,7 +143,9 @@ def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:
     blocks = (np.arange(starts[-1]) - starts[shard]) // bitext.BLOCK * len(sizes) + shard
     if (np.bincount(blocks)[:-1] != bitext.BLOCK).any():
         raise InputError(
-            f"the shards have {', '.join(map(str, sizes))} rows", where, remedy="give all shards of one corpus, in their order"
+            f"the shards have {', '.join(map(str, sizes))} rows",
+            where,
+            remedy="give all shards of one corpus, in their order",
         )
     return np.argsort(blocks, kind="stable")
 

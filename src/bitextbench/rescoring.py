@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from bitextbench import encoders, neighbours, pairs
 from bitextbench.batches import Sentences
-from bitextbench.device import setup, torch
+from bitextbench.device import setup
 from bitextbench.embeddings import Embeddings, rows_of_shards
-from bitextbench.encode import batches_of_one_length
 from bitextbench.encoders import cross_encoder
 from bitextbench.errors import InputError
 from bitextbench.files import write_json
 from bitextbench.pairs import Candidates
-from bitextbench.progress import log, progress
+from bitextbench.progress import log
 from bitextbench.ragged import Ragged
 from bitextbench.retrieval import Mined
 from bitextbench.tasks import bucc, comparable
@@ -34,7 +33,6 @@ from bitextbench.tasks.bootstrap import SEED
 from bitextbench.tasks.comparable import Comparable
 
 HALVES = ("0", "1")
-BATCH = 512  # pairs, at most
 Ids = tuple[Ragged, Ragged]
 
 
@@ -62,7 +60,9 @@ def prepare(
         folder = out / half
         candidates = mutual.take(own[mutual.src])
         pairs.write(folder / "candidates.tsv", candidates, found.src, found.tgt)
-        parts = split(forward.take(~own[forward.src]), found, negatives, train, np.random.default_rng([seed, int(half)]))
+        parts = split(
+            forward.take(~own[forward.src]), found, negatives, train, np.random.default_rng([seed, int(half)])
+        )
         for name, rows in (parts | {"candidates": candidates}).items():
             if not len(rows.src):
                 raise InputError(f"half {half} has no {name}", str(out), remedy="give it a corpus with more gold pairs")
@@ -86,15 +86,21 @@ def read_ids(found: Comparable, stems: Sequence[Path]) -> Ids:
         parts = [Ragged.load(f"{stem}.{side}") for stem in stems]
         order = rows_of_shards([len(part) for part in parts], f"{stems[0]}.{side}")
         if len(rows) and rows.max() >= len(order):
-            raise InputError(f"{len(order):,} rows, fewer than the corpus", f"{stems[0]}.{side}", remedy="make the ids again")
+            raise InputError(
+                f"{len(order):,} rows, fewer than the corpus", f"{stems[0]}.{side}", remedy="make the ids again"
+            )
         sides.append(Ragged.concatenate(parts).take(order[rows]))
     return sides[0], sides[1]
 
 
-def split(forward: Mined, found: Comparable, negatives: int, train: float, rng: np.random.Generator) -> dict[str, Mined]:
+def split(
+    forward: Mined, found: Comparable, negatives: int, train: float, rng: np.random.Generator
+) -> dict[str, Mined]:
     """Pairs to learn from, and those for development, by role; `negatives` for a positive, as far as there are any."""
     truth = set(found.gold)
-    gold = np.array([(found.src.ids[i], found.tgt.ids[j]) in truth for i, j in zip(forward.src, forward.tgt, strict=True)], bool)
+    gold = np.array(
+        [(found.src.ids[i], found.tgt.ids[j]) in truth for i, j in zip(forward.src, forward.tgt, strict=True)], bool
+    )
     right, wrong = (rng.permutation(np.flatnonzero(gold == wanted)) for wanted in (True, False))
     wrong = wrong[: negatives * len(right)]
     roles = {}
@@ -104,46 +110,37 @@ def split(forward: Mined, found: Comparable, negatives: int, train: float, rng: 
     return roles
 
 
-@torch.no_grad()
-def logits(model: cross_encoder.Model, ids: Ids, device: torch.device) -> NDArray[np.float32]:
-    """The logit of each pair [n], in float32. Pairs of one length make a batch: there is no padding, so none depends on others.
-
-    Raises InputError for a logit that is not finite, ids that the model does not have.
-    """
-    model.eval()
-    src, tgt = (Sentences([side]) for side in ids)
-    if (highest := max((int(side.flat.max(initial=0)) for side in ids), default=0)) >= model.vocab_size:
-        raise InputError(f"id {highest} for a model of {model.vocab_size:,} ids", "pairs", remedy="make ids and model of one vocabulary")
-    found = np.zeros(len(src), np.float32)
-    lengths = sum(np.minimum(side.lengths, model.longest) for side in (src, tgt)) + 3
-    for rows in progress(list(batches_of_one_length(lengths, BATCH * 64, BATCH)), "rescore", unit="batches"):
-        batch = (column.padded(rows) for column in (src, tgt))
-        found[rows] = model.logits(*(side._replace(ids=side.ids.to(device)) for side in batch)).float().cpu().numpy()
-    if len(bad := np.flatnonzero(~np.isfinite(found))):
-        raise InputError(f"the logit of pair {bad[0] + 1} is not finite", "pairs", remedy="train the model again")
-    return found
-
-
 def rescore(folder: Path, model: Path, *, threads: int = 1, device: str = "cpu") -> Candidates:
     """The candidates that `prepare` wrote to `folder`, with the logits of a trained model in place of cosines."""
-    where = setup(threads, device)
     candidates = pairs.read(folder / "candidates.tsv")
-    loaded = encoders.load(model, where)
+    loaded = encoders.load(model, setup(threads, device))
     if not isinstance(loaded, cross_encoder.Model):
         raise InputError("is no cross-encoder", model, remedy="train one")
-    ids = tuple(Ragged.load(folder / f"candidates.{side}") for side in ("src", "tgt"))
-    if len(ids[0]) != len(candidates.src):
-        raise InputError(f"{len(ids[0]):,} pairs of ids, {len(candidates.src):,} candidates", folder, remedy="prepare them again")
-    return candidates._replace(scores=logits(loaded, (ids[0], ids[1]), where))
+    src, tgt = (Sentences.load([folder / f"candidates.{side}"]) for side in ("src", "tgt"))
+    if not len(src) == len(tgt) == len(candidates.src):
+        what = f"{len(src):,} and {len(tgt):,} sentences of {len(candidates.src):,} candidates"
+        raise InputError(what, folder, remedy="prepare them again")
+    highest = max(int(part.flat.max()) for side in (src, tgt) for part in side.parts)
+    if highest >= loaded.vocab_size:
+        what = f"id {highest:,} for a model of {loaded.vocab_size:,} pieces"
+        raise InputError(what, folder, remedy="prepare the pairs with the vocabulary of the model")
+    scores = loaded.score_pairs(src, tgt)
+    if len(bad := np.flatnonzero(~np.isfinite(scores))):
+        raise InputError(f"the logit of pair {bad[0] + 1} is not finite", model, remedy="train it again")
+    log(f"{folder}: {int((scores > 0).sum()):,} of {len(scores):,} candidates are selected")
+    return candidates._replace(scores=scores)
 
 
-def evaluate(found: Comparable, folder: Path, models: Sequence[Path], *, seed: int = SEED, **device: Any) -> dict[str, Any]:
+def evaluate(
+    found: Comparable, folder: Path, models: Sequence[Path], *, seed: int = SEED, **device: Any
+) -> dict[str, Any]:
     """What `bucc.evaluate` measures on the pairs of both halves that the classifier selects (logit above 0).
 
     `models`: that of each half, in order; see `prepare` for `folder`.
     """
     halves = [rescore(folder / half, model, **device) for half, model in zip(HALVES, models, strict=True)]
     candidates = Candidates(
-        np.concatenate([half.scores for half in halves]), *([name for half in halves for name in half[side]] for side in (1, 2))
+        np.concatenate([half.scores for half in halves]),
+        *([name for half in halves for name in half[side]] for side in (1, 2)),
     )
     return bucc.evaluate(candidates, found.gold, found.src, found.tgt, threshold=0.0, seed=seed, where=folder)
