@@ -50,7 +50,7 @@ def prepare(
     without positives or negatives for both parts.
     """
     sides, kept = comparable.searchable(found, src, tgt)
-    mined = comparable.mine(neighbours.search(*sides, 1, metric="cosine", **search), "absolute")
+    mined = comparable.mine(neighbours.search(sides[0], sides[1], 1, metric="cosine", **search), "absolute")
     forward, mutual = (placed(mined[way], kept) for way in ("nearest_backward", "intersection"))  # foreign to English
     text = read_ids(found, stems)
     first = bucc.half(found.src.ids, seed)
