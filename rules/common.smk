@@ -35,6 +35,7 @@ wildcard_constraints:
     dataset=r"[^/]+",
     corpus=r"[^/]+",
     encoder=r"[^/]+",
+    rescorer=r"[^/]+",
     method=r"[^/.]+",
     budget=r"[^/.]+",
     shard=r"\d{5}",
@@ -132,8 +133,9 @@ def features_named(*types):
 
 def features_model(wildcards):
     """What ids are made with: a BPE model, or words and their n-grams."""
-    suffix = "model" if FEATURES[wildcards.features]["type"] == "bpe" else "json"
-    return f"{WORK}/features/{wildcards.features}.{suffix}"
+    name = wildcards.features
+    suffix = {"bpe": "model", "wordpiece": "txt"}.get(FEATURES[name]["type"], "json")
+    return f"{WORK}/features/{name}.{suffix}"
 
 
 def features_corpora(wildcards):
@@ -416,6 +418,35 @@ def encoder_vectors(wildcards):
         return given
     kind = "mapped" if "mapping" in VECTORS[given] else "own"
     return {side: f"{WORK}/word_vectors/{given}/{kind}.{side}.vec" for side in SIDES}
+
+
+RESCORERS = config.get("rescorers", {})
+
+
+def rescored_corpus(rescorer):
+    return RESCORERS[rescorer]["corpora"]["comparable"]
+
+
+def rescored_vectors(rescorer, side):
+    """Vectors of the corpus by the encoder that finds the pairs."""
+    pattern = f"{WORK}/vectors/{RESCORERS[rescorer]['encoder']}/{{corpus}}/{{shard}}.{side}.npy"
+    return of_shards(pattern, rescored_corpus(rescorer))
+
+
+def rescorer_ids(rescorer):
+    return f"{WORK}/features/{RESCORERS[rescorer]['features']}"
+
+
+def rescorer_start(wildcards):
+    """The model that is fine-tuned: of this run, or a data set."""
+    start = RESCORERS[wildcards.rescorer]["start"]
+    return encoder_model(start["encoder"]) if "encoder" in start else f"{DATA}/{start['dataset']}/manifest.json"
+
+
+def rescorer_weights(wildcards, input):
+    """Its file."""
+    path = input.start
+    return f"{os.path.dirname(path)}/model.safetensors" if path.endswith("manifest.json") else path
 
 
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})

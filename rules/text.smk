@@ -89,6 +89,8 @@ rule ids:
         f"logs/{RUN}/ids/{{features}}.{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("ids", "{features}.{corpus}.{shard}")
+    wildcard_constraints:
+        features=features_named("bpe", "words", "ngrams"),
     conda:
         "../envs/data.yaml"
     resources:

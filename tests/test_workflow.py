@@ -73,6 +73,22 @@ def test_the_slurm_profile_plans_the_paper_scale_job(paper_scale):
     assert planned["table2"] == 1
 
 
+def test_the_rescorer_starts_from_published_weights_at_paper_scale_and_from_the_run_s_own_at_tiny(checkout):
+    of_paper = snakemake("--profile", "slurm", "-n", "results/yang2019/table6.csv", cwd=checkout).stdout
+    of_tiny = snakemake(
+        "--profile", "profiles/tiny", "-n", "-F", "results/tiny/yang2019/table6.csv", cwd=checkout
+    ).stdout
+    for planned, pairs, shards in ((jobs(of_paper), 2, 4), (jobs(of_tiny), 1, 0)):
+        assert [planned[rule] for rule in ("rescoring_pairs", "train_rescorer", "rescoring")] == [
+            pairs,
+            2 * pairs,
+            pairs,
+        ]
+        assert planned.get("wordpiece_ids", 0) == pairs * shards
+    assert "--vectors model=data/raw/bert-base-multilingual-cased/model.safetensors" in of_paper.replace("'", "")
+    assert "encoders/cross_encoder.en-fr/model.pt" in of_tiny
+
+
 def test_paper_scale_jobs_ask_for_gpus_and_time(paper_scale):
     job = next(
         block
@@ -236,7 +252,7 @@ def test_all_tables_end_in_the_audit(finished):
         "no corpus bucc.en-de in this run"
     }
     assert {line.row for line in done["yang2019/table6"]} == {
-        "train-cosine", "train-eq9", "train-eq10", "test-eq9", "test-eq10", "test-baseline2",
+        "train-cosine", "train-eq9", "train-eq10", "test-eq9", "test-eq10", "test-bert", "test-baseline2",
     }  # fmt: skip
     cells = {(line.row, line.column): line for line in lines["zhang2016/table2"]}
     for row in ("bbowae", "mm2as-25"):

@@ -32,7 +32,7 @@ for command in (
 
 for command in (
     cli_encoders.features, cli_encoders.skip_gram, cli_encoders.map_words, cli_encoders.hard_negatives,
-    cli_encoders.encode_text, cli_encoders.measure_encoder, cli_encoders.compare_encoders,
+    cli_encoders.encode_text, cli_encoders.wordpiece_ids, cli_encoders.rescoring_pairs, cli_encoders.measure_encoder, cli_encoders.compare_encoders,
 ):  # fmt: skip
     cli.add_command(command)
 
@@ -162,7 +162,10 @@ def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
     help="An id shard, without .src and .tgt, of: bitext, mono, valid (held-out pairs), hard (negatives), pivot_src...",
 )
 @click.option(
-    "--vectors", type=Mapping("SIDE=FILE"), multiple=True, help="Word vectors to start from, of src and tgt (.vec)."
+    "--vectors",
+    type=Mapping("SIDE=FILE"),
+    multiple=True,
+    help="Word vectors to start from, of src and tgt (.vec); for a cross_encoder model=FILE: the one to fine-tune.",
 )
 @gpus_option
 @threads_option

@@ -6,11 +6,21 @@ from typing import Any
 import click
 import yaml
 
+from bitextbench.cli_mining import src_shards_option, tgt_shards_option
+
 FILE = click.Path(path_type=Path)
 
 
 def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
-    """What a BPE model or a file of features says to an encoder: its spec with what that adds, ids, BPE pieces by id."""
+    """What a BPE model, a BERT's vocabulary (.txt) or features (.json) say to an encoder: its spec with what that adds, ids, pieces
+    by id.
+    """
+    if path.suffix == ".txt":
+        from bitextbench.files import read_lines
+
+        pieces = list(read_lines(path))
+        marks = {"cls": pieces.index("[CLS]"), "sep": pieces.index("[SEP]")}
+        return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
     if path.suffix == ".json":
         from bitextbench import ngrams
 
@@ -125,6 +135,45 @@ def encode_text(
 
     device = "cuda" if gpus else "cpu"
     run(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)
+
+
+@click.command("wordpiece-ids")
+@click.argument("shard", type=FILE)
+@click.option("--vocab", type=FILE, required=True, help="vocab.txt of a BERT.")
+@click.option("-o", "--out", type=FILE, required=True, help="A folder.")
+def wordpiece_ids(shard: Path, vocab: Path, out: Path) -> None:
+    """Encode a shard of a corpus as the pieces of a published BERT."""
+    from bitextbench.wordpieces import encode_shard
+
+    encode_shard(shard, vocab, out)
+
+
+@click.command("rescoring-pairs")
+@click.argument("corpus", type=FILE)
+@click.option("--src", "src", required=True, help="Source language code.")
+@click.option("--tgt", "tgt", required=True, help="Target language code.")
+@src_shards_option
+@tgt_shards_option
+@click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
+@click.option("--negatives", type=int, default=10, help="For a positive.")
+@click.option("--train", type=float, default=0.8, help="The part that is trained on; the rest is for development.")
+@click.option("--seed", type=int, default=1)
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@click.option("-o", "--out", type=FILE, required=True, help="A folder.")
+def rescoring_pairs(
+    corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], ids: tuple[Path, ...], negatives: int,
+    train: float, seed: int, gpus: int, threads: int, out: Path,
+) -> None:  # fmt: skip
+    """Mine the pairs that a cross-encoder of each half of a comparable corpus learns from, and rescores (Yang et al. 2019)."""
+    from bitextbench import embeddings, rescoring
+    from bitextbench.tasks import comparable
+
+    vectors = embeddings.read_shards(src_emb), embeddings.read_shards(tgt_emb)
+    rescoring.prepare(
+        comparable.read(corpus, (src, tgt)), *vectors, ids, out, negatives=negatives, train=train, seed=seed, threads=threads,
+        device="cuda" if gpus else "cpu",
+    )  # fmt: skip
 
 
 @click.command("measure-encoder")

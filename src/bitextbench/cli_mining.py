@@ -251,6 +251,32 @@ def evaluate_mining(
     show(comparable.evaluate(found, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
 
 
+@evaluate.command("rescoring")
+@click.argument("corpus", type=FILE)
+@click.option("--src", "src", required=True, help="Source language code.")
+@click.option("--tgt", "tgt", required=True, help="Target language code.")
+@click.option("--pairs", type=FILE, required=True, help="What `rescoring-pairs` wrote.")
+@click.option(
+    "--model", "models", type=FILE, nargs=1, multiple=True, required=True, help="The cross-encoder of each half."
+)
+@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+@click.option("--threads", type=int, default=1, help="CPU threads.")
+@seed_option
+@out_option
+def evaluate_rescoring(
+    corpus: Path, src: str, tgt: str, pairs: Path, models: tuple[Path, ...], gpus: int, threads: int, seed: int, out: Path | None
+) -> None:  # fmt: skip
+    """Hidden pairs of a comparable corpus that a cross-encoder selects (Yang et al. 2019, section 6.2)."""
+    from bitextbench import rescoring
+    from bitextbench.tasks import comparable
+
+    device = "cuda" if gpus else "cpu"
+    found = rescoring.evaluate(
+        comparable.read(corpus, (src, tgt)), pairs, models, seed=seed, threads=threads, device=device
+    )
+    show({"cross_encoder": found}, out)
+
+
 @evaluate.command("alignment")
 @src_shards_option
 @tgt_shards_option

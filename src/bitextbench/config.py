@@ -30,7 +30,7 @@ def check(config: Config) -> None:
     config.clear()
     config.update(kept)
     for place, section in (("", config), ("text.", config.get("text"))):
-        for key in ("corpora", "encoders", "features"):
+        for key in ("corpora", "encoders", "rescorers", "features"):
             if isinstance(section, dict) and isinstance(section.get(key), dict):
                 section[key] = dict(_by_pair(f"{place}{key}", section[key]))
     errors = sorted(
@@ -131,6 +131,7 @@ def _check_names(config: Config) -> None:
     corpora, methods, encoders = (config[key] for key in ("corpora", "methods", "encoders"))
     features, likelihoods = config["text"]["features"], config["likelihoods"]
     vectors, comparison = config.get("word_vectors", {}), config.get("comparison", {})
+    rescorers = config.get("rescorers", {})
     pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
     used: list[tuple[str, str, Config]] = [
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
@@ -138,6 +139,10 @@ def _check_names(config: Config) -> None:
         *((f"encoders.{name}.corpora.{role}", other, corpora) for name, spec in encoders.items() for role, other in spec["corpora"].items()),
         *((f"encoders.{name}.features", spec["features"], features) for name, spec in encoders.items()),
         *((f"encoders.{name}.hard.by", spec["hard"]["by"], encoders) for name, spec in encoders.items() if "hard" in spec),
+        *((f"rescorers.{name}.features", spec["features"], features) for name, spec in rescorers.items()),
+        *((f"rescorers.{name}.corpora.comparable", spec["corpora"]["comparable"], corpora) for name, spec in rescorers.items()),
+        *((f"rescorers.{name}.encoder", spec["encoder"], encoders) for name, spec in rescorers.items()),
+        *((f"rescorers.{name}.start.encoder", spec["start"]["encoder"], encoders) for name, spec in rescorers.items() if "encoder" in spec["start"]),
         *((f"likelihoods.{name}.corpora.{role}", other, corpora) for name, spec in likelihoods.items() for role, other in spec["corpora"].items()),
         *((f"likelihoods.{name}.align", other, corpora) for name, spec in likelihoods.items() for other in spec["align"]),
         *((f"likelihoods.{name}.features", spec["features"], pieces) for name, spec in likelihoods.items()),

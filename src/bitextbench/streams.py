@@ -31,6 +31,30 @@ class HardPairs:
         )
 
 
+class Wrong:
+    """Batches of pairs, and a wrong target for each: (src, tgt, wrong), as a Stream.
+
+    It is the target of the next pair of the batch, one of about its length; from batch `easy` on one of the hard negatives of the
+    source, in turn, where it has some. `hard`: their numbers, by pair.
+    """
+
+    def __init__(self, pairs: Buckets, hard: Sentences | None, easy: int) -> None:
+        self.pairs, self.hard, self.easy, self.dropped = pairs, hard, easy, pairs.dropped
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def batch(self, step: int) -> tuple[Padded, ...]:
+        rows, (src, tgt) = self.pairs.rows(step), self.pairs.columns
+        wrong = np.roll(rows, -1)
+        if self.hard is not None and step >= self.easy:
+            drawn = (self.hard[int(row)] for row in rows)
+            wrong = np.array(
+                [ids[step % len(ids)] if len(ids) else other for ids, other in zip(drawn, wrong, strict=True)]
+            )
+        return src.padded(rows), tgt.padded(rows), tgt.padded(wrong)
+
+
 def short(column: Sentences, rows: NDArray[np.integer], max_tokens: int) -> NDArray[np.integer]:
     """Those of `rows` that are not empty and not too long."""
     return rows[(column.lengths[rows] > 0) & (column.lengths[rows] <= max_tokens)]

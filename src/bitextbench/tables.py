@@ -8,7 +8,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | cell | [row, column] of the reference; `{variable}` is the paper's name |
 | task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
 | corpus | what it is measured on; a list makes the mean over its corpora |
-| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods` |
+| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of `rescorers` |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | why | in place of all from task on: why there is no number |
@@ -54,7 +54,8 @@ class Entry:
         """Why a run has no such number, or "": a name that it does not define, or a text of one's own that is not there."""
         if self.why:
             return self.why
-        models, corpora = config["encoders"] | config["likelihoods"], config["corpora"]
+        models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
+        corpora = config["corpora"]
         if self.encoder not in models:
             return f"no encoder {self.encoder} in this run"
         if self.task == "posteriors" and not set(self.corpora) <= set(models[self.encoder]["align"]):

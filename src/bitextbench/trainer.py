@@ -108,8 +108,8 @@ def train(
     same bytes for any number of threads.
 
     Returns {"type", "seed", "metric", "dimension", "parameters", "updates", "cpu_seconds": of all processes that trained it,
-    "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces found}, "valid": P@1 of the model
-    or None}; {} on other ranks than the first. Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
+    "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces found}, "valid": the dev score of
+    the model or None}; {} on other ranks than the first. Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
     """
     started = time.process_time()
     training = training_of(spec)
@@ -119,7 +119,7 @@ def train(
     model = encoders.create(spec, vocab_size)
     matched = model.initialise(vectors, pieces or []) if vectors else {}
     for side, count in matched.items():
-        log(f"word vectors, {side}: {count:,} of {vocab_size:,} pieces")
+        log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} pieces")
     model.to(where)
     if model.sparse and training.optimizer in ("adam", "lbfgs"):
         remedy = "set training.optimizer: sgd or adagrad, or model.sparse: false"
@@ -154,11 +154,13 @@ def train(
         speed.add(batches)
         end = at.update == training.updates
         if scored := "valid" in corpora and (end or at.update % training.valid_every == 0):
-            at.score(first_of(retrieval(model, corpora["valid"], where, dtype), where, ranks), model, training)
+            own = model.development(corpora)
+            value = retrieval(model, corpora["valid"], where, dtype) if own is None else own
+            at.score(first_of(value, where, ranks), model, training)
         if scored or end or at.update % training.log_every == 0:
             row = at.record(training.rate(at.update - 1), at.scores[-1] if scored else None)
             if rank == 0:
-                log(speed.line(row, training.updates))
+                log(speed.line(row, training.updates, model.score))
         if not end and rank == 0 and at.update % training.checkpoint_every == 0:
             now = time.process_time()
             at.cpu_seconds, started = at.cpu_seconds + now - started, now
@@ -168,7 +170,7 @@ def train(
         return {}
     kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
     save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
-    write_curve(at.curve, out.parent)
+    write_curve(at.curve, out.parent, model.score)
     report = {
         "type": spec["type"],
         "seed": seed,
@@ -362,14 +364,14 @@ class Speed:
         self.sentences += sum(len(columns[0].lengths) for columns in batches.values())
         self.tokens += sum(int(column.lengths.sum()) for columns in batches.values() for column in columns)
 
-    def line(self, row: dict[str, Any], updates: int) -> str:
+    def line(self, row: dict[str, Any], updates: int, score: str) -> str:
         """A row of the curve, speed and time left, for the log."""
         update, rate, valid = row["update"], row["learning_rate"], row["valid"]
         losses = ", ".join(f"{name} {row[name]:.3f}" for name in list(row)[2:-1])
         seconds = time.monotonic() - self.started
         left = (updates - update) * seconds / (update - self.first)
         return (
-            f"update {update:,}/{updates:,}: {losses}{'' if valid is None else f', P@1 {valid:.3f}'}, rate {rate:g}, "
+            f"update {update:,}/{updates:,}: {losses}{'' if valid is None else f', {score} {valid:.3f}'}, rate {rate:g}, "
             f"{self.tokens / seconds:,.0f} tokens/s, {self.sentences / seconds:,.0f} sentences/s, {left:,.0f} s left"
         )
 
@@ -385,8 +387,8 @@ def save(value: dict[str, Any], path: Path) -> None:
         torch.save(value, file)
 
 
-def write_curve(curve: list[dict[str, Any]], folder: Path) -> None:
-    """`curve.csv` (update, learning_rate, mean of each loss since the row before, valid = P@1) and its picture."""
+def write_curve(curve: list[dict[str, Any]], folder: Path, score: str) -> None:
+    """`curve.csv` (update, learning_rate, mean of each loss since the row before, valid = the dev score) and its picture."""
     from matplotlib.figure import Figure
 
     with atomic(folder / "curve.csv") as part, open(part, "w", encoding="utf-8", newline="") as file:
@@ -403,6 +405,6 @@ def write_curve(curve: list[dict[str, Any]], folder: Path) -> None:
     if scored := [(row["update"], row["valid"]) for row in curve if row["valid"] is not None]:
         right = left.twinx()
         right.plot(*zip(*scored, strict=True), "k.--")
-        right.set(ylabel="P@1 on valid (dashed)", ylim=(0, 1))
+        right.set(ylabel=f"{score} on valid (dashed)", ylim=(0, 1))
     with atomic(folder / "curve.png") as part:
         figure.savefig(part, format="png", dpi=120, metadata={"Software": None})

@@ -39,6 +39,7 @@ class Encoder(torch.nn.Module):
     dimension: int  # of a sentence vector
     vocab_size: int
     sparse: bool = False  # whether gradients of its embeddings are sparse
+    score: str = "P@1"  # what its dev score is called
 
     def read(self, role: str, stems: Iterable[str | Path]) -> Sentences:
         """The ids of one role and side at `stems`, their lengths in tokens of this model."""
@@ -51,6 +52,10 @@ class Encoder(torch.nn.Module):
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """The loss of each objective (scalars) on one batch of each stream; their sum is minimised."""
         raise NotImplementedError
+
+    def development(self, corpora: Corpora) -> float | None:
+        """Its own dev score, in [0, 1]; None: P@1 of the pairs `valid` by its vectors."""
+        return None
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence vectors [b, dimension] of non-empty sentences of one side."""

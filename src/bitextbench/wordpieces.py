@@ -1,0 +1,28 @@
+"""Sentences -> the pieces of a published BERT, cased: WordPiece of its vocab.txt, on untokenised text."""
+
+from pathlib import Path
+
+from bitextbench import bitext
+from bitextbench.errors import InputError
+from bitextbench.files import existing
+from bitextbench.ragged import Ragged
+
+MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+
+
+def encode_shard(shard: Path, vocab: Path, out: Path) -> None:
+    """Write the ids of a corpus shard: `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save), without marks; a null side has none.
+
+    Raises InputError for a vocabulary without BERT's marks, or whose [PAD] is not the first.
+    """
+    from tokenizers import BertWordPieceTokenizer
+
+    tokenizer = BertWordPieceTokenizer(str(existing(vocab)), lowercase=False, strip_accents=False)
+    ids = {mark: tokenizer.token_to_id(mark) for mark in MARKS}
+    if None in ids.values() or ids["[PAD]"] != 0:
+        raise InputError("is no vocabulary of a BERT", vocab, remedy=f"it begins with [PAD] and has {', '.join(MARKS)}")
+    table = bitext.read_shard(shard, ["src", "tgt"])
+    for side in ("src", "tgt"):
+        lines = [line or "" for line in table[side].to_pylist()]
+        pieces = tokenizer.encode_batch(lines, add_special_tokens=False)
+        Ragged.of(piece.ids for piece in pieces).save(out / f"{shard.stem}.{side}")

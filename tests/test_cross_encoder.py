@@ -1,0 +1,211 @@
+"""The cross-encoder of Yang et al. 2019, section 6.2: what BERT reads, what it learns, and rescoring by halves."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitextbench import encoders, rescoring, trainer
+from bitextbench.batches import BOS, EOS, PAD, Buckets, Sentences
+from bitextbench.device import torch
+from bitextbench.embeddings import Embeddings, rows_of_shards
+from bitextbench.errors import InputError
+from bitextbench.monolingual import Sentences as Text
+from bitextbench.ragged import Ragged
+from bitextbench.streams import Wrong
+from bitextbench.tasks.comparable import Comparable
+
+pytest.importorskip("transformers")
+V = 40
+SIZES = {"hidden": 32, "layers": 1, "heads": 2, "filters": 32, "dropout": 0.0, "positions": 33}
+TRAINING = {
+    "batch": 32,
+    "optimizer": "adam",
+    "learning_rate": 0.003,
+    "decay_factor": 1.0,
+    "precision": "fp32",
+    "updates": 80,
+}
+
+
+def rows(count: int, seed: int, longest: int = 6) -> list[list[int]]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(4, V, rng.integers(1, longest + 1)).tolist() for _ in range(count)]
+
+
+def sentences(lines: list[list[int]]) -> Sentences:
+    return Sentences([Ragged.of(lines)])
+
+
+def create(seed: int = 1, **sizes) -> encoders.Encoder:
+    torch.manual_seed(seed)
+    return encoders.create({"type": "cross_encoder", "model": SIZES | sizes}, V).eval()
+
+
+def save(folder: Path, **roles: tuple[list[list[int]], list[list[int]]]) -> dict[str, list[Path]]:
+    for role, sides in roles.items():
+        for side, lines in zip(("src", "tgt"), sides, strict=True):
+            Ragged.of(lines).save(folder / f"{role}.{side}")
+    return {role: [folder / role] for role in roles}
+
+
+def train(folder: Path, data: dict[str, list[Path]], training: dict | None = None, **settings):
+    spec = {"type": "cross_encoder", "model": SIZES, "training": TRAINING | (training or {})}
+    return trainer.train(spec, V, data, folder / "model.pt", folder / "checkpoints", **settings)
+
+
+def test_what_bert_reads():
+    src, tgt = [[7, 8], [9] * 20], [[5], [6, 4, 6]]
+    whole = np.arange(2)
+    ids, segments, inside = (
+        t.tolist() for t in create().joined(sentences(src).padded(whole), sentences(tgt).padded(whole))
+    )
+    wanted = [[BOS, *a[:15], EOS, *b, EOS] for a, b in zip(src, tgt, strict=True)]  # 15: half of 33 - 3 positions
+    width = max(map(len, wanted))
+    assert ids == [row + [PAD] * (width - len(row)) for row in wanted]
+    for a, b, s, i in zip(src, tgt, segments, inside, strict=True):
+        first, second = min(len(a), 15) + 2, len(b) + 1
+        assert s == [0] * first + [1] * second + [0] * (width - first - second)
+        assert i == [True] * (first + second) + [False] * (width - first - second)
+
+
+def test_scores_depend_neither_on_the_batch_nor_on_threads():
+    model, src, tgt = create(), sentences(rows(300, 1)), sentences(rows(300, 2))
+    torch.set_num_threads(1)
+    together = model.score_pairs(src, tgt)
+    for i in (0, 150, 299):
+        assert model.score_pairs(sentences([src[i]]), sentences([tgt[i]])) == pytest.approx(together[i], abs=1e-6)
+    with torch.no_grad():  # padded
+        padded = model.logits(src.padded(np.arange(300)), tgt.padded(np.arange(300))).numpy()
+    assert np.allclose(padded, together, atol=1e-5)
+    torch.set_num_threads(2)
+    assert model.score_pairs(src, tgt).tobytes() == together.tobytes()
+
+
+def test_it_overfits_64_pairs(tmp_path):
+    src, tgt = rows(64, 1), rows(64, 2)
+    data = save(tmp_path, positives=(src[:16], tgt[:16]), negatives=(src[16:], tgt[16:]))
+    roles = data | {"valid": data["positives"], "valid_negatives": data["negatives"]}
+    report = train(tmp_path, roles, {"batch": 64, "learning_rate": 0.005, "updates": 150, "clip": 1.0})
+    assert report["valid"] == 1.0  # F1 of what it was trained on
+    model = encoders.load(tmp_path / "model.pt", torch.device("cpu"))
+    assert ((model.score_pairs(sentences(src), sentences(tgt)) > 0) == (np.arange(64) < 16)).all()
+
+
+def test_any_number_of_threads_ends_in_the_same_bytes(tmp_path):
+    data = save(tmp_path, positives=(rows(32, 1), rows(32, 2)), negatives=(rows(96, 3), rows(96, 4)))
+    for threads in (1, 2):
+        train(tmp_path / str(threads), data, {"updates": 4, "batch": 128}, threads=threads)
+    assert (tmp_path / "1/model.pt").read_bytes() == (tmp_path / "2/model.pt").read_bytes()
+
+
+def test_wrong_targets_are_those_of_other_pairs_then_hard_ones():
+    lines = [[4 + i] for i in range(8)]
+    hard = sentences([[(i + 3) % 8] if i else [] for i in range(8)])  # the first pair has none
+    stream = Wrong(Buckets([sentences(lines), sentences(lines)], 4, 9, [1], "bitext"), hard, 2)
+    for step in range(6):
+        src, tgt, wrong = (column.ids[:, 0].tolist() for column in stream.batch(step))
+        assert src == tgt
+        for place, (a, b) in enumerate(zip(src, wrong, strict=True)):
+            assert b == (src[(place + 1) % 4] if step < 2 or a == 4 else 4 + (a - 4 + 3) % 8)
+
+
+def test_a_bitext_makes_a_model_to_start_from(tmp_path):
+    src = rows(40, 1)
+    start = save(tmp_path, bitext=(src, src), valid=(src[:9], src[:9]))
+    report = train(tmp_path / "start", start, {"updates": 2})
+    assert 0 <= report["valid"] <= 1
+    path = tmp_path / "start/model.pt"
+    model = create(seed=2)
+    assert model.initialise({"model": path}, []) == {"model": V}
+    assert torch.equal(model.bert.classifier.weight, encoders.load(path, torch.device("cpu")).bert.classifier.weight)
+    with pytest.raises(InputError, match=r"word_embeddings\.weight is \(40, 32\), not \(50, 32\)"):
+        encoders.create({"type": "cross_encoder", "model": SIZES}, V + 10).initialise({"model": path}, [])
+    with pytest.raises(InputError, match=r"layer\.1\..* is none"):
+        create(layers=2).initialise({"model": path}, [])
+
+
+def test_a_published_bert_gives_all_but_its_classifier(tmp_path):
+    theirs, model = create(seed=2), create()
+    theirs.bert.save_pretrained(tmp_path)
+    before = model.bert.classifier.weight.clone()
+    model.initialise({"model": tmp_path / "model.safetensors"}, [])
+    assert torch.equal(model.bert.classifier.weight, before)
+    wanted = theirs.bert.bert.state_dict()
+    assert all(torch.equal(tensor, wanted[name]) for name, tensor in model.bert.bert.state_dict().items())
+
+
+def test_bad_input(tmp_path):
+    with pytest.raises(InputError, match="heads divide hidden"):
+        create(heads=5)
+    empty = save(tmp_path, positives=([], []), negatives=(rows(9, 1), rows(9, 2)))
+    with pytest.raises(InputError, match="nothing to train on") as error:
+        train(tmp_path, empty)
+    assert "positives" in str(error.value)
+    data = save(tmp_path, positives=(rows(9, 1), rows(9, 2)), negatives=(rows(9, 3), rows(9, 4)))
+    with pytest.raises(InputError, match="not finite"):
+        train(tmp_path, data, {"learning_rate": 1e30, "clip": 1e9})
+
+
+# ---- halves of a comparable corpus
+
+
+def corpus(tmp_path: Path, gold: int = 40, others: int = 60):
+    """A comparable corpus whose pairs have the same vector, and ids that are rows."""
+    rng = np.random.default_rng(1)
+    vectors = [rng.standard_normal((gold + others, 16)).astype(np.float32) for _ in range(2)]
+    vectors[1][:gold] = vectors[0][:gold]
+    order = [rng.permutation(gold + others) for _ in range(2)]
+    texts = [
+        Text([f"{language}-{row}" for row in o], [f"{language} {row}" for row in o], language)
+        for language, o in zip(("en", "fr"), order, strict=True)
+    ]
+    found = Comparable(*texts, [(f"en-{row}", f"fr-{row}") for row in range(gold)], tuple(order))
+    save(tmp_path, ids=([[4 + row % 30] for row in range(gold + others)],) * 2)
+    return found, [Embeddings(side) for side in vectors], [tmp_path / "ids"]
+
+
+def test_no_half_learns_from_what_it_rescores(tmp_path):
+    found, vectors, stems = corpus(tmp_path)
+    counts = rescoring.prepare(found, *vectors, stems, tmp_path / "pairs", negatives=1)
+    assert json.loads((tmp_path / "pairs/pairs.json").read_text()) == counts
+    named = [set(rescoring.pairs.read(tmp_path / f"pairs/{half}/candidates.tsv").src) for half in "01"]
+    assert not named[0] & named[1]
+    assert {f"en-{row}" for row in range(40)} <= named[0] | named[1]
+    for half, other in (("0", "1"), ("1", "0")):
+        of_half = counts[half]
+        right = len([name for name in named[int(other)] if int(name[3:]) < 40])
+        assert of_half["positives"] + of_half["valid"] == right
+        assert of_half["negatives"] + of_half["valid_negatives"] <= right
+        assert of_half["positives"] == round(0.8 * right)
+    with pytest.raises(InputError, match="fewer than the corpus"):
+        rescoring.read_ids(found, [save(tmp_path, few=([[4]], [[4]]))["few"][0]])
+
+
+def test_the_classifier_selects(tmp_path):
+    found, vectors, stems = corpus(tmp_path)
+    rescoring.prepare(found, *vectors, stems, tmp_path / "pairs")
+    model = create()
+    with torch.no_grad():
+        model.bert.classifier.weight.zero_()
+        model.bert.classifier.bias.fill_(1.0)  # takes all
+    trainer.save(
+        {"spec": {"type": "cross_encoder", "model": SIZES}, "vocab_size": V, "state_dict": model.state_dict()},
+        tmp_path / "m.pt",
+    )
+    result = rescoring.evaluate(found, tmp_path / "pairs", [tmp_path / "m.pt"] * 2)
+    assert result["recall"]["value"] == 100
+    assert result["pairs"] == result["candidates"] >= 40
+    few = encoders.create({"type": "cross_encoder", "model": SIZES}, 10).state_dict()
+    spec = {"type": "cross_encoder", "model": SIZES}
+    trainer.save({"spec": spec, "vocab_size": 10, "state_dict": few}, tmp_path / "n.pt")
+    with pytest.raises(InputError, match="for a model of 10 pieces"):
+        rescoring.evaluate(found, tmp_path / "pairs", [tmp_path / "n.pt"] * 2)
+
+
+def test_rows_of_shards_are_dealt_in_blocks():
+    order = rows_of_shards([7000, 5000], "x")  # blocks of 5,000 in turn: 0 and 2 (the rest) in the first shard
+    assert order.tolist() == [*range(5000), *range(7000, 12000), *range(5000, 7000)]
+    with pytest.raises(InputError, match="the shards have 4000"):
+        rows_of_shards([4000, 5000], "x")
