@@ -130,15 +130,22 @@ def read_shards(paths: Sequence[str | Path]) -> Embeddings:
     for part in parts[1:]:
         check_dimensions(parts[0], part)
     arrays = Stacked([part.array for part in parts])  # type: ignore[misc]
-    blocks = np.arange(len(arrays)) - arrays.starts[:-1].repeat(np.diff(arrays.starts))  # the row in its shard
-    blocks = blocks // bitext.BLOCK * len(parts) + np.arange(len(parts)).repeat(np.diff(arrays.starts))
-    rows = np.argsort(blocks, kind="stable")
+    return Embeddings(arrays, parts[0].name, rows_of_shards([len(part) for part in parts], parts[0].name))
+
+
+def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:
+    """For each row of a corpus, in the order of ids, its place in its shards laid end to end, which have `sizes` rows.
+
+    Raises InputError for sizes that are not those of the shards of one corpus; `where` is the file that it names.
+    """
+    starts = np.cumsum([0, *sizes])
+    shard = np.arange(len(sizes)).repeat(sizes)
+    blocks = (np.arange(starts[-1]) - starts[shard]) // bitext.BLOCK * len(sizes) + shard
     if (np.bincount(blocks)[:-1] != bitext.BLOCK).any():
         raise InputError(
-            f"the shards have {', '.join(str(len(part)) for part in parts)} rows", parts[0].name,
-            remedy="give all shards of one corpus, in their order",
-        )  # fmt: skip
-    return Embeddings(arrays, parts[0].name, rows)
+            f"the shards have {', '.join(map(str, sizes))} rows", where, remedy="give all shards of one corpus, in their order"
+        )
+    return np.argsort(blocks, kind="stable")
 
 
 def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]:

@@ -6,7 +6,7 @@ very pairs that they report; beside it stands a two-fold figure, tuned on one ha
 A gold pair that deduplication makes impossible to find stays in the denominator of recall, and is counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +119,7 @@ def two_fold(
 
     The sources that occur in pairs or gold are split in two halves at random; a pair goes with its source.
     """
-    names = sorted({*src, *(pair[0] for pair in gold)})
-    first = {names[place] for place in np.random.default_rng(seed).permutation(len(names))[: len(names) // 2]}
+    first = half({*src, *(pair[0] for pair in gold)}, seed)
     in_first = np.array([name in first for name in src], bool)
     gold_first = sum(pair[0] in first for pair in gold)
     total, thresholds = {"right": 0, "pairs": 0, "gold": len(gold)}, []
@@ -131,6 +130,12 @@ def two_fold(
         total["right"] += int((taken & correct).sum())
         thresholds.append(threshold)
     return total, thresholds
+
+
+def half(names: Iterable[str], seed: int) -> set[str]:
+    """One half of the sources, at random."""
+    ordered = sorted(names)
+    return {ordered[place] for place in np.random.default_rng(seed).permutation(len(ordered))[: len(ordered) // 2]}
 
 
 def lost_to_duplicates(gold: Gold, src: Sentences, tgt: Sentences) -> int:

@@ -72,15 +72,11 @@ def evaluate(
     the average precision, too (section 6.3). `src`, `tgt`: the vectors of the corpus, row by row.
     """
     texts = (found.src, found.tgt)
-    sides = [vectors.select(rows) for vectors, rows in zip((src, tgt), found.rows, strict=True)]
-    for text, side in zip(texts, sides, strict=True):
-        check_lengths(text, side)
-    kept = [searched(text, False)[0] for text in texts]
+    sides, kept = searchable(found, src, tgt)
     truth = set(found.gold)
     result: dict[str, dict[str, Any]] = {name: {} for name in similarities}
     for metric in sorted({metric_and_margin(name)[0] for name in similarities}):
-        one, other = (side.select(rows) for side, rows in zip(sides, kept, strict=True))
-        both = neighbours.search(one, other, k, metric=metric, **search)
+        both = neighbours.search(*sides, k, metric=metric, **search)
         for name in similarities:
             of, margin = metric_and_margin(name)
             for way, mined in mine(both, margin).items() if of == metric else ():
@@ -97,6 +93,18 @@ def evaluate(
                     )
                 result[name][way] = figures
     return result
+
+
+def searchable(found: Comparable, src: Embeddings, tgt: Embeddings) -> tuple[list[Embeddings], list[NDArray[np.int64]]]:
+    """The sentences that are searched (none empty, no copies), a side: their vectors, and their places in the text.
+
+    `src`, `tgt`: the vectors of the corpus, row by row. Raises InputError when they are not as many as the sentences.
+    """
+    sides = [vectors.select(rows) for vectors, rows in zip((src, tgt), found.rows, strict=True)]
+    for text, side in zip((found.src, found.tgt), sides, strict=True):
+        check_lengths(text, side)
+    kept = [searched(text, False)[0] for text in (found.src, found.tgt)]
+    return [side.select(rows) for side, rows in zip(sides, kept, strict=True)], kept
 
 
 def mine(both: Both, margin: str) -> dict[str, Mined]:

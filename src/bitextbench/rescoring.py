@@ -1,0 +1,149 @@
+"""Rescoring mined pairs by a cross-encoder: yang2019 section 6.2.
+
+The pairs are nearest neighbours by the vectors of an encoder, in the forward search of BUCC (each foreign sentence with its nearest
+English one). The cross-encoder learns from those of the training set: gold pairs are positives, of the others a sample are negatives,
+ten for a positive; 80% of both are trained on, 20% are for development. Of the test set those pairs are rescored that are nearest
+neighbours of each other, and the classifier selects the translations.
+
+BUCC's test gold was never published. So the training set is both, by halves of its English sentences: the pairs of a half are
+rescored by a model that has learned from the pairs of the other half. A sample of negatives is of all pairs that are no gold, and
+the split at random, which the paper does not say.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench import encoders, neighbours, pairs
+from bitextbench.batches import Sentences
+from bitextbench.device import setup, torch
+from bitextbench.embeddings import Embeddings, rows_of_shards
+from bitextbench.encode import batches_of_one_length
+from bitextbench.encoders import cross_encoder
+from bitextbench.errors import InputError
+from bitextbench.files import write_json
+from bitextbench.pairs import Candidates
+from bitextbench.progress import log, progress
+from bitextbench.ragged import Ragged
+from bitextbench.retrieval import Mined
+from bitextbench.tasks import bucc, comparable
+from bitextbench.tasks.bootstrap import SEED
+from bitextbench.tasks.comparable import Comparable
+
+HALVES = ("0", "1")
+BATCH = 512  # pairs, at most
+Ids = tuple[Ragged, Ragged]
+
+
+def prepare(
+    found: Comparable, src: Embeddings, tgt: Embeddings, stems: Sequence[Path], out: Path, *, negatives: int = 10, train: float = 0.8,
+    seed: int = 1, **search: Any,
+) -> dict[str, dict[str, int]]:  # fmt: skip
+    """Write what a model of each half learns from, and the pairs that it rescores.
+
+    `<out>/<half>/` has `candidates.tsv` (see `pairs`, scored by cosine) and, as ids (`Ragged.save`, `.src` and `.tgt`), `candidates`,
+    `positives`, `negatives`, `valid` and `valid_negatives` (the 20%); the latter four are of the other half. `src`, `tgt` and the
+    ids at `stems` (shards, without `.src` and `.tgt`) are those of the corpus, row by row.
+
+    Returns the counts of each half, which are in `<out>/pairs.json`, too. Raises InputError for ids of another corpus, or a half
+    without positives or negatives for both parts.
+    """
+    sides, kept = comparable.searchable(found, src, tgt)
+    mined = comparable.mine(neighbours.search(*sides, 1, metric="cosine", **search), "absolute")
+    forward, mutual = (placed(mined[way], kept) for way in ("nearest_backward", "intersection"))  # foreign to English
+    text = read_ids(found, stems)
+    first = bucc.half(found.src.ids, seed)
+    in_first = np.array([name in first for name in found.src.ids], bool)
+    counts = {}
+    for half, own in zip(HALVES, (in_first, ~in_first), strict=True):
+        folder = out / half
+        candidates = mutual.take(own[mutual.src])
+        pairs.write(folder / "candidates.tsv", candidates, found.src, found.tgt)
+        parts = split(forward.take(~own[forward.src]), found, negatives, train, np.random.default_rng([seed, int(half)]))
+        for name, rows in (parts | {"candidates": candidates}).items():
+            if not len(rows.src):
+                raise InputError(f"half {half} has no {name}", str(out), remedy="give it a corpus with more gold pairs")
+            for side, ids, places in zip(("src", "tgt"), text, rows, strict=False):
+                ids.take(places).save(folder / f"{name}.{side}")
+        counts[half] = {name: len(rows.src) for name, rows in (parts | {"candidates": candidates}).items()}
+        log(f"half {half}: {', '.join(f'{count:,} {name}' for name, count in counts[half].items())}")
+    write_json(out / "pairs.json", counts)
+    return counts
+
+
+def placed(mined: Mined, kept: Sequence[NDArray[np.int64]]) -> Mined:
+    """Pairs of sentences that were searched, by their places in the texts."""
+    return Mined(kept[0][mined.src], kept[1][mined.tgt], mined.scores)
+
+
+def read_ids(found: Comparable, stems: Sequence[Path]) -> Ids:
+    """The ids of both texts, sentence by sentence. Raises InputError when they are not of the same corpus."""
+    sides = []
+    for side, rows in zip(("src", "tgt"), found.rows, strict=True):
+        parts = [Ragged.load(f"{stem}.{side}") for stem in stems]
+        order = rows_of_shards([len(part) for part in parts], f"{stems[0]}.{side}")
+        if len(rows) and rows.max() >= len(order):
+            raise InputError(f"{len(order):,} rows, fewer than the corpus", f"{stems[0]}.{side}", remedy="make the ids again")
+        sides.append(Ragged.concatenate(parts).take(order[rows]))
+    return sides[0], sides[1]
+
+
+def split(forward: Mined, found: Comparable, negatives: int, train: float, rng: np.random.Generator) -> dict[str, Mined]:
+    """Pairs to learn from, and those for development, by role; `negatives` for a positive, as far as there are any."""
+    truth = set(found.gold)
+    gold = np.array([(found.src.ids[i], found.tgt.ids[j]) in truth for i, j in zip(forward.src, forward.tgt, strict=True)], bool)
+    right, wrong = (rng.permutation(np.flatnonzero(gold == wanted)) for wanted in (True, False))
+    wrong = wrong[: negatives * len(right)]
+    roles = {}
+    for name, rest, rows in (("positives", "valid", right), ("negatives", "valid_negatives", wrong)):
+        cut = round(train * len(rows))
+        roles[name], roles[rest] = forward.take(rows[:cut]), forward.take(rows[cut:])
+    return roles
+
+
+@torch.no_grad()
+def logits(model: cross_encoder.Model, ids: Ids, device: torch.device) -> NDArray[np.float32]:
+    """The logit of each pair [n], in float32. Pairs of one length make a batch: there is no padding, so none depends on others.
+
+    Raises InputError for a logit that is not finite, ids that the model does not have.
+    """
+    model.eval()
+    src, tgt = (Sentences([side]) for side in ids)
+    if (highest := max((int(side.flat.max(initial=0)) for side in ids), default=0)) >= model.vocab_size:
+        raise InputError(f"id {highest} for a model of {model.vocab_size:,} ids", "pairs", remedy="make ids and model of one vocabulary")
+    found = np.zeros(len(src), np.float32)
+    lengths = sum(np.minimum(side.lengths, model.longest) for side in (src, tgt)) + 3
+    for rows in progress(list(batches_of_one_length(lengths, BATCH * 64, BATCH)), "rescore", unit="batches"):
+        batch = (column.padded(rows) for column in (src, tgt))
+        found[rows] = model.logits(*(side._replace(ids=side.ids.to(device)) for side in batch)).float().cpu().numpy()
+    if len(bad := np.flatnonzero(~np.isfinite(found))):
+        raise InputError(f"the logit of pair {bad[0] + 1} is not finite", "pairs", remedy="train the model again")
+    return found
+
+
+def rescore(folder: Path, model: Path, *, threads: int = 1, device: str = "cpu") -> Candidates:
+    """The candidates that `prepare` wrote to `folder`, with the logits of a trained model in place of cosines."""
+    where = setup(threads, device)
+    candidates = pairs.read(folder / "candidates.tsv")
+    loaded = encoders.load(model, where)
+    if not isinstance(loaded, cross_encoder.Model):
+        raise InputError("is no cross-encoder", model, remedy="train one")
+    ids = tuple(Ragged.load(folder / f"candidates.{side}") for side in ("src", "tgt"))
+    if len(ids[0]) != len(candidates.src):
+        raise InputError(f"{len(ids[0]):,} pairs of ids, {len(candidates.src):,} candidates", folder, remedy="prepare them again")
+    return candidates._replace(scores=logits(loaded, (ids[0], ids[1]), where))
+
+
+def evaluate(found: Comparable, folder: Path, models: Sequence[Path], *, seed: int = SEED, **device: Any) -> dict[str, Any]:
+    """What `bucc.evaluate` measures on the pairs of both halves that the classifier selects (logit above 0).
+
+    `models`: that of each half, in order; see `prepare` for `folder`.
+    """
+    halves = [rescore(folder / half, model, **device) for half, model in zip(HALVES, models, strict=True)]
+    candidates = Candidates(
+        np.concatenate([half.scores for half in halves]), *([name for half in halves for name in half[side]] for side in (1, 2))
+    )
+    return bucc.evaluate(candidates, found.gold, found.src, found.tgt, threshold=0.0, seed=seed, where=folder)
