@@ -33,6 +33,7 @@ include: "rules/filtering.smk"
 include: "rules/nmt.smk"
 include: "rules/table.smk"
 include: "rules/audit.smk"
+include: "rules/examples.smk"
 
 
 rule all:
@@ -41,6 +42,7 @@ rule all:
         TABLES,
         f"{RESULTS}/table2.significance.csv",
         f"{RESULTS}/audit.csv",
+        EXAMPLES,
 
 
 rule grids:  # all tables that need no translation model

@@ -263,3 +263,5 @@ def test_all_tables_end_in_the_audit(finished):
     for place, found in done.items():
         assert audited.count(f"{place}.csv:") == len(found), place
     assert "holds" in (results / "claims.csv").read_text()
+    pages = {str(path.relative_to(results)) for path in results.rglob("*.md")}
+    assert pages == {"artetxe2019/table1.md", "kim2019/table4.md", "yang2019/table7.md"}
