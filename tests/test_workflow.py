@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench import tables
+from bitextbench.files import read_json
 from bitextbench.table import read_csv
 
 ROOT = Path(__file__).parents[1]
@@ -236,6 +237,12 @@ def test_all_tables_end_in_the_audit(finished):
     for row in ("bbowae", "mm2as-25"):
         mean = (cells[row, "MT06"].ours + cells[row, "MT08"].ours) / 2
         assert cells[row, "Avg"].ours == pytest.approx(mean, abs=0.02)
+    translated = {(place, line.row): line for place in ("guo2018/table5", "guo2018/table6") for line in done[place]}
+    assert translated.keys() == {("guo2018/table5", "mined-document"), ("guo2018/table6", "ours")}
+    metrics = read_json(finished / "work/micro/metrics/translation/newstest.en-fr/filtered_confidence.en-fr.json")
+    assert metrics["tokenised"]["value"] == pytest.approx(translated["guo2018/table6", "ours"].ours, abs=0.01)
+    assert metrics["pairs"]["value"] >= 200e-6
+    assert 0 < metrics["precision"]["value"] < 100
     assert len((finished / "work/micro/bucc/bucc.en-fr.gold").read_text().splitlines()) <= 40
     audited = (results / "audit.csv").read_text()
     for place, found in done.items():

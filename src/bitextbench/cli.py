@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bitextbench import __version__, cli_encoders, cli_filtering, cli_likelihoods, cli_mining
+from bitextbench import __version__, cli_encoders, cli_filtering, cli_likelihoods, cli_mining, cli_translation
 from bitextbench.cli_types import FILE, Mapping, Spec
 from bitextbench.errors import InputError
 
@@ -36,7 +36,7 @@ for command in (
 ):  # fmt: skip
     cli.add_command(command)
 
-for command in cli_filtering.COMMANDS:
+for command in (*cli_filtering.COMMANDS, *cli_translation.COMMANDS):
     cli.add_command(command)
 
 for command in (
