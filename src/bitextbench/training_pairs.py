@@ -115,7 +115,7 @@ def in_documents(
     for source, target in enumerate(matched.tolist()):
         if target >= 0:
             left, right = rows[source], rows[target]
-            sure = probabilities(logits_of, *vectors, left, np.broadcast_to(right, (len(left), len(right))))
+            sure = probabilities(logits_of, *vectors, left, right[None])
             i, j = monotone(sure - threshold)
             parts.append(Mined(left[i], right[j], sure[i, j].astype(np.float32)))
     return Mined(*map(np.concatenate, zip(*parts, strict=True)))

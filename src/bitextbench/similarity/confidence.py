@@ -40,14 +40,14 @@ def probabilities(
     logits_of: Logits, src: Embeddings, tgt: Embeddings, rows: NDArray[np.integer], targets: NDArray[np.integer],
     elements: int = 1 << 24,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """The confidence of the sources at `rows` [n] in k targets of each, `targets` [n, k]: float64 [n, k] in [0, 1].
+    """The confidence of the sources at `rows` [n] in k targets, `targets` [n, k] or the same for all [1, k]: float64 [n, k], 0 to 1.
 
     `logits_of` comes from `calibrated`. Memory: `elements` of the targets' vectors, and the result.
     """
-    out = np.empty(targets.shape)
+    out = np.empty((len(rows), targets.shape[1]))
     step = max(1, elements // max(1, targets.shape[1] * tgt.dimension))
     for start in range(0, len(rows), step):
-        ids = targets[start : start + step]
+        ids = targets if len(targets) == 1 else targets[start : start + step]
         vectors = tgt.take(ids.reshape(-1)).reshape(*ids.shape, -1)
         logits = logits_of(src.take(rows[start : start + step]), vectors)
         out[start : start + step] = 1 / (1 + np.exp(-logits.astype(np.float64)))
@@ -55,11 +55,10 @@ def probabilities(
 
 
 def calibrated(model: Path, dimension: int) -> Logits:
-    """A function of sources [n, d] and k targets of each [n, k, d]: the logits of their confidence [n, k].
+    """A function of sources [n, d] and k targets of each [n, k, d], or of all [1, k, d]: the logits of their confidence [n, k].
 
-    `model`: an encoder, or what `tune` wrote (.npz).
-
-    Raises InputError for a model without a confidence, or of vectors that have not `dimension`.
+    `model`: an encoder, or what `tune` wrote (.npz). Raises InputError for a model without a confidence, or of
+    vectors that have not `dimension`.
     """
     from bitextbench.device import torch
 
@@ -69,7 +68,7 @@ def calibrated(model: Path, dimension: int) -> Logits:
     def logits(src: NDArray[np.float32], tgt: NDArray[np.float32]) -> NDArray[np.float32]:
         u, v = torch.from_numpy(np.array(src)), torch.from_numpy(np.array(tgt))
         scale, bias = calibration(torch.cat([u, u * u], 1)).split(1, 1)  # [n, 1]
-        return (scale * (v @ u[:, :, None])[:, :, 0] + bias).numpy()
+        return (scale * torch.einsum("nkd,nd->nk", v, u) + bias).numpy()
 
     return logits
 
@@ -79,13 +78,14 @@ def _calibration(model: Path, dimension: int) -> "torch.nn.Linear":
     from bitextbench.device import setup, torch
     from bitextbench.encoders import load
 
+    where = setup(1)
     if model.suffix == ".npz":
         with np.load(existing(model)) as file:
             known = {name: torch.from_numpy(file[name]) for name in ("weight", "bias")}
         calibration = torch.nn.Linear(known["weight"].shape[1], 2)
         calibration.load_state_dict(known)
     else:
-        calibration = getattr(load(model, setup(1)), "calibration", None)
+        calibration = getattr(load(model, where), "calibration", None)
     if calibration is None:
         raise InputError("has no calibrated confidence", model, remedy="train a dan_dual with `confidence: 0.1`")
     if 2 * dimension != calibration.in_features:
