@@ -222,7 +222,13 @@ def test_provenance_names_what_made_the_table(finished):
 def test_all_tables_end_in_the_audit(finished):
     snakemake(*MICRO, "all", "work/micro/bucc/bucc.en-fr.gold", cwd=finished)
     results = finished / "results/micro"
-    lines = {place: read_csv(results / f"{place}.csv") for place in tables.load()}
+    left_out = {
+        "yang2019/table3",
+        "artetxe2019/table5",
+        "artetxe2019/table6",
+    }  # none of their NMT models is in this run
+    lines = {place: read_csv(results / f"{place}.csv") for place in tables.load().keys() - left_out}
+    assert not any((results / f"{place}.csv").exists() for place in left_out)
     done = {place: [line for line in found if line.ours is not None] for place, found in lines.items()}
     assert all(0 <= line.low <= line.ours <= line.high <= 100 for found in done.values() for line in found)
     assert {line.row for line in done["kim2019/table3"]} == {"euclidean", "cosine", "csls", "mlp"}

@@ -112,7 +112,8 @@ def tune(
     calibration, rng = _calibration(model, src.dimension), np.random.default_rng(seed)
     order = np.lexsort((np.arange(len(scores)), -scores))
     good = order[: max(1, round(spec["best"] * len(order)))]
-    bad = rng.choice(order[-max(1, round(spec["worst"] * len(order))) :], len(good), replace=False)
+    tail = order[-max(1, round(spec["worst"] * len(order))) :]
+    bad = rng.choice(tail, min(len(good), len(tail)), replace=False)
     rows = rng.permutation(np.concatenate([good, bad]))
     wanted = torch.from_numpy(np.isin(rows, good).astype(np.float32))
     u, v = (torch.from_numpy(side.take(rows)) for side in (src, tgt))
