@@ -44,8 +44,8 @@ def tokenised(
 
     from bitextbench import moses
 
-    sides = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
-    return _scored(BLEU(tokenize="none", smooth_method="none", force=True), *sides, where)
+    ours, theirs = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
+    return _scored(BLEU(tokenize="none", smooth_method="none", force=True), ours, theirs, where)
 
 
 def _scored(

@@ -118,14 +118,11 @@ def tune_confidence(
     """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
     import numpy as np
 
-    from bitextbench.embeddings import Embeddings, Stacked, read
+    from bitextbench.embeddings import Embeddings, stacked
     from bitextbench.score import load_scores
     from bitextbench.similarity import confidence
 
-    # the shards one below the other, as their scores
-    src, tgt = (
-        Embeddings(Stacked([read(path).array for path in paths]), str(paths[0])) for paths in (src_emb, tgt_emb)
-    )
+    src, tgt = (Embeddings(*stacked(paths)) for paths in (src_emb, tgt_emb))
     confidence.tune(model, src, tgt, np.concatenate(load_scores(scores)), {"best": best, "worst": worst}, seed, out)
 
 

@@ -124,21 +124,30 @@ def read_shards(paths: Sequence[str | Path]) -> Embeddings:
 
     Raises InputError as `read`, when dimensions differ, and for shards whose sizes are not those of one corpus.
     """
-    parts = [read(path) for path in paths]
-    if len(parts) == 1:
-        return parts[0]
-    for part in parts[1:]:
-        check_dimensions(parts[0], part)
-    arrays = Stacked([part.array for part in parts])  # type: ignore[misc]
-    blocks = np.arange(len(arrays)) - arrays.starts[:-1].repeat(np.diff(arrays.starts))  # the row in its shard
-    blocks = blocks // bitext.BLOCK * len(parts) + np.arange(len(parts)).repeat(np.diff(arrays.starts))
+    if len(paths) == 1:
+        return read(paths[0])
+    arrays, name = stacked(paths)
+    lengths = np.diff(arrays.starts)
+    blocks = np.arange(len(arrays)) - arrays.starts[:-1].repeat(lengths)  # the row in its shard
+    blocks = blocks // bitext.BLOCK * len(lengths) + np.arange(len(lengths)).repeat(lengths)
     rows = np.argsort(blocks, kind="stable")
     if (np.bincount(blocks)[:-1] != bitext.BLOCK).any():
         raise InputError(
-            f"the shards have {', '.join(str(len(part)) for part in parts)} rows", parts[0].name,
+            f"the shards have {', '.join(map(str, lengths.tolist()))} rows", name,
             remedy="give all shards of one corpus, in their order",
         )  # fmt: skip
-    return Embeddings(arrays, parts[0].name, rows)
+    return Embeddings(arrays, name, rows)
+
+
+def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:
+    """Memory-map the vectors of shards one below the other, as their scores are; and the name of the first, for messages.
+
+    Raises InputError as `read`, and when dimensions differ.
+    """
+    parts = [read(path) for path in paths]
+    for part in parts[1:]:
+        check_dimensions(parts[0], part)
+    return Stacked([part.array for part in parts]), parts[0].name  # type: ignore[misc]
 
 
 def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]:

@@ -75,22 +75,27 @@ def calibrated(model: Path, dimension: int) -> Logits:
 
 def _calibration(model: Path, dimension: int) -> "torch.nn.Linear":
     """Scale and bias from [u, u^2]."""
-    from bitextbench.device import setup, torch
+    from bitextbench.device import setup
     from bitextbench.encoders import load
 
     where = setup(1)
-    if model.suffix == ".npz":
-        with np.load(existing(model)) as file:
-            known = {name: torch.from_numpy(file[name]) for name in ("weight", "bias")}
-        calibration = torch.nn.Linear(known["weight"].shape[1], 2)
-        calibration.load_state_dict(known)
-    else:
-        calibration = getattr(load(model, where), "calibration", None)
+    calibration = _tuned(model) if model.suffix == ".npz" else getattr(load(model, where), "calibration", None)
     if calibration is None:
         raise InputError("has no calibrated confidence", model, remedy="train a dan_dual with `confidence: 0.1`")
     if 2 * dimension != calibration.in_features:
         what = f"is for vectors of {calibration.in_features // 2} dimensions, not {dimension}"
         raise InputError(what, model, remedy="encode with it")
+    return calibration
+
+
+def _tuned(path: Path) -> "torch.nn.Linear":
+    """What `tune` wrote."""
+    from bitextbench.device import torch
+
+    with np.load(existing(path)) as file:
+        known = {name: torch.from_numpy(file[name]) for name in ("weight", "bias")}
+    calibration = torch.nn.Linear(known["weight"].shape[1], 2)
+    calibration.load_state_dict(known)
     return calibration
 
 
