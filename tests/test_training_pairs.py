@@ -142,6 +142,7 @@ def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatc
     tgt = np.where(good[:, None], src, rng.normal(size=(2000, 8))).astype(np.float32)
     scores = np.where(good, 1 + rng.random(2000), rng.random(2000)).astype(np.float32)
     model, tuned = plain_model(tmp_path / "m.pt", 8), tmp_path / "tuned.npz"
+    monkeypatch.setattr(confidence, "UPDATES", 600)
     spec = {"best": 0.1, "worst": 0.5}
     confidence.tune(model, Embeddings(src), Embeddings(tgt), scores, spec, 1, tuned)
     before, after = (confidence.score(Pairs(np.arange(2000), src, tgt), path) for path in (model, tuned))
