@@ -31,6 +31,7 @@ include: "rules/comparison.smk"
 include: "rules/select.smk"
 include: "rules/filtering.smk"
 include: "rules/nmt.smk"
+include: "rules/translation.smk"
 include: "rules/table.smk"
 include: "rules/audit.smk"
 include: "rules/examples.smk"
@@ -47,4 +48,4 @@ rule all:
 
 rule grids:  # all tables that need no translation model
     input:
-        [f"{RESULTS}/{place}.csv" for place in GRIDS],
+        [f"{RESULTS}/{place}.csv" for place in GRIDS if place not in TRANSLATED],

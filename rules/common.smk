@@ -36,7 +36,7 @@ wildcard_constraints:
     corpus=r"[^/]+",
     encoder=r"[^/]+",
     rescorer=r"[^/]+",
-    method=r"[^/.]+",
+    method=r"[^/]+",
     budget=r"[^/.]+",
     shard=r"\d{5}",
     features=r"[^/]+",
@@ -99,18 +99,24 @@ def corpus_datasets(wildcards):
     return [f"{DATA}/{name}/manifest.json" for name in names]
 
 
+def language_model(rules):
+    """The language model of this run that a filter names, if it is one of those."""
+    return f"{WORK}/languages/{rules['language']}.bin" if rules.get("language") in LANGUAGE_MODELS else []
+
+
+def filter_rules(rules):
+    """The rules of a filter as configured, the language model as a path."""
+    model = f"{DATA}/{LID}/lid.176.bin" if rules.get("language") == LID else language_model(rules)
+    return rules | {"language": model} if model else rules
+
+
 def corpus_language(wildcards):
-    """The language model of this run that a corpus is filtered with, if it is one of those."""
-    name = (config["corpora"][wildcards.corpus].get("filter") or {}).get("language")
-    return f"{WORK}/languages/{name}.bin" if name in LANGUAGE_MODELS else []
+    return language_model(config["corpora"][wildcards.corpus].get("filter") or {})
 
 
 def corpus_spec(wildcards):
-    """The corpus as configured, the language model as a path."""
     corpus = {key: value for key, value in config["corpora"][wildcards.corpus].items() if key != "pair"}
-    rules = corpus.get("filter") or {}
-    model = f"{DATA}/{LID}/lid.176.bin" if rules.get("language") == LID else corpus_language(wildcards)
-    return corpus | {"filter": rules | {"language": model}} if model else corpus
+    return corpus | ({"filter": filter_rules(corpus["filter"])} if corpus.get("filter") else {})
 
 
 def corpus_files(wildcards):
@@ -243,15 +249,27 @@ def score_likelihoods(wildcards):
 
 def learned_similarity(method):
     """The file of a similarity that learns; the others have none."""
-    learns = "positives" in config["methods"].get(method, {})
+    learns = {"positives", "tuned"} & config["methods"].get(method, {}).keys()
     return f"{WORK}/similarities/{method}.npz" if learns else []
 
 
 def similarity_model(wildcards):
     """What a similarity scores the pairs of a corpus by, beside the pairs themselves."""
-    if config["methods"][wildcards.method]["similarity"] == "margin":
+    method = config["methods"][wildcards.method]
+    if method["similarity"] == "margin":
         return f"{WORK}/neighbourhoods/{wildcards.method}/{wildcards.corpus}.npz"
+    if method["similarity"] == "confidence" and "tuned" not in method:
+        return encoder_model(method["encoder"])
     return learned_similarity(wildcards.method)
+
+
+def tuning(wildcards):
+    """The extreme pairs that a confidence is fine-tuned on."""
+    return config["methods"][wildcards.method]["tuned"]
+
+
+def tuning_files(wildcards, pattern):
+    return of_shards(pattern, tuning(wildcards)["corpus"])
 
 
 def score_tokens(wildcards):
@@ -319,9 +337,13 @@ def fitted_similarity(wildcards):
     return f"{WORK}/similarities/mlp.npz" if fits else []
 
 
-def calibrated_encoder(wildcards):
+def confident_model(encoder):
     """The encoder, where it has a calibrated confidence."""
-    return encoder_model(wildcards.encoder) if config["encoders"][wildcards.encoder]["type"] == "dan_dual" else []
+    return encoder_model(encoder) if config["encoders"][encoder]["type"] == "dan_dual" else []
+
+
+def calibrated_encoder(wildcards):
+    return confident_model(wildcards.encoder)
 
 
 def grid_cells(wildcards):
@@ -343,6 +365,7 @@ def grid_options(wildcards):
     return options
 
 
+TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
 GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if "studies" in config else []
 TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRIDS, *STUDIED))]
@@ -354,8 +377,45 @@ PREPARE_KEYS = ("vocab_size", "max_length")
 MODEL_KEYS = set(config["nmt"]).difference({"vocab_size"}, ("seeds", "valid", "tests", "gpus"))
 
 
-def nmt_spec(keys):
-    return spec({key: config["nmt"][key] for key in sorted(keys)})
+def nmt_spec(keys, settings=config["nmt"]):
+    return spec({key: settings[key] for key in sorted(keys)})
+
+
+def translation(wildcards):
+    """The entry of `translations` that an NMT model is of."""
+    return config["translations"][f"{wildcards.name}.{wildcards.source}-{wildcards.target}"]
+
+
+def transformer(wildcards):
+    """Its sizes and training."""
+    return config["transformers"][translation(wildcards)["nmt"]]
+
+
+def trained_on(wildcards, kind):
+    """What its pairs are mined or selected from, and how."""
+    return translation(wildcards)["train"][kind]
+
+
+def mined_spec(wildcards):
+    mined = trained_on(wildcards, "mined")
+    rules = {"filter": filter_rules(mined["filter"])} if "filter" in mined else {}
+    return {key: value for key, value in mined.items() if key not in ("corpus", "encoder")} | rules
+
+
+def mined_language(wildcards):
+    """What tells the languages of mined pairs, if something has to be made or fetched for it."""
+    rules = trained_on(wildcards, "mined").get("filter", {})
+    return f"{DATA}/{LID}/manifest.json" if rules.get("language") == LID else language_model(rules)
+
+
+def mined_vectors(side):
+    def found(wildcards):
+        mined = trained_on(wildcards, "mined")
+        return of_shards(
+            f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.{side}.npy", mined["corpus"], encoder=mined["encoder"]
+        )
+
+    return found
 
 
 BUDGETS = list(config["selection"]["budgets"])

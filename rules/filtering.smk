@@ -91,6 +91,37 @@ rule neighbourhoods:
         " --threads {threads} --out {output} 2> {log}"
 
 
+rule tune_confidence:  # guo2018 section 4.4
+    input:
+        model=lambda w: encoder_model(method_encoder(w)),
+        src=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy"),
+        tgt=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy"),
+        scores=lambda w: tuning_files(w, f"{WORK}/scores/{tuning(w)['by']}/{{corpus}}/{{shard}}.npy"),
+    output:
+        f"{WORK}/similarities/{{method}}.npz",
+    log:
+        f"logs/{RUN}/tune_confidence/{{method}}.log",
+    benchmark:
+        benchmarked("tune_confidence", "{method}")
+    wildcard_constraints:
+        method=methods_named(lambda method: "tuned" in method),
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=16000 if RUN == "paper" else 2000,  # the vectors of the examples
+        runtime="4h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        best=lambda w: tuning(w)["best"],
+        worst=lambda w: tuning(w)["worst"],
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench tune-confidence {params.src} {params.tgt} {params.scores} --model {input.model}"
+        " --best {params.best} --worst {params.worst} --seed {params.seed} --out {output} 2> {log}"
+
+
 rule published_scores:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",

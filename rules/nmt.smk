@@ -48,6 +48,7 @@ rule nmt_train:  # and translation, in the same process
     params:
         spec=nmt_spec(MODEL_KEYS),
         languages=LANGUAGES,
+        seed="{seed}",
         gpus=config["nmt"]["gpus"],
         tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
         # checkpoints outlive a failed job: they are no output
@@ -55,7 +56,7 @@ rule nmt_train:  # and translation, in the same process
         folder=subpath(output.model, parent=True),
     shell:
         "python -m bitextbench nmt-train {input.data} --spec {params.spec} {params.tests} {params.languages}"
-        " --seed {wildcards.seed} --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints}"
+        " --seed {params.seed} --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints}"
         " --out {params.folder} 2>> {log}"
 
 

@@ -18,6 +18,8 @@ rule select:
         mem_mb=2000,  # a block of each shard
         runtime="8h",
     params:
+        method="{method}",
+        budget="{budget}",
         words=lambda w: config["selection"]["budgets"][w.budget],
         side=config["selection"]["count"],
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
@@ -25,6 +27,6 @@ rule select:
         scores=lambda w, input: [f"--scores {path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench select {wildcards.method} --budget {wildcards.budget} --words {params.words}"
+        "python -m bitextbench select {params.method} --budget {params.budget} --words {params.words}"
         " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.side} {params.languages}"
         " --out {params.folder} 2> {log}"

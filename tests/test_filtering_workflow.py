@@ -47,8 +47,6 @@ def test_studies_of_the_tiny_run_need_no_download_and_no_nmt(checkout):
     usual = jobs(snakemake("--profile", "profiles/tiny", "-n", "-F", "results/tiny/audit.csv", cwd=checkout).stdout)
     added = {
         "quality",
-        "neighbourhoods",
-        "fit_text_similarity",
         "selection_precision",
         "sweep",
         "distribution",

@@ -16,6 +16,7 @@ MEASURES = {
     "reconstruction": {f"{way}.by_text.P@{n}" for way in ("forward", "backward") for n in (1, 3, 10)},
     "documents": {"alignments", "sentences", "average_forward", "average_backward"},
     "recognition": {"accuracy"},
+    "translation": {"bleu", "tokenised", "pairs"},
     "mining": {
         f"{way}.{part}{measure}"
         for way in (*STRATEGIES, "nearest_forward", "nearest_backward")
@@ -38,7 +39,8 @@ def test_each_cell_is_something_that_a_task_measures():
             if not entry.why:
                 assert entry.metric in MEASURES[entry.task], (place, entry)
                 others = {"mlp", "levenshtein", "nmt", "euclidean", "reconstruction"}
-                assert entry.similarity in {*SIMILARITIES, *others}, (place, entry)
+                known = {""} if entry.task == "translation" else {*SIMILARITIES, *others}
+                assert entry.similarity in known, (place, entry)
                 assert entry.corpora, (place, entry)
 
 
@@ -67,6 +69,14 @@ def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     own.write_text("x\n")
     assert entry.missing(config) == ""
     assert tables.Entry("a", "b", why="quoted").missing({}) == "quoted"
+
+
+def test_a_translation_is_missing_unless_the_run_has_it_and_its_test():
+    entry = tables.Entry("a", "b", "translation", ("news",), "mined", metric="bleu")
+    assert entry.key == "bleu"
+    assert entry.missing({}) == "no translation model mined in this run"
+    assert entry.missing({"translations": {"mined": {"test": "talks"}}}) == "mined translates talks in this run"
+    assert entry.missing({"translations": {"mined": {"test": "news"}}}) == ""
 
 
 BLOCK = "p/table1:\n- {cell: [a, b], task: mining, corpus: x, encoder: y, similarity: ratio, metric: max.f1}\n"

@@ -555,7 +555,10 @@ def test_documents_of_a_corpus_with_a_calibrated_confidence(tmp_path):
     x, y = normal(1, 7, 16), normal(2, 7, 16)
     both = search(Embeddings(x), Embeddings(y), 3, metric="dot")
     weight, bias = (p.detach().numpy() for p in (model.calibration.weight, model.calibration.bias))
-    sure = documents.confidence((Embeddings(x), Embeddings(y)), both.forward, tmp_path / "m.pt", block=2)
+    sure = documents.confidence((Embeddings(x), Embeddings(y)), both.forward, tmp_path / "m.pt")
+    logits_of, rows = confidence.calibrated(tmp_path / "m.pt", 16), np.arange(7)
+    few = confidence.probabilities(logits_of, Embeddings(x), Embeddings(y), rows, both.forward.ids, elements=100)
+    assert np.allclose(few, sure, rtol=1e-6)
     for i, c in product(range(7), range(3)):
         scale, shift = weight @ np.concatenate([x[i], x[i] ** 2]) + bias
         logit = scale * float(x[i] @ y[both.forward.ids[i, c]]) + shift

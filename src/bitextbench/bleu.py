@@ -1,4 +1,4 @@
-"""BLEU by sacreBLEU, with its signature and a bootstrap interval."""
+"""BLEU by sacreBLEU, with its signature and a bootstrap interval: detokenised, and tokenised as older papers report it."""
 
 import os
 from collections.abc import Sequence
@@ -30,6 +30,27 @@ def bleu(
     resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
     Raises InputError (`where` is the place it names) for no lines or unequal counts.
     """
+    return _scored(sacre(language), hypotheses, references, where)
+
+
+def tokenised(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None
+) -> dict[str, Any]:
+    """The same of Moses tokens, which detokenised lines are cut into again: what multi-bleu.perl reports of them.
+
+    That is BLEU of n-grams up to 4 without smoothing, cased, of tokens between spaces; both sides are tokenised alike.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    from bitextbench import moses
+
+    ours, theirs = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
+    return _scored(BLEU(tokenize="none", smooth_method="none", force=True), ours, theirs, where)
+
+
+def _scored(
+    metric: "BLEU", hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None
+) -> dict[str, Any]:
     if not len(hypotheses):
         raise InputError("no hypotheses", where, remedy="translate a test set first")
     if len(hypotheses) != len(references):
@@ -39,7 +60,6 @@ def bleu(
             remedy="translate the test set again",
         )
     os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
-    metric = sacre(language)
     score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
     return {
         "metric": "BLEU",

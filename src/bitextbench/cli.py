@@ -10,7 +10,15 @@ from typing import Any
 
 import click
 
-from bitextbench import __version__, cli_encoders, cli_examples, cli_filtering, cli_likelihoods, cli_mining
+from bitextbench import (
+    __version__,
+    cli_encoders,
+    cli_examples,
+    cli_filtering,
+    cli_likelihoods,
+    cli_mining,
+    cli_translation,
+)
 from bitextbench.cli_types import FILE, Mapping, Spec
 from bitextbench.errors import InputError
 
@@ -36,7 +44,7 @@ for command in (
 ):  # fmt: skip
     cli.add_command(command)
 
-for command in (*cli_filtering.COMMANDS, cli_examples.group):
+for command in (*cli_filtering.COMMANDS, *cli_translation.COMMANDS, cli_examples.group):
     cli.add_command(command)
 
 for command in (

@@ -94,6 +94,38 @@ def neighbourhoods(
     similarity.fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
 
 
+@click.command("tune-confidence")
+@click.option(
+    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
+)
+@click.option("--tgt-emb", type=FILE, multiple=True, required=True)
+@FILES
+@click.option("--model", type=FILE, required=True, help="The encoder that made the vectors.")
+@click.option("--best", type=float, default=0.01, help="The share of the pairs, by score, that are good examples.")
+@click.option("--worst", type=float, default=0.5, help="The share of the pairs that bad examples are drawn from.")
+@click.option("--seed", type=int, default=1)
+@out_option
+def tune_confidence(
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    model: Path,
+    best: float,
+    worst: float,
+    seed: int,
+    out: Path,
+) -> None:
+    """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
+    import numpy as np
+
+    from bitextbench.embeddings import Embeddings, stacked
+    from bitextbench.score import load_scores
+    from bitextbench.similarity import confidence
+
+    src, tgt = (Embeddings(*stacked(paths)) for paths in (src_emb, tgt_emb))
+    confidence.tune(model, src, tgt, np.concatenate(load_scores(scores)), {"best": best, "worst": worst}, seed, out)
+
+
 @click.command("published-scores")
 @click.argument("shard", type=FILE)
 @click.option("--dataset", required=True, help="Of the registry.")
@@ -255,5 +287,6 @@ def _spec(text: str) -> dict[str, Any]:
 
 
 COMMANDS = (
-    fit_language, fit_text_similarity, neighbourhoods, published_scores, quality_table, own_table, validation_bleu,
+    fit_language, fit_text_similarity, neighbourhoods, tune_confidence, published_scores, quality_table, own_table,
+    validation_bleu,
 )  # fmt: skip

@@ -30,7 +30,7 @@ def check(config: Config) -> None:
     config.clear()
     config.update(kept)
     for place, section in (("", config), ("text.", config.get("text"))):
-        for key in ("corpora", "encoders", "rescorers", "features"):
+        for key in ("corpora", "encoders", "rescorers", "features", "methods", "translations"):
             if isinstance(section, dict) and isinstance(section.get(key), dict):
                 section[key] = dict(_by_pair(f"{place}{key}", section[key]))
     errors = sorted(
@@ -67,7 +67,7 @@ def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
             made = _filled(inside, pair, src, tgt)
             yield (
                 _filled(name, pair, src, tgt),
-                made | ({"pair": {"src": src, "tgt": tgt}} if place == "corpora" else {}),
+                made | ({"pair": {"src": src, "tgt": tgt}} if place in ("corpora", "methods") else {}),
             )
 
 
@@ -77,14 +77,19 @@ def portion_methods(name: str, portions: list[float | str]) -> dict[str, float |
 
 
 def scorers(config: Config) -> list[str]:
-    """The methods that score any corpus by what they have learned: not labels, published scores, studies of negatives."""
+    """The methods that score any corpus of the run's languages by what they have learned: not labels, published scores, studies
+    of negatives."""
     studied = {
         name
         for base, entry in config["methods"].items()
         if "portions" in entry.get("negatives", {})
         for name in (base, *portion_methods(base, entry["negatives"]["portions"]))
     }
-    others = {name for name, entry in config["methods"].items() if entry["similarity"] in ("published", "oracle")}
+    others = {
+        name
+        for name, entry in config["methods"].items()
+        if entry["similarity"] in ("published", "oracle") or "pair" in entry
+    }
     return [name for name in config["methods"] if name not in studied | others]
 
 
@@ -132,6 +137,8 @@ def _check_names(config: Config) -> None:
     features, likelihoods = config["text"]["features"], config["likelihoods"]
     vectors, comparison = config.get("word_vectors", {}), config.get("comparison", {})
     rescorers = config.get("rescorers", {})
+    translations = config.get("translations", {})
+    parts = [(f"translations.{name}.train.{kind}", spec["train"][kind]) for name, spec in translations.items() for kind in ("mined", "selected") if kind in spec["train"]]  # fmt: skip
     pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
     used: list[tuple[str, str, Config]] = [
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
@@ -156,6 +163,7 @@ def _check_names(config: Config) -> None:
         *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
         *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
         *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),
+        *((f"methods.{name}.tuned.{key}", spec["tuned"][key], defined) for name, spec in methods.items() if "tuned" in spec for key, defined in (("corpus", corpora), ("by", methods))),
         *((f"methods.{name}.bitext", spec["bitext"], corpora) for name, spec in methods.items() if "bitext" in spec),
         *((f"language_models.{name}.corpora", other, corpora) for name, spec in config.get("language_models", {}).items() for other in spec["corpora"]),
         *(("quality.methods", name, methods) for name in config.get("quality", {}).get("methods", [])),
@@ -165,6 +173,10 @@ def _check_names(config: Config) -> None:
         *(("studies.curves", name, methods) for name in config.get("studies", {}).get("curves", [])),
         ("selection.corpus", config["selection"]["corpus"], corpora),
         *(("selection.methods", name, methods) for name in config["selection"]["methods"]),
+        *((f"translations.{name}.{key}", spec[key], corpora) for name, spec in translations.items() for key in ("valid", "test")),
+        *((f"translations.{name}.nmt", spec["nmt"], config.get("transformers", {})) for name, spec in translations.items()),
+        *((f"translations.{name}.train.corpora", other, corpora) for name, spec in translations.items() for other in spec["train"].get("corpora", [])),
+        *((f"{place}.{key}", spec[key], defined) for place, spec in parts for key, defined in (("corpus", corpora), ("encoder", encoders), ("method", methods)) if key in spec),
         ("nmt.valid", config["nmt"]["valid"], corpora),
         *(("nmt.tests", name, corpora) for name in config["nmt"]["tests"]),
     ]  # fmt: skip

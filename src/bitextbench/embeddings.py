@@ -124,13 +124,21 @@ def read_shards(paths: Sequence[str | Path]) -> Embeddings:
 
     Raises InputError as `read`, when dimensions differ, and for shards whose sizes are not those of one corpus.
     """
+    if len(paths) == 1:
+        return read(paths[0])
+    arrays, name = stacked(paths)
+    return Embeddings(arrays, name, rows_of_shards(np.diff(arrays.starts).tolist(), name))
+
+
+def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:
+    """Memory-map the vectors of shards one below the other, as their scores are; and the name of the first, for messages.
+
+    Raises InputError as `read`, and when dimensions differ.
+    """
     parts = [read(path) for path in paths]
-    if len(parts) == 1:
-        return parts[0]
     for part in parts[1:]:
         check_dimensions(parts[0], part)
-    arrays = Stacked([part.array for part in parts])  # type: ignore[misc]
-    return Embeddings(arrays, parts[0].name, rows_of_shards([len(part) for part in parts], parts[0].name))
+    return Stacked([part.array for part in parts]), parts[0].name  # type: ignore[misc]
 
 
 def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:

@@ -145,7 +145,8 @@ def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[s
 
     Raises InputError unless the corpus has `total` rows.
     """
-    wanted, found, start = np.unique(list(rows)), {}, 0
+    found: dict[int, tuple[str, str]] = {}
+    wanted, start = np.unique(list(rows)), 0
     for path in bitext.shard_paths(corpus):
         shard = bitext.read_shard(path, ["src", "tgt"])
         here = wanted[(wanted >= start) & (wanted < start + len(shard))]

@@ -66,7 +66,7 @@ def prepare(
         for name, rows in (parts | {"candidates": candidates}).items():
             if not len(rows.src):
                 raise InputError(f"half {half} has no {name}", str(out), remedy="give it a corpus with more gold pairs")
-            for side, ids, places in zip(("src", "tgt"), text, rows, strict=False):
+            for side, ids, places in zip(("src", "tgt"), text, rows[:2], strict=True):
                 ids.take(places).save(folder / f"{name}.{side}")
         counts[half] = {name: len(rows.src) for name, rows in (parts | {"candidates": candidates}).items()}
         log(f"half {half}: {', '.join(f'{count:,} {name}' for name, count in counts[half].items())}")

@@ -8,7 +8,8 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | cell | [row, column] of the reference; `{variable}` is the paper's name |
 | task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
 | corpus | what it is measured on; a list makes the mean over its corpora |
-| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of `rescorers` |
+| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
+| | `rescorers`, for `translation` an entry of `translations`, without a similarity |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | why | in place of all from task on: why there is no number |
@@ -48,12 +49,14 @@ class Entry:
     @property
     def key(self) -> str:
         """The metric's place in its file."""
-        return f"{self.similarity}.{self.metric}"
+        return ".".join(filter(None, (self.similarity, self.metric)))
 
     def missing(self, config: Mapping[str, Any]) -> str:
         """Why a run has no such number, or "": a name that it does not define, or a text of one's own that is not there."""
         if self.why:
             return self.why
+        if self.task == "translation":
+            return self._untranslated(config.get("translations", {}))
         models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
         corpora = config["corpora"]
         if self.encoder not in models:
@@ -67,6 +70,12 @@ class Entry:
                 if not Path(path).exists():
                     return f"no file {path}"
         return ""
+
+    def _untranslated(self, models: Mapping[str, Any]) -> str:
+        if self.encoder not in models:
+            return f"no translation model {self.encoder} in this run"
+        test = models[self.encoder]["test"]
+        return "" if self.corpora == (test,) else f"{self.encoder} translates {test} in this run"
 
 
 def load(path: Path | None = None) -> dict[str, list[Entry]]:
@@ -84,6 +93,7 @@ def load(path: Path | None = None) -> dict[str, list[Entry]]:
 
 def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
     needed = {"cell", "why"} if "why" in block else {"cell", *NEEDED}
+    needed -= {"similarity"} if block.get("task") == "translation" else set()
     if (wrong := set(block) - KEYS) or (wrong := needed - set(block)):
         raise InputError(
             f"unknown or missing: {', '.join(sorted(wrong))}", f"tables.yaml: {place}", remedy="see tables.py"

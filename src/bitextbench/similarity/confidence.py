@@ -1,18 +1,28 @@
 """The calibrated confidence of Guo et al. 2018, section 2.4.2 and figure 3: a dot product, scaled and shifted by its source.
 
-The dual encoder that made the vectors has learned scale and bias with them (`encoders.dan_dual`); it is the model.
+The dual encoder that made the vectors has learned scale and bias with them (`encoders.dan_dual`); it is the model. So is what
+`tune` makes of it on pairs that another method finds extreme (section 4.4).
 """
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
+from bitextbench.files import atomic, existing
+from bitextbench.progress import log
 from bitextbench.similarity import Pairs, checked
 
+if TYPE_CHECKING:
+    import torch
+
 BLOCK = 65_536  # sources at a time
+UPDATES, BATCH = 2000, 512  # of `tune`
 Logits = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
 
 
@@ -26,27 +36,109 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     return checked(np.concatenate([np.empty(0, np.float32), *parts]), "confidence")
 
 
-def calibrated(model: Path, dimension: int) -> Logits:
-    """A function of sources [n, d] and k targets of each [n, k, d]: the logits of their confidence [n, k].
+def probabilities(
+    logits_of: Logits, src: Embeddings, tgt: Embeddings, rows: NDArray[np.integer], targets: NDArray[np.integer],
+    elements: int = 1 << 24,
+) -> NDArray[np.float64]:  # fmt: skip
+    """The confidence of the sources at `rows` [n] in k targets, `targets` [n, k] or the same for all [1, k]: float64 [n, k], 0 to 1.
 
-    Raises InputError for a model without a confidence, or of vectors that have not `dimension`.
+    `logits_of` comes from `calibrated`. Memory: `elements` of the targets' vectors, and the result.
     """
-    from bitextbench.device import setup, torch
-    from bitextbench.encoders import load
+    out = np.empty((len(rows), targets.shape[1]))
+    step = max(1, elements // max(1, targets.shape[1] * tgt.dimension))
+    for start in range(0, len(rows), step):
+        ids = targets if len(targets) == 1 else targets[start : start + step]
+        vectors = tgt.take(ids.reshape(-1)).reshape(*ids.shape, -1)
+        logits = logits_of(src.take(rows[start : start + step]), vectors)
+        out[start : start + step] = 1 / (1 + np.exp(-logits.astype(np.float64)))
+    return out
 
-    encoder = load(model, setup(1))
-    calibration = getattr(encoder, "calibration", None)
-    if calibration is None:
-        raise InputError("has no calibrated confidence", model, remedy="train a dan_dual with `confidence: 0.1`")
-    if dimension != encoder.dimension:
-        raise InputError(
-            f"is for vectors of {encoder.dimension} dimensions, not {dimension}", model, remedy="encode with it"
-        )
+
+def calibrated(model: Path, dimension: int) -> Logits:
+    """A function of sources [n, d] and k targets of each [n, k, d], or of all [1, k, d]: the logits of their confidence [n, k].
+
+    `model`: an encoder, or what `tune` wrote (.npz). Raises InputError for a model without a confidence, or of
+    vectors that have not `dimension`.
+    """
+    from bitextbench.device import torch
+
+    calibration = _calibration(model, dimension)
 
     @torch.inference_mode()
     def logits(src: NDArray[np.float32], tgt: NDArray[np.float32]) -> NDArray[np.float32]:
         u, v = torch.from_numpy(np.array(src)), torch.from_numpy(np.array(tgt))
         scale, bias = calibration(torch.cat([u, u * u], 1)).split(1, 1)  # [n, 1]
-        return (scale * (v @ u[:, :, None])[:, :, 0] + bias).numpy()
+        return (scale * torch.einsum("nkd,nd->nk", v, u) + bias).numpy()
 
     return logits
+
+
+def _calibration(model: Path, dimension: int) -> "torch.nn.Linear":
+    """Scale and bias from [u, u^2]."""
+    from bitextbench.device import setup
+    from bitextbench.encoders import load
+
+    where = setup(1)
+    calibration = _tuned(model) if model.suffix == ".npz" else getattr(load(model, where), "calibration", None)
+    if calibration is None:
+        raise InputError("has no calibrated confidence", model, remedy="train a dan_dual with `confidence: 0.1`")
+    if 2 * dimension != calibration.in_features:
+        what = f"is for vectors of {calibration.in_features // 2} dimensions, not {dimension}"
+        raise InputError(what, model, remedy="encode with it")
+    return calibration
+
+
+def _tuned(path: Path) -> "torch.nn.Linear":
+    """What `tune` wrote."""
+    from bitextbench.device import torch
+
+    with np.load(existing(path)) as file:
+        known = {name: torch.from_numpy(file[name]) for name in ("weight", "bias")}
+    calibration = torch.nn.Linear(known["weight"].shape[1], 2)
+    calibration.load_state_dict(known)
+    return calibration
+
+
+def tune(
+    model: Path, src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32], spec: Mapping[str, float], seed: int, out: Path
+) -> None:  # fmt: skip
+    """Fine-tune the confidence of an encoder on the pairs [n] that other `scores` find extreme: guo2018 section 4.4.
+
+    spec: `best`, the share of the pairs that are good examples; `worst`, the share of which as many bad ones are drawn. (The
+    paper takes the top 1% and the bottom 50% by Zipporah.) Scale and bias learn, the vectors stay: cross-entropy, Adam at 0.001,
+    UPDATES; the paper does not say how. A tenth is held out, and the log says how often it is judged alike.
+    Raises InputError when scores and vectors differ in number, and as `calibrated`.
+    """
+    from bitextbench.device import torch
+
+    if not len(src) == len(tgt) == len(scores):
+        what = f"{len(scores):,} scores for {len(src):,} and {len(tgt):,} vectors"
+        raise InputError(what, src.name, remedy="encode and score one corpus")
+    calibration, rng = _calibration(model, src.dimension), np.random.default_rng(seed)
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    good = order[: max(1, round(spec["best"] * len(order)))]
+    tail = order[-max(1, round(spec["worst"] * len(order))) :]
+    bad = rng.choice(tail, min(len(good), len(tail)), replace=False)
+    rows = rng.permutation(np.concatenate([good, bad]))
+    wanted = torch.from_numpy(np.isin(rows, good).astype(np.float32))
+    u, v = (torch.from_numpy(side.take(rows)) for side in (src, tgt))
+    held = len(rows) // 10
+
+    def loss(part: slice) -> "torch.Tensor":
+        scale, bias = calibration(torch.cat([u[part], u[part] ** 2], 1)).T
+        logits = scale * (u[part] * v[part]).sum(1) + bias
+        alike.append(((logits > 0) == (wanted[part] > 0)).float().mean().item())
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted[part])
+
+    alike: list[float] = []
+    loss(slice(held))
+    optimizer = torch.optim.Adam(calibration.parameters(), lr=0.001)
+    starts = itertools.cycle(range(held, len(rows), BATCH))
+    for start in itertools.islice(starts, UPDATES):
+        optimizer.zero_grad()
+        loss(slice(start, start + BATCH)).backward()
+        optimizer.step()
+    loss(slice(held))
+    log(f"confidence: {held:,} held-out extremes judged alike, {alike[0]:.1%} before tuning, {alike[-1]:.1%} after")
+    with atomic(out) as part, open(part, "wb") as file:
+        np.savez(file, weight=calibration.weight.detach().numpy(), bias=calibration.bias.detach().numpy())

@@ -18,7 +18,7 @@ from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
 from bitextbench.files import read_lines
 from bitextbench.neighbours import Both, Neighbours
-from bitextbench.similarity.confidence import calibrated
+from bitextbench.similarity.confidence import calibrated, probabilities
 from bitextbench.tasks.bootstrap import SEED, rate
 
 N = 10  # neighbours of a sentence, and the two weights: guo2018 section 4.2
@@ -60,23 +60,14 @@ def of_file(path: Path, vectors: Embeddings) -> Documents:
     return Documents.of(names)
 
 
-def confidence(
-    vectors: tuple[Embeddings, Embeddings], found: Neighbours, model: Path | None, block: int = 1 << 14
-) -> NDArray[np.float64]:
+def confidence(vectors: tuple[Embeddings, Embeddings], found: Neighbours, model: Path | None) -> NDArray[np.float64]:
     """f1 of eq. 3: how sure each neighbour is, [n, N] in [0, 1].
 
     By the calibrated confidence of the encoder `model` (section 2.4.2); without one, the similarity itself, cut to [0, 1].
     """
     if model is None:
         return np.clip(np.asarray(found.similarities, np.float64), 0, 1)
-    logits_of = calibrated(model, vectors[0].dimension)
-    out = np.empty(found.ids.shape)
-    for start in range(0, len(found), block):
-        ids = found.ids[start : start + block]
-        targets = vectors[1].take(ids.reshape(-1)).reshape(*ids.shape, -1)
-        logits = logits_of(vectors[0].block(start, start + len(ids)), targets)
-        out[start : start + len(ids)] = 1 / (1 + np.exp(-logits.astype(np.float64)))
-    return out
+    return probabilities(calibrated(model, vectors[0].dimension), *vectors, np.arange(len(found)), found.ids)
 
 
 def by_sentences(

@@ -1,0 +1,211 @@
+"""What a translation model is trained on: pairs mined out of a corpus whose sides are taken for strangers, selected pairs, corpora.
+
+guo2018 sections 4.2 to 4.4, yang2019 section 5.2, artetxe2019 section 4.3. Each source of pairs is a folder as `select` makes
+it: train.<src>, train.<tgt> (Moses tokens, a line a pair) and selection.json.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bitextbench import bitext
+from bitextbench.embeddings import Embeddings, check_pair
+from bitextbench.errors import InputError
+from bitextbench.files import atomic, existing, read_json, read_lines, write_json
+from bitextbench.margins import MARGINS
+from bitextbench.mining import metric_and_margin, mine_pairs
+from bitextbench.neighbours import search
+from bitextbench.noise import PARALLEL
+from bitextbench.prefilter import check_rules, prefilter
+from bitextbench.progress import log
+from bitextbench.retrieval import Mined, check_strategy
+from bitextbench.similarity.confidence import calibrated, probabilities
+from bitextbench.tasks import documents
+from bitextbench.tasks.alignment import check_aligned
+from bitextbench.tasks.bootstrap import SEED, rate
+
+BLOCK = 1 << 16  # pairs at a time
+K = 4
+Text = Mapping[str, Sequence[str]]  # the lines of both sides
+
+
+def mine(
+    corpus: Path, tokens: Path, vectors: tuple[Embeddings, Embeddings], languages: tuple[str, str], spec: Mapping[str, Any],
+    out: Path, *, model: Path | None = None, seed: int = SEED, **settings: Any,
+) -> None:  # fmt: skip
+    """Write the pairs that are found in a corpus without looking at which of its lines stand beside each other.
+
+    spec: `similarity` and `retrieval` as of `mine` (every copy of a sentence is searched: "we take the highest scoring match" of
+    each), `threshold`; `documents`, which takes pairs from matched documents only (`in_documents`, which needs no retrieval);
+    `filter`, rules of the pre-filter. With a `model`, an encoder with a calibrated confidence, it is the confidence of the pairs
+    that were retrieved which must reach the threshold, else their similarity. `settings`: of `neighbours.search`.
+
+    selection.json has `pairs`, `retrieved`, `below_threshold`, `dropped` (by rule) and, for the corpus knows its truth,
+    `precision`: a pair is right if a side has the text of the line beside the other. Raises InputError for unequal numbers
+    of vectors and lines, unknown names, and when no pair is left.
+    """
+    check_strategy(spec.get("retrieval", "forward"))
+    check_rules(spec.get("filter", {}))
+    check_pair(*vectors)
+    check_aligned(*vectors)
+    raw, tokenised = ({side: bitext.read_side(folder, side) for side in ("src", "tgt")} for folder in (corpus, tokens))
+    for folder, text in ((corpus, raw), (tokens, tokenised)):
+        if len(text["src"]) != len(vectors[0]):
+            what = f"{len(text['src']):,} pairs for the {len(vectors[0]):,} vectors of {vectors[0].name}"
+            raise InputError(what, folder, remedy="make them again")
+    threshold = spec.get("threshold")
+    if spec.get("documents"):
+        found = in_documents(corpus, vectors, spec["similarity"], model, threshold or 0.0, **settings)
+        counts = {"retrieved": len(found.src), "below_threshold": 0}
+    else:
+        found, counts = _anywhere(vectors, spec, model, **settings)
+    with atomic(out) as folder:
+        folder.mkdir()
+        dropped, right = _write(folder, found, raw, tokenised, languages, spec.get("filter", {}))
+        if not len(right):
+            raise InputError(f"no pair is left of {counts}", corpus, remedy="lower the threshold")
+        summary = {key: counts[key] for key in ("retrieved", "below_threshold")}
+        precision = rate("precision of pairs", right, seed=seed, signature="truth:line or text")
+        write_json(
+            folder / "selection.json",
+            {"pairs": len(right), **summary, "dropped": dict(dropped), "precision": precision},
+        )
+    log(f"mined {len(right):,} of {len(raw['src']):,} pairs, {precision['value']:.2f}% of them right")
+
+
+def _anywhere(
+    vectors: tuple[Embeddings, Embeddings], spec: Mapping[str, Any], model: Path | None, **settings: Any
+) -> tuple[Mined, dict[str, int]]:
+    """Pairs of the nearest sentences, wherever they stand."""
+    metric, rule = metric_and_margin(spec["similarity"])
+    both = search(*vectors, K if spec["similarity"] in MARGINS else 1, metric=metric, **settings)
+    if model is None:
+        return mine_pairs(both, rule, spec["retrieval"], spec.get("threshold"))
+    found, counts = mine_pairs(both, rule, spec["retrieval"], None)
+    sure = probabilities(calibrated(model, vectors[0].dimension), *vectors, found.src, found.tgt[:, None])[:, 0]
+    kept = found._replace(scores=sure.astype(np.float32)).above(spec.get("threshold"))
+    return kept, counts | {"below_threshold": len(found.src) - len(kept.src)}
+
+
+def in_documents(
+    corpus: Path, vectors: tuple[Embeddings, Embeddings], similarity: str, model: Path | None, threshold: float, **settings: Any
+) -> Mined:  # fmt: skip
+    """Pairs within matched documents: guo2018 section 4.2 and 4.3, in the order of the sources.
+
+    Each source document takes its target document by eq. 3. Within the two, the pairs are those of the `monotone` alignment with
+    the greatest sum of confidence above the threshold. (The paper aligns by lengths and dictionaries as Uszkoreit et al. 2010,
+    which we have not.) Raises InputError without a `model`, whose calibrated confidence this needs.
+    """
+    if model is None:
+        raise InputError("documents are aligned by a calibrated confidence", remedy="name a dan_dual as the encoder")
+    metric, _ = metric_and_margin(similarity)
+    of = documents.of_file(corpus, vectors[0])  # of both sides: a row of the corpus has one document
+    both = search(*vectors, documents.N, metric=metric, **settings)
+    matched = documents.by_sentences(of, of, both.forward, documents.confidence(vectors, both.forward, model))
+    logits_of = calibrated(model, vectors[0].dimension)
+    order = np.argsort(of.document, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(of.document))[:-1])
+    parts = [Mined(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
+    for source, target in enumerate(matched.tolist()):
+        if target >= 0:
+            left, right = rows[source], rows[target]
+            sure = probabilities(logits_of, *vectors, left, right[None])
+            i, j = monotone(sure - threshold)
+            parts.append(Mined(left[i], right[j], sure[i, j].astype(np.float32)))
+    return Mined(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def monotone(gains: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The pairs (i, j), both increasing, with the greatest sum of gains [n, m]; none that gains nothing."""
+    n, m = gains.shape
+    best = np.zeros((n + 1, m + 1))
+    for i in range(n):
+        np.maximum.accumulate(np.maximum(best[i, 1:], best[i, :-1] + gains[i]), out=best[i + 1, 1:])
+    pairs = []
+    i, j = n, m
+    while i and j:
+        if best[i, j] == best[i - 1, j]:
+            i -= 1
+        elif best[i, j] == best[i, j - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    found = np.array(pairs[::-1], np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _write(
+    folder: Path, found: Mined, raw: Text, tokens: Text, languages: tuple[str, str], rules: Mapping[str, Any]
+) -> tuple[Counter[str], NDArray[np.bool_]]:
+    """Write the tokens of the pairs that pass the rules; returns what the rules drop, and which of the others are right."""
+    dropped: Counter[str] = Counter()
+    right = [np.empty(0, bool)]
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
+            for code in languages
+        ]
+        for start in range(0, len(found.src), BLOCK):
+            places = {
+                side: column[start : start + BLOCK].tolist()
+                for side, column in (("src", found.src), ("tgt", found.tgt))
+            }
+            texts = {side: [raw[side][place] for place in places[side]] for side in places}
+            passed, first, _ = prefilter(
+                pa.table({side: pa.array(texts[side], pa.string()) for side in texts}), rules, languages
+            )
+            dropped.update(first)
+            for file, side in zip(files, ("src", "tgt"), strict=True):
+                lines = (tokens[side][place] for place, kept in zip(places[side], passed, strict=True) if kept)
+                file.writelines(f"{line}\n" for line in lines)
+            true = [
+                raw["tgt"][i] == y or raw["src"][j] == x
+                for i, j, x, y in zip(places["src"], places["tgt"], texts["src"], texts["tgt"], strict=True)
+            ]
+            right.append(np.array(true, bool)[passed])
+    return +dropped, np.concatenate(right)
+
+
+def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tuple[str, str], out: Path) -> None:
+    """Write the pairs of selections and of whole tokenised corpora, one after the other.
+
+    selection.json has `pairs`, `parts` (by source) and the `precision` of the selection, where its truth is known: of a
+    constructed pool, the share of the pairs labelled parallel among the labelled. Raises InputError for unequal sides.
+    """
+    parts: dict[str, int] = {}
+    precision: dict[str, Any] = {}
+    with atomic(out) as folder, ExitStack() as stack:
+        folder.mkdir()
+        files = [
+            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
+            for code in languages
+        ]
+
+        def add(name: str, sides: Sequence[Sequence[str]], where: Path) -> None:
+            if len(sides[0]) != len(sides[1]):
+                raise InputError(f"{len(sides[0]):,} and {len(sides[1]):,} lines", where, remedy="make both again")
+            parts[name] = len(sides[0])
+            for file, lines in zip(files, sides, strict=True):
+                file.writelines(f"{line}\n" for line in lines)
+
+        for selection in selections:
+            add(selection.name, [list(read_lines(selection / f"train.{code}")) for code in languages], selection)
+            known = read_json(selection / "selection.json")
+            precision |= known.get("precision") or _by_label(known.get("words_by_label", {}))
+        for name, tokens in corpora.items():
+            add(name, [bitext.read_side(existing(tokens), side) for side in ("src", "tgt")], tokens)
+        summary = {"pairs": sum(parts.values()), "parts": parts}
+        write_json(folder / "selection.json", summary | ({"precision": precision} if precision else {}))
+
+
+def _by_label(pairs: Mapping[str, int]) -> dict[str, Any]:
+    """The share of good pairs among the labelled ones, from the number of each label; {} without labels."""
+    good, known = pairs.get(PARALLEL, 0), sum(number for label, number in pairs.items() if label)
+    return rate("precision of pairs", np.arange(known) < good, signature="truth:label") if known else {}
