@@ -103,7 +103,9 @@ rule train_rescorer:
         gpu=lambda w: RESCORERS[w.rescorer]["gpus"],
         runtime="24h",
     params:
-        spec=lambda w: spec({"type": "cross_encoder", **{key: RESCORERS[w.rescorer][key] for key in ("model", "training")}}),
+        spec=lambda w: spec(
+            {"type": "cross_encoder", **{key: RESCORERS[w.rescorer][key] for key in ("model", "training")}}
+        ),
         checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
         corpora=lambda w, input: [
             f"--corpus {role}={input.pairs}/{w.half}/{role}"
