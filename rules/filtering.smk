@@ -122,6 +122,34 @@ rule tune_confidence:  # guo2018 section 4.4
         " --best {params.best} --worst {params.worst} --seed {params.seed} --out {output} 2> {log}"
 
 
+rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
+    input:
+        model=lambda w: encoder_model(method_encoder(w)),
+        tuned=f"{WORK}/similarities/{{method}}.npz",
+        src=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy"),
+        tgt=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy"),
+        scores=lambda w: tuning_files(w, f"{WORK}/scores/{tuning(w)['by']}/{{corpus}}/{{shard}}.npy"),
+    output:
+        f"{WORK}/metrics/agreement/{{corpus}}/{{method}}.json",
+    log:
+        f"logs/{RUN}/agreement/{{corpus}}.{{method}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=16000 if RUN == "paper" else 2000,
+        runtime="4h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        best=lambda w: tuning(w)["best"],
+        worst=lambda w: tuning(w)["worst"],
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench evaluate agreement {params.src} {params.tgt} {params.scores} --model {input.model} --tuned {input.tuned}"
+        " --best {params.best} --worst {params.worst} --seed {params.seed} --out {output} > {log} 2>&1"
+
+
 rule published_scores:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",

@@ -17,6 +17,8 @@ MEASURES = {
     "documents": {"alignments", "sentences", "average_forward", "average_backward"},
     "recognition": {"accuracy"},
     "translation": {"bleu", "tokenised", "pairs"},
+    "agreement": {"correlation", "untuned", "tuned"},
+    "rescoring": {"f1"},
     "mining": {
         f"{way}.{part}{measure}"
         for way in (*STRATEGIES, "nearest_forward", "nearest_backward")
@@ -38,8 +40,8 @@ def test_each_cell_is_something_that_a_task_measures():
         for entry in entries:
             if not entry.why:
                 assert entry.metric in MEASURES[entry.task], (place, entry)
-                others = {"mlp", "levenshtein", "nmt", "euclidean", "reconstruction"}
-                known = {""} if entry.task == "translation" else {*SIMILARITIES, *others}
+                others = {"mlp", "levenshtein", "nmt", "euclidean", "reconstruction", "cross_encoder"}
+                known = {""} if entry.task in ("translation", "agreement") else {*SIMILARITIES, *others}
                 assert entry.similarity in known, (place, entry)
                 assert entry.corpora, (place, entry)
 
@@ -69,6 +71,9 @@ def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     own.write_text("x\n")
     assert entry.missing(config) == ""
     assert tables.Entry("a", "b", why="quoted").missing({}) == "quoted"
+    confident = tables.Entry("a", "b", "agreement", ("x",), "tuned", metric="correlation")
+    assert confident.missing({"methods": {}}) == "no method tuned in this run"
+    assert confident.missing({"methods": {"tuned": {}}}) == ""
 
 
 def test_a_translation_is_missing_unless_the_run_has_it_and_its_test():

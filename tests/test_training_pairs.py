@@ -147,6 +147,18 @@ def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatc
     confidence.tune(model, Embeddings(src), Embeddings(tgt), scores, spec, 1, tuned)
     before, after = (confidence.score(Pairs(np.arange(2000), src, tgt), path) for path in (model, tuned))
     assert ((after > 0) == good).mean() > ((before > 0) == good).mean() + 0.1
+    found = confidence.agreement(model, tuned, Embeddings(src), Embeddings(tgt), scores, spec, 1)
+    rows, best, held = confidence.extremes(scores, **spec, seed=1)
+    assert (len(rows), best.sum(), held) == (400, 200, 40)
+    assert set(scores[rows[best]]) == set(np.sort(scores)[-200:])
+    assert scores[rows[~best]].max() <= np.median(scores)
+    for name, logits in (("untuned", before), ("tuned", after)):
+        assert found[name]["value"] == pytest.approx(100 * ((logits > 0)[rows] == best)[:held].mean())
+    assert found["correlation"]["value"] == pytest.approx(
+        np.corrcoef(1 / (1 + np.exp(-before)), scores)[0, 1], abs=1e-4
+    )
+    low, high = found["correlation"]["interval"]
+    assert low < found["correlation"]["value"] < high < low + 0.1
     monkeypatch.setattr(confidence, "UPDATES", 20)
     bytes_of_two = set()
     for _ in range(2):

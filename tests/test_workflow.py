@@ -252,6 +252,9 @@ def test_all_tables_end_in_the_audit(finished):
     lines = {place: read_csv(results / f"{place}.csv") for place in tables.load().keys() - left_out}
     assert not any((results / f"{place}.csv").exists() for place in left_out)
     done = {place: [line for line in found if line.ours is not None] for place, found in lines.items()}
+    correlations = {line.column: line for line in done.pop("guo2018/section5")}
+    assert -1 <= correlations["correlation"].low <= correlations["correlation"].high <= 1
+    assert correlations["en-fr"].ours is not None
     assert all(0 <= line.low <= line.ours <= line.high <= 100 for found in done.values() for line in found)
     assert {line.row for line in done["kim2019/table3"]} == {"euclidean", "cosine", "csls", "mlp"}
     assert len(done["artetxe2019/table2"]) == 36  # French

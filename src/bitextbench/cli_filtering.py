@@ -1,5 +1,6 @@
 """Commands on scores of given pairs: language models, similarities of words and of neighbourhoods, quality without NMT."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,36 +95,61 @@ def neighbourhoods(
     similarity.fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
 
 
-@click.command("tune-confidence")
-@click.option(
-    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
-)
-@click.option("--tgt-emb", type=FILE, multiple=True, required=True)
-@FILES
-@click.option("--model", type=FILE, required=True, help="The encoder that made the vectors.")
-@click.option("--best", type=float, default=0.01, help="The share of the pairs, by score, that are good examples.")
-@click.option("--worst", type=float, default=0.5, help="The share of the pairs that bad examples are drawn from.")
-@click.option("--seed", type=int, default=1)
-@out_option
-def tune_confidence(
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
-    scores: tuple[Path, ...],
-    model: Path,
-    best: float,
-    worst: float,
-    seed: int,
-    out: Path,
-) -> None:
-    """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
+def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Vectors and scores of a corpus, and which of its pairs count as extreme."""
+    for option in (
+        click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors, a file for each shard."),
+        click.option("--tgt-emb", type=FILE, multiple=True, required=True),
+        FILES,
+        click.option("--model", type=FILE, required=True, help="The encoder that made the vectors."),
+        click.option("--best", type=float, default=0.01, help="The share of the pairs, by score, that are good."),
+        click.option("--worst", type=float, default=0.5, help="The share of the pairs that bad ones are drawn from."),
+        click.option("--seed", type=int, default=1),
+    ):
+        command = option(command)
+    return command
+
+
+def _scored_pairs(
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...]
+) -> tuple[Any, Any, Any]:
+    """Both sides and the scores, the shards one below the other."""
     import numpy as np
 
     from bitextbench.embeddings import Embeddings, stacked
     from bitextbench.score import load_scores
-    from bitextbench.similarity import confidence
 
     src, tgt = (Embeddings(*stacked(paths)) for paths in (src_emb, tgt_emb))
-    confidence.tune(model, src, tgt, np.concatenate(load_scores(scores)), {"best": best, "worst": worst}, seed, out)
+    return src, tgt, np.concatenate(load_scores(scores))
+
+
+@click.command("tune-confidence")
+@extreme_options
+@out_option
+def tune_confidence(
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float, worst: float,
+    seed: int, out: Path,
+) -> None:  # fmt: skip
+    """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
+    from bitextbench.similarity import confidence
+
+    src, tgt, found = _scored_pairs(src_emb, tgt_emb, scores)
+    confidence.tune(model, src, tgt, found, {"best": best, "worst": worst}, seed, out)
+
+
+@evaluate.command("agreement")
+@extreme_options
+@click.option("--tuned", type=FILE, required=True, help="What tune-confidence made of it, with the same options.")
+@out_option
+def evaluate_agreement(
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float, worst: float,
+    seed: int, tuned: Path, out: Path,
+) -> None:  # fmt: skip
+    """How far a confidence agrees with the scores that tuned it, and did before (Guo et al. 2018, section 5)."""
+    from bitextbench.similarity import confidence
+
+    src, tgt, found = _scored_pairs(src_emb, tgt_emb, scores)
+    show(confidence.agreement(model, tuned, src, tgt, found, {"best": best, "worst": worst}, seed), out)
 
 
 @click.command("published-scores")

@@ -9,7 +9,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
 | corpus | what it is measured on; a list makes the mean over its corpora |
 | encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
-| | `rescorers`, for `translation` an entry of `translations`, without a similarity |
+| | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | why | in place of all from task on: why there is no number |
@@ -57,6 +57,8 @@ class Entry:
             return self.why
         if self.task == "translation":
             return self._untranslated(config.get("translations", {}))
+        if self.task == "agreement":
+            return "" if self.encoder in config["methods"] else f"no method {self.encoder} in this run"
         models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
         corpora = config["corpora"]
         if self.encoder not in models:
@@ -93,7 +95,7 @@ def load(path: Path | None = None) -> dict[str, list[Entry]]:
 
 def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
     needed = {"cell", "why"} if "why" in block else {"cell", *NEEDED}
-    needed -= {"similarity"} if block.get("task") == "translation" else set()
+    needed -= {"similarity"} if block.get("task") in ("translation", "agreement") else set()
     if (wrong := set(block) - KEYS) or (wrong := needed - set(block)):
         raise InputError(
             f"unknown or missing: {', '.join(sorted(wrong))}", f"tables.yaml: {place}", remedy="see tables.py"

@@ -7,7 +7,7 @@ The dual encoder that made the vectors has learned scale and bias with them (`en
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
-from bitextbench.progress import log
 from bitextbench.similarity import Pairs, checked
+from bitextbench.tasks.bootstrap import rate
 
 if TYPE_CHECKING:
     import torch
@@ -99,46 +99,85 @@ def _tuned(path: Path) -> "torch.nn.Linear":
     return calibration
 
 
+class Extremes(NamedTuple):
+    """Pairs that another method finds extreme: their `rows` [m] in random order, which are `good` [m]; the first `held` are held out."""
+
+    rows: NDArray[np.int64]
+    good: NDArray[np.bool_]
+    held: int
+
+
+def extremes(scores: NDArray[np.float32], best: float, worst: float, seed: int) -> Extremes:
+    """The `best` share of the pairs by their scores [n], and as many drawn of the `worst` share; a tenth is held out."""
+    rng = np.random.default_rng(seed)
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    good = order[: max(1, round(best * len(order)))]
+    tail = order[-max(1, round(worst * len(order))) :]
+    bad = rng.choice(tail, min(len(good), len(tail)), replace=False)
+    rows = rng.permutation(np.concatenate([good, bad]))
+    return Extremes(rows, np.isin(rows, good), len(rows) // 10)
+
+
 def tune(
     model: Path, src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32], spec: Mapping[str, float], seed: int, out: Path
 ) -> None:  # fmt: skip
     """Fine-tune the confidence of an encoder on the pairs [n] that other `scores` find extreme: guo2018 section 4.4.
 
-    spec: `best`, the share of the pairs that are good examples; `worst`, the share of which as many bad ones are drawn. (The
-    paper takes the top 1% and the bottom 50% by Zipporah.) Scale and bias learn, the vectors stay: cross-entropy, Adam at 0.001,
-    UPDATES; the paper does not say how. A tenth is held out, and the log says how often it is judged alike.
+    spec: `best` and `worst` of `extremes`. (The paper takes the top 1% and the bottom 50% by Zipporah.) Scale and bias learn,
+    the vectors stay: cross-entropy, Adam at 0.001, UPDATES; the paper does not say how.
     Raises InputError when scores and vectors differ in number, and as `calibrated`.
     """
     from bitextbench.device import torch
 
+    _check(src, tgt, scores)
+    calibration, found = _calibration(model, src.dimension), extremes(scores, **spec, seed=seed)
+    learned = found.rows[found.held :]
+    wanted = torch.from_numpy(found.good[found.held :].astype(np.float32))
+    u, v = (torch.from_numpy(side.take(learned)) for side in (src, tgt))
+    optimizer = torch.optim.Adam(calibration.parameters(), lr=0.001)
+    for start in itertools.islice(itertools.cycle(range(0, len(learned), BATCH)), UPDATES):
+        part = slice(start, start + BATCH)
+        scale, bias = calibration(torch.cat([u[part], u[part] ** 2], 1)).T
+        logits = scale * (u[part] * v[part]).sum(1) + bias
+        optimizer.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted[part]).backward()
+        optimizer.step()
+    with atomic(out) as file_path, open(file_path, "wb") as file:
+        np.savez(file, weight=calibration.weight.detach().numpy(), bias=calibration.bias.detach().numpy())
+
+
+def agreement(
+    model: Path, tuned: Path, src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32], spec: Mapping[str, float], seed: int
+) -> dict[str, Any]:  # fmt: skip
+    """How far a confidence agrees with other `scores` [n], which tuned it: guo2018 section 5.
+
+    `correlation`: Pearson's r of scores and untuned confidence over all pairs, its 95% interval by Fisher's z. `untuned`, `tuned`: of
+    held-out extremes, the share in percent that the confidence puts on the right side of 0.5, before and after.
+    Raises InputError as `tune`.
+    """
+    _check(src, tgt, scores)
+    found = extremes(scores, **spec, seed=seed)
+    held, good = found.rows[: found.held], found.good[: found.held]
+    result = {}
+    for name, path in (("untuned", model), ("tuned", tuned)):
+        sure = probabilities(calibrated(path, src.dimension), src, tgt, held, held[:, None])[:, 0]
+        result[name] = rate(f"agreement, {name}", (sure > 0.5) == good, signature="held-out extremes")
+    rows = np.arange(len(scores))
+    sure = probabilities(calibrated(model, src.dimension), src, tgt, rows, rows[:, None])[:, 0]
+    r = float(np.corrcoef(sure, scores.astype(np.float64))[0, 1])
+    z = 1.96 / np.sqrt(max(1, len(rows) - 3))
+    interval = np.tanh(np.arctanh(r) + np.array([-z, z])).tolist()
+    result["correlation"] = {
+        "metric": "Pearson's r",
+        "value": r,
+        "interval": interval,
+        "n": len(rows),
+        "signature": "Pearson's r|Fisher's z",
+    }
+    return result
+
+
+def _check(src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32]) -> None:
     if not len(src) == len(tgt) == len(scores):
         what = f"{len(scores):,} scores for {len(src):,} and {len(tgt):,} vectors"
         raise InputError(what, src.name, remedy="encode and score one corpus")
-    calibration, rng = _calibration(model, src.dimension), np.random.default_rng(seed)
-    order = np.lexsort((np.arange(len(scores)), -scores))
-    good = order[: max(1, round(spec["best"] * len(order)))]
-    tail = order[-max(1, round(spec["worst"] * len(order))) :]
-    bad = rng.choice(tail, min(len(good), len(tail)), replace=False)
-    rows = rng.permutation(np.concatenate([good, bad]))
-    wanted = torch.from_numpy(np.isin(rows, good).astype(np.float32))
-    u, v = (torch.from_numpy(side.take(rows)) for side in (src, tgt))
-    held = len(rows) // 10
-
-    def loss(part: slice) -> "torch.Tensor":
-        scale, bias = calibration(torch.cat([u[part], u[part] ** 2], 1)).T
-        logits = scale * (u[part] * v[part]).sum(1) + bias
-        alike.append(((logits > 0) == (wanted[part] > 0)).float().mean().item())
-        return torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted[part])
-
-    alike: list[float] = []
-    loss(slice(held))
-    optimizer = torch.optim.Adam(calibration.parameters(), lr=0.001)
-    starts = itertools.cycle(range(held, len(rows), BATCH))
-    for start in itertools.islice(starts, UPDATES):
-        optimizer.zero_grad()
-        loss(slice(start, start + BATCH)).backward()
-        optimizer.step()
-    loss(slice(held))
-    log(f"confidence: {held:,} held-out extremes judged alike, {alike[0]:.1%} before tuning, {alike[-1]:.1%} after")
-    with atomic(out) as part, open(part, "wb") as file:
-        np.savez(file, weight=calibration.weight.detach().numpy(), bias=calibration.bias.detach().numpy())
