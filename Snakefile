@@ -43,6 +43,7 @@ rule all:
         TABLES,
         f"{RESULTS}/table2.significance.csv",
         f"{RESULTS}/audit.csv",
+        FIGURES,
         EXAMPLES,
 
 

@@ -310,10 +310,13 @@ def measured(task, wildcards):
 
 
 def similarities(task):
-    """The similarities that a task is measured with, as options."""
-    return lambda wildcards: [
-        f"--similarity {name}" for name in dict.fromkeys(cell.similarity for cell in measured(task, wildcards))
-    ]
+    """The similarities that a task is measured with, as options: those of the cells; of an encoder of a study, cosine."""
+
+    def options(wildcards):
+        names = [cell.similarity for cell in measured(task, wildcards)] or ["cosine"]
+        return [f"--similarity {name}" for name in dict.fromkeys(names)]
+
+    return options
 
 
 def metric_vectors(side):
@@ -529,3 +532,20 @@ MEASURED = [
     for encoder in COMPARED["encoders"]
     for seed in COMPARED["seeds"]
 ]
+
+
+MARGINS = config.get("studies", {}).get("margins", {"values": []})
+
+
+def with_margin(margin):
+    """The name of the study's encoder trained with this margin: if the configuration has no such encoder, it has now."""
+    encoders = config["encoders"]
+    made = encoders[MARGINS["encoder"]]
+    made = made | {"model": made["model"] | {"margin": margin}}
+    name = next((name for name, known in encoders.items() if known == made), f"{MARGINS['encoder']}.margin{margin}")
+    encoders.setdefault(name, made)
+    return name
+
+
+MARGIN_ENCODERS = {margin: with_margin(margin) for margin in MARGINS["values"]}
+FIGURES = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []

@@ -162,3 +162,53 @@ rule bucc_set:  # a comparable corpus in BUCC's format, for any other system
         stem=lambda w, output: output[0].removesuffix(".src"),
     shell:
         "python -m bitextbench bucc-set {input} {params.languages} --out {params.stem} 2> {log}"
+
+
+rule separation:  # yang2019 section 5.4
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/separation/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/separation/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("separation", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2, 2500),
+        gpu=encoder_gpus,
+        runtime="8h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench evaluate separation {params.src} {params.tgt} --tgt-text {input.corpus} --gpus {params.gpus}"
+        " --threads {threads} --out {output} > {log} 2>&1"
+
+
+rule yang2019_figure4:
+    input:
+        mining=[f"{WORK}/metrics/mining/{MARGINS['mined']}/{name}.json" for name in MARGIN_ENCODERS.values()],
+        separation=[f"{WORK}/metrics/separation/{MARGINS['paired']}/{name}.json" for name in MARGIN_ENCODERS.values()],
+    output:
+        csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
+        png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
+    log:
+        f"logs/{RUN}/yang2019_figure4.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        points=lambda w, input: [
+            f"--point {margin} {mining} {of}"
+            for margin, mining, of in zip(MARGIN_ENCODERS, input.mining, input.separation)
+        ],
+    shell:
+        "python -m bitextbench figure-margins {params.points} --picture {output.png} --out {output.csv} 2> {log}"

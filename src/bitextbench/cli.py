@@ -34,6 +34,7 @@ for command in (
     cli_mining.merge_neighbours,
     cli_mining.mine,
     cli_mining.bucc_set,
+    cli_mining.figure_margins,
     cli_mining.evaluate,
 ):
     cli.add_command(command)

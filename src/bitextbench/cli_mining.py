@@ -130,6 +130,24 @@ def mine(
     )  # fmt: skip
 
 
+@click.command("figure-margins")
+@click.option(
+    "--point", "points", type=(float, FILE, FILE), multiple=True, required=True, help="MARGIN MINING SEPARATION"
+)
+@click.option("--picture", type=FILE, required=True, help="PNG.")
+@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+def figure_margins(points: tuple[tuple[float, Path, Path], ...], picture: Path, out: Path) -> None:
+    """Draw F1 and mean cosines over the margins of training, of what `evaluate` measured (Yang et al. 2019, figure 4)."""
+    from bitextbench.files import read_json
+    from bitextbench.tasks.separation import write
+
+    write(
+        {at: {"f1": read_json(mining)["cosine"]["backward"]["f1"]} | read_json(of) for at, mining, of in points},
+        out,
+        picture,
+    )
+
+
 @click.command("bucc-set")
 @click.argument("corpus", type=FILE)
 @click.option("--src", "src", required=True, help="Source language code.")
@@ -313,6 +331,25 @@ def evaluate_alignment(
             found = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))
         result[name] = alignment.error_rates(*found, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")
     show(result, out)
+
+
+@evaluate.command("separation")
+@src_shards_option
+@tgt_shards_option
+@tgt_text_option
+@form_option
+@search_options(k=10)
+@out_option
+def evaluate_separation(
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], tgt_text: Path, form: str, k: int, out: Path | None, **settings: Any
+) -> None:  # fmt: skip
+    """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
+    from bitextbench.tasks import alignment
+    from bitextbench.tasks.separation import separation
+
+    src, tgt = _vectors(src_emb, tgt_emb)
+    alignment.check_aligned(src, tgt)
+    show(separation(src, tgt, _lines(tgt_text, "tgt", form, tgt), k, **search_settings(**settings)), out)
 
 
 @evaluate.command("reconstruction")

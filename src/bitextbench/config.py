@@ -170,6 +170,7 @@ def _check_names(config: Config) -> None:
         *(("quality.corpora", name, corpora) for name in config.get("quality", {}).get("corpora", {})),
         *((f"quality.corpora.{corpus}", name, methods) for corpus, names in config.get("quality", {}).get("corpora", {}).items() for name in names),
         *((f"studies.{key}", config["studies"][key], defined) for key, defined in (("negatives", methods), ("budget", config["selection"]["budgets"])) if "studies" in config),
+        *((f"studies.margins.{key}", study[key], defined) for study in [config.get("studies", {}).get("margins")] if study for key, defined in (("encoder", encoders), ("mined", corpora), ("paired", corpora))),
         *(("studies.curves", name, methods) for name in config.get("studies", {}).get("curves", [])),
         ("selection.corpus", config["selection"]["corpus"], corpora),
         *(("selection.methods", name, methods) for name in config["selection"]["methods"]),
