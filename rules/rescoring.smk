@@ -10,6 +10,8 @@ rule wordpieces:  # the vocabulary of a published BERT
         f"logs/{RUN}/wordpieces/{{features}}.log",
     wildcard_constraints:
         features=features_named("wordpiece"),
+    conda:
+        "../envs/data.yaml"
     params:
         vocab=lambda w, input: f"{os.path.dirname(input[0])}/vocab.txt",
     shell:

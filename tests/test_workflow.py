@@ -262,7 +262,7 @@ def test_all_tables_end_in_the_audit(finished):
         "no corpus bucc.en-de in this run"
     }
     assert {line.row for line in done["yang2019/table6"]} == {
-        "train-cosine", "train-eq9", "train-eq10", "test-eq9", "test-eq10", "test-bert", "test-baseline2",
+        "train-cosine", "train-eq9", "train-eq10", "test-eq9", "test-eq10", "test-baseline2",
     }  # fmt: skip
     cells = {(line.row, line.column): line for line in lines["zhang2016/table2"]}
     for row in ("bbowae", "mm2as-25"):
