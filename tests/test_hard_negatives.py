@@ -81,7 +81,8 @@ def test_cosine_and_dot_differ_where_lengths_do(tmp_path: Path):
 
 @given(hnp.arrays(np.float32, (2, 5), elements=st.floats(-4, 4, width=32)), st.integers(0, 1000))
 def test_keys_sort_as_similarity_then_number(similarity, first):
-    keys = hard_negatives.ordered(torch.from_numpy(similarity), first)
+    keys = hard_negatives.ordered(torch.from_numpy(similarity), first + torch.arange(5))
+    assert torch.equal(hard_negatives.similarities(keys), torch.from_numpy(similarity))
     for row, key in zip(similarity.tolist(), keys, strict=True):
         assert key.argsort(descending=True).tolist() == sorted(range(5), key=lambda j: (-row[j], j))
         assert (hard_negatives.LAST - (key & hard_negatives.LAST)).tolist() == list(range(first, first + 5))

@@ -18,7 +18,7 @@ from bitextbench.errors import InputError
 from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
 
-BLOCK = (1024, 16_384)  # queries and candidates compared at a time: 64 MB of similarities
+BLOCK = (1024, 4096)  # queries and candidates compared at a time: 16 MB of similarities
 SIMILARITIES = ("cosine", "dot")
 EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))
 LAST = 2**32 - 1  # the highest number of a candidate
@@ -109,27 +109,55 @@ def nearest(
         theirs = torch.from_numpy(keys[first : first + len(block)].view(np.int64)).to(device)
         for low in range(0, len(queries), BLOCK[0]):
             part = slice(low, low + BLOCK[0])
-            order = ordered(queries[part] @ candidates, first)
-            order[(theirs == not_for[part, None]) | (theirs == int(EMPTY.view(np.int64)))] = NONE
-            best[part] = torch.cat([best[part], order.topk(min(count, len(block))).values], 1).topk(count).values
+            found = queries[part] @ candidates
+            # few of a later block are better than what there is: only those are looked at; of equals the former stays
+            row, column = (found > similarities(best[part, -1:])).nonzero(as_tuple=True)
+            order = ordered(found[row, column], first + column)
+            key = theirs[column]
+            order[(key == not_for[part][row]) | (key == int(EMPTY.view(np.int64)))] = NONE
+            better = by_row(row, order, len(found))
+            best[part] = torch.cat([best[part], better], 1).topk(count).values
     return [(LAST - (row[row != NONE] & LAST)).numpy() for row in best.cpu()]
 
 
+def by_row(row: torch.Tensor, order: torch.Tensor, rows: int) -> torch.Tensor:
+    """int64 [rows, most of one]: the elements `order` [h] of each row, where `row` [h] ascends; NONE fills up."""
+    counts = torch.bincount(row, minlength=rows)
+    place = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
+    table = torch.full((rows, int(counts.max())), NONE, device=row.device)
+    table[row, place] = order
+    return table
+
+
 def blocks(shards: Sequence[NDArray[np.float32]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The number of its first row, and a view of at most BLOCK[1] rows, still on disk."""
+    """The number of its first row, and a view of some rows, still on disk: at most BLOCK[1], and few at first.
+
+    All of the first block are better than nothing; from then on a block is as long as what came before, or shorter.
+    """
     first = 0
     for shard in shards:
-        for low in range(0, len(shard), BLOCK[1]):
-            yield first + low, shard[low : low + BLOCK[1]]
+        low = 0
+        while low < len(shard):
+            size = min(BLOCK[1], max(128, first + low))
+            yield first + low, shard[low : low + size]
+            low += size
         first += len(shard)
 
 
-def ordered(similarity: torch.Tensor, first: int) -> torch.Tensor:
-    """int64 [q, c] that sorts as (similarity, -number) does; candidates are numbered from `first`.
+def ordered(similarity: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+    """int64 that sorts as (similarity, -number) does, of candidates and their numbers, both [h].
 
     The bits of a float32, seen as a whole number, sort as the float does but for the negative ones, which run backwards.
     """
     bits = (similarity.float() + 0.0).view(torch.int32)  # + 0.0: no negative zero
-    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
-    number = torch.arange(first, first + similarity.shape[1], device=similarity.device)
-    return (bits.long() << 32) + (LAST - number)
+    return (_turned(bits).long() << 32) + (LAST - numbers)
+
+
+def similarities(order: torch.Tensor) -> torch.Tensor:
+    """The float32 that `ordered` took; for NONE less than any."""
+    return _turned((order >> 32).int()).view(torch.float32).masked_fill(order == NONE, -torch.inf)
+
+
+def _turned(bits: torch.Tensor) -> torch.Tensor:
+    """The bits of negative numbers run backwards; twice is as before."""
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
