@@ -67,7 +67,7 @@ def scales(found: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **se
 
 
 def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2, **search: Any) -> Iterator[str]:
-    """yang2019, table 7: `count` false positives of the highest cosine, and as many false negatives nearest to the threshold.
+    """yang2019, table 7: `count` false positives and as many false negatives, of the highest cosine each.
 
     Targets search sources; the threshold has the best F1 on these pairs. `src`, `tgt`: the vectors of the corpus, row by row.
     """
@@ -76,11 +76,12 @@ def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2
     mined = retrieve("backward", both, (both.forward.similarities, both.backward.similarities))
     places = list(zip(kept[0][mined.src].tolist(), kept[1][mined.tgt].tolist(), strict=True))
     gold = [(found.src.index[a], found.tgt.index[b]) for a, b in found.gold]
-    correct = np.fromiter(map(set(gold).__contains__, places), bool, len(places))
+    truth = set(gold)
+    correct = np.array([pair in truth for pair in places], bool)
     threshold = bucc.tune(mined.scores, correct, len(gold))
     taken = [(pair, score) for pair, score in zip(places, mined.scores, strict=True) if score >= threshold]
     extracted = {pair for pair, _ in taken}
-    positives = [(pair, score) for pair, score in taken if pair not in set(gold)]
+    positives = [(pair, score) for pair, score in taken if pair not in truth]
     missed = np.array([pair for pair in gold if pair not in extracted], np.int64).reshape(-1, 2)
     lines = [rows[ids].tolist() for rows, ids in zip(found.rows, missed.T, strict=True)]
     left, right = (side.take(np.array(rows, np.int64)) for side, rows in zip((src, tgt), lines, strict=True))

@@ -11,10 +11,10 @@ The pool may be of any size: the cut-off is found by two passes over the scores,
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -162,23 +162,29 @@ def _words(shard: Path, count: str, out: Path) -> NDArray[np.uint32]:
     return np.memmap(out, np.uint32, "r") if out.stat().st_size else np.empty(0, np.uint32)
 
 
+@contextmanager
+def training_text(folder: Path, languages: tuple[str, str]) -> Iterator[list[TextIO]]:
+    """`train.<src>` and `train.<tgt>` of a folder, open to be written."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
+            for code in languages
+        ]
+
+
 def _write(
     folder: Path, shards: Sequence[Shard], parts: Sequence[Scored], least: float, languages: tuple[str, str]
 ) -> tuple[int, int, Counter[str]]:
     """Write the tokens of the pairs that score at least so much. Their number, the words of the pool, their words by label."""
     by_label: Counter[str] = Counter()
     pairs = pool_words = 0
-    with ExitStack() as stack:
-        sides = [
-            (stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n")), side)
-            for code, side in zip(languages, ("src", "tgt"), strict=True)
-        ]
+    with training_text(folder, languages) as files:
         for block, labels, known, words in _blocks(shards, parts):
             keep = known >= least
             pairs += int(keep.sum())
             pool_words += int(words.sum())
             chosen = block.filter(pa.array(keep))
-            for file, side in sides:
+            for file, side in zip(files, ("src", "tgt"), strict=True):
                 file.write("".join([f"{line}\n" for line in chosen[side].to_pylist()]))
             names = labels.dictionary_encode()
             sums = np.bincount(names.indices.to_numpy()[keep], weights=words[keep], minlength=len(names.dictionary))

@@ -6,7 +6,6 @@ it: train.<src>, train.<tgt> (Moses tokens, a line a pair) and selection.json.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from bitextbench.noise import PARALLEL
 from bitextbench.prefilter import check_rules, prefilter
 from bitextbench.progress import log
 from bitextbench.retrieval import Mined, check_strategy
+from bitextbench.select import training_text
 from bitextbench.similarity.confidence import calibrated, probabilities
 from bitextbench.tasks import documents
 from bitextbench.tasks.alignment import check_aligned
@@ -147,11 +147,7 @@ def _write(
     """Write the tokens of the pairs that pass the rules; returns what the rules drop, and which of the others are right."""
     dropped: Counter[str] = Counter()
     right = [np.empty(0, bool)]
-    with ExitStack() as stack:
-        files = [
-            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
-            for code in languages
-        ]
+    with training_text(folder, languages) as files:
         for start in range(0, len(found.src), BLOCK):
             places = {
                 side: column[start : start + BLOCK].tolist()
@@ -181,26 +177,23 @@ def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tup
     """
     parts: dict[str, int] = {}
     precision: dict[str, Any] = {}
-    with atomic(out) as folder, ExitStack() as stack:
+    with atomic(out) as folder:
         folder.mkdir()
-        files = [
-            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
-            for code in languages
-        ]
+        with training_text(folder, languages) as files:
 
-        def add(name: str, sides: Sequence[Sequence[str]], where: Path) -> None:
-            if len(sides[0]) != len(sides[1]):
-                raise InputError(f"{len(sides[0]):,} and {len(sides[1]):,} lines", where, remedy="make both again")
-            parts[name] = len(sides[0])
-            for file, lines in zip(files, sides, strict=True):
-                file.writelines(f"{line}\n" for line in lines)
+            def add(name: str, sides: Sequence[Sequence[str]], where: Path) -> None:
+                if len(sides[0]) != len(sides[1]):
+                    raise InputError(f"{len(sides[0]):,} and {len(sides[1]):,} lines", where, remedy="make both again")
+                parts[name] = len(sides[0])
+                for file, lines in zip(files, sides, strict=True):
+                    file.writelines(f"{line}\n" for line in lines)
 
-        for selection in selections:
-            add(selection.name, [list(read_lines(selection / f"train.{code}")) for code in languages], selection)
-            known = read_json(selection / "selection.json")
-            precision |= known.get("precision") or _by_label(known.get("words_by_label", {}))
-        for name, tokens in corpora.items():
-            add(name, [bitext.read_side(existing(tokens), side) for side in ("src", "tgt")], tokens)
+            for selection in selections:
+                add(selection.name, [list(read_lines(selection / f"train.{code}")) for code in languages], selection)
+                known = read_json(selection / "selection.json")
+                precision |= known.get("precision") or _by_label(known.get("words_by_label", {}))
+            for name, tokens in corpora.items():
+                add(name, [bitext.read_side(existing(tokens), side) for side in ("src", "tgt")], tokens)
         summary = {"pairs": sum(parts.values()), "parts": parts}
         write_json(folder / "selection.json", summary | ({"precision": precision} if precision else {}))
 

@@ -49,10 +49,7 @@ def mean(name: str, cosines: NDArray[np.float32]) -> dict[str, Any]:
 
 def write(measured: Mapping[float, Mapping[str, Any]], out: Path, picture: Path) -> None:
     """The figure as CSV, a line a margin, and as a picture. `measured`: by margin, F1 in percent and both mean cosines."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     margins = sorted(measured)
     with atomic(out) as part, open(part, "w", newline="", encoding="utf-8") as file:
@@ -62,7 +59,8 @@ def write(measured: Mapping[float, Mapping[str, Any]], out: Path, picture: Path)
             cells = [measured[margin][name] for name in CURVES]
             numbers = [number for cell in cells for number in (cell["value"], *cell["interval"])]
             writer.writerow([margin, *(f"{number:.4f}" for number in numbers)])
-    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
     for name, label in zip(CURVES, ("F1 / 100", "mean cosine, positive", "mean cosine, negative"), strict=True):
         scale = 100 if name == "f1" else 1
         values = np.array([[measured[m][name]["value"], *measured[m][name]["interval"]] for m in margins]).T / scale
@@ -71,4 +69,3 @@ def write(measured: Mapping[float, Mapping[str, Any]], out: Path, picture: Path)
     axes.legend()
     with atomic(picture) as part:
         figure.savefig(part, format="png", dpi=150)
-    pyplot.close(figure)
