@@ -16,6 +16,7 @@ from bitextbench.batches import Sentences
 from bitextbench.cli import cli
 from bitextbench.device import autocast, torch
 from bitextbench.encode import encode
+from bitextbench.encoders import transformer_dual
 from bitextbench.errors import InputError
 from bitextbench.ragged import Ragged
 
@@ -150,9 +151,11 @@ def transformer(w: dict, ids: list[int]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_transformer_equals_a_loop(training):
+@pytest.mark.parametrize("together", [1, 12, 1024])  # tokens: each sentence for itself, some, all
+def test_transformer_equals_a_loop(training, together, monkeypatch):
+    monkeypatch.setitem(transformer_dual.TOGETHER, "cpu", together)
     model = create("transformer_dual").train(training)
-    sentences = rows(np.random.default_rng(1), 7)
+    sentences = rows(np.random.default_rng(1), 20)
     expected = [transformer(weights(model), ids) for ids in sentences]
     with torch.no_grad():
         for side in ("src", "tgt"):

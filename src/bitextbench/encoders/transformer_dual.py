@@ -25,6 +25,7 @@ What the paper leaves open or contradicts, and what is done here:
 """
 
 import math
+from collections.abc import Iterator, Sequence
 
 from bitextbench.batches import Padded
 from bitextbench.device import torch
@@ -32,6 +33,10 @@ from bitextbench.dual_encoder import DualEncoder, bags, features
 from bitextbench.errors import InputError
 
 nn = torch.nn
+TOGETHER = {
+    "cpu": 1024,
+    "cuda": 65_536,
+}  # tokens that go through the layers together: more is padding, less is overhead
 DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 
 
@@ -88,10 +93,18 @@ class Model(DualEncoder):
         return {"ranking": self.ranking(u, v, len(columns[0].ids)), "length": self.length_penalty * length}
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
-        """Sentence embeddings [b, D] of either side: section 4.2."""
-        lengths = sentences.lengths.to(sentences.ids.device)
-        tokens = torch.arange(int(sentences.lengths.max()), device=lengths.device) < lengths[:, None]  # [b, t]
-        h = self.embed(sentences.ids, tokens)  # [b, t, H]
+        """Sentence embeddings [b, D] of either side: section 4.2. Those of like length go through the layers together."""
+        order = sentences.lengths.argsort(descending=True, stable=True)
+        ids, lengths = sentences.ids[order.to(sentences.ids.device)], sentences.lengths[order]
+        parts = [
+            self.encode_alike(ids[a:b], lengths[a:b]) for a, b in alike(lengths.tolist(), TOGETHER[ids.device.type])
+        ]
+        return torch.cat(parts)[order.argsort().to(ids.device)]
+
+    def encode_alike(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Sentence embeddings [b, D] of one padded tensor: `ids` [b, n], `lengths` [b] in tokens, on the CPU."""
+        tokens = (torch.arange(int(lengths.max())) < lengths[:, None]).to(ids.device)  # [b, t]
+        h = self.embed(ids, tokens)  # [b, t, H]
         padding = None if bool(tokens.all()) else ~tokens
         for layer in self.layers:
             h = layer(h, src_key_padding_mask=padding)
@@ -122,6 +135,15 @@ class Norm(nn.LayerNorm):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return nn.functional.layer_norm(x, self.normalized_shape, eps=self.eps) * self.weight + self.bias
+
+
+def alike(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Where to cut sentences of falling `lengths`: a part, padded to its longest, has `most` tokens or is one sentence."""
+    start = 0
+    while start < len(lengths):
+        end = min(len(lengths), start + max(1, most // max(1, lengths[start])))
+        yield start, end
+        start = end
 
 
 def sinusoids(length: int, size: int, device: torch.device) -> torch.Tensor:
