@@ -76,7 +76,7 @@ rule training_text:
     log:
         f"logs/{RUN}/training_text/{LOG}.log",
     conda:
-        "../envs/embed.yaml"
+        "../envs/data.yaml"
     resources:
         mem_mb=megabytes(8, 1500),  # a corpus
         runtime="2h",

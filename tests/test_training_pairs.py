@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_workflow import copy_checkout, jobs, snakemake
 
-from bitextbench import bitext, training_pairs
+from bitextbench import bitext, training_pairs, training_text
 from bitextbench.bleu import bleu, tokenised
 from bitextbench.config import scorers
 from bitextbench.device import torch
@@ -125,13 +125,13 @@ def test_text_is_joined_and_says_what_is_in_it(tmp_path):
         (selection / f"train.{code}").write_text(f"{code} 1\n{code} 2\n{code} 3\n{code} 4\n")
     (selection / "selection.json").write_text('{"words_by_label": {"parallel": 3, "copy": 1}}')
     whole = corpus(tmp_path / "c", ["en 5"], ["fr 5"])
-    training_pairs.join([selection], {"whole": whole}, PAIR, tmp_path / "out")
+    training_text.join([selection], {"whole": whole}, PAIR, tmp_path / "out")
     assert (tmp_path / "out/train.fr").read_text().splitlines() == [f"fr {i}" for i in range(1, 6)]
     known = json.loads((tmp_path / "out/selection.json").read_text())
     assert (known["pairs"], known["parts"], known["precision"]["value"]) == (5, {"selected": 4, "whole": 1}, 75)
     (selection / "train.fr").write_text("fr 1\n")
     with pytest.raises(InputError, match="4 and 1 lines"):
-        training_pairs.join([selection], {}, PAIR, tmp_path / "out")
+        training_text.join([selection], {}, PAIR, tmp_path / "out")
 
 
 def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatch):

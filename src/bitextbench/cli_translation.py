@@ -55,7 +55,7 @@ def training_text(
     selections: tuple[Path, ...], corpora: tuple[tuple[str, Path], ...], src: str, tgt: str, out: Path
 ) -> None:
     """Join selections and corpora to the training text of an NMT model."""
-    from bitextbench.training_pairs import join
+    from bitextbench.training_text import join
 
     join(selections, dict(corpora), (src, tgt), out)
 

@@ -11,17 +11,16 @@ The pool may be of any size: the cut-off is found by two passes over the scores,
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bitextbench import bitext
+from bitextbench import bitext, training_text
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, write_json
 from bitextbench.memory import release
@@ -162,23 +161,13 @@ def _words(shard: Path, count: str, out: Path) -> NDArray[np.uint32]:
     return np.memmap(out, np.uint32, "r") if out.stat().st_size else np.empty(0, np.uint32)
 
 
-@contextmanager
-def training_text(folder: Path, languages: tuple[str, str]) -> Iterator[list[TextIO]]:
-    """`train.<src>` and `train.<tgt>` of a folder, open to be written."""
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
-            for code in languages
-        ]
-
-
 def _write(
     folder: Path, shards: Sequence[Shard], parts: Sequence[Scored], least: float, languages: tuple[str, str]
 ) -> tuple[int, int, Counter[str]]:
     """Write the tokens of the pairs that score at least so much. Their number, the words of the pool, their words by label."""
     by_label: Counter[str] = Counter()
     pairs = pool_words = 0
-    with training_text(folder, languages) as files:
+    with training_text.opened(folder, languages) as files:
         for block, labels, known, words in _blocks(shards, parts):
             keep = known >= least
             pairs += int(keep.sum())

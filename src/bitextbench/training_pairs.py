@@ -1,7 +1,7 @@
-"""What a translation model is trained on: pairs mined out of a corpus whose sides are taken for strangers, selected pairs, corpora.
+"""Pairs mined for a translation model, out of a corpus whose sides are taken for strangers.
 
-guo2018 sections 4.2 to 4.4, yang2019 section 5.2, artetxe2019 section 4.3. Each source of pairs is a folder as `select` makes
-it: train.<src>, train.<tgt> (Moses tokens, a line a pair) and selection.json.
+guo2018 sections 4.2 and 4.3, yang2019 section 5.2. They are a folder as `select` makes it: train.<src>, train.<tgt> (Moses
+tokens, a line a pair) and selection.json.
 """
 
 from collections import Counter
@@ -13,18 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitextbench import bitext
+from bitextbench import bitext, training_text
 from bitextbench.embeddings import Embeddings, check_pair
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing, read_json, read_lines, write_json
+from bitextbench.files import atomic, write_json
 from bitextbench.margins import MARGINS
 from bitextbench.mining import metric_and_margin, mine_pairs
 from bitextbench.neighbours import search
-from bitextbench.noise import PARALLEL
 from bitextbench.prefilter import check_rules, prefilter
 from bitextbench.progress import log
 from bitextbench.retrieval import Mined, check_strategy
-from bitextbench.select import training_text
 from bitextbench.similarity.confidence import calibrated, probabilities
 from bitextbench.tasks import documents
 from bitextbench.tasks.alignment import check_aligned
@@ -147,7 +145,7 @@ def _write(
     """Write the tokens of the pairs that pass the rules; returns what the rules drop, and which of the others are right."""
     dropped: Counter[str] = Counter()
     right = [np.empty(0, bool)]
-    with training_text(folder, languages) as files:
+    with training_text.opened(folder, languages) as files:
         for start in range(0, len(found.src), BLOCK):
             places = {
                 side: column[start : start + BLOCK].tolist()
@@ -167,38 +165,3 @@ def _write(
             ]
             right.append(np.array(true, bool)[passed])
     return +dropped, np.concatenate(right)
-
-
-def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tuple[str, str], out: Path) -> None:
-    """Write the pairs of selections and of whole tokenised corpora, one after the other.
-
-    selection.json has `pairs`, `parts` (by source) and the `precision` of the selection, where its truth is known: of a
-    constructed pool, the share of the pairs labelled parallel among the labelled. Raises InputError for unequal sides.
-    """
-    parts: dict[str, int] = {}
-    precision: dict[str, Any] = {}
-    with atomic(out) as folder:
-        folder.mkdir()
-        with training_text(folder, languages) as files:
-
-            def add(name: str, sides: Sequence[Sequence[str]], where: Path) -> None:
-                if len(sides[0]) != len(sides[1]):
-                    raise InputError(f"{len(sides[0]):,} and {len(sides[1]):,} lines", where, remedy="make both again")
-                parts[name] = len(sides[0])
-                for file, lines in zip(files, sides, strict=True):
-                    file.writelines(f"{line}\n" for line in lines)
-
-            for selection in selections:
-                add(selection.name, [list(read_lines(selection / f"train.{code}")) for code in languages], selection)
-                known = read_json(selection / "selection.json")
-                precision |= known.get("precision") or _by_label(known.get("words_by_label", {}))
-            for name, tokens in corpora.items():
-                add(name, [bitext.read_side(existing(tokens), side) for side in ("src", "tgt")], tokens)
-        summary = {"pairs": sum(parts.values()), "parts": parts}
-        write_json(folder / "selection.json", summary | ({"precision": precision} if precision else {}))
-
-
-def _by_label(pairs: Mapping[str, int]) -> dict[str, Any]:
-    """The share of good pairs among the labelled ones, from the number of each label; {} without labels."""
-    good, known = pairs.get(PARALLEL, 0), sum(number for label, number in pairs.items() if label)
-    return rate("precision of pairs", np.arange(known) < good, signature="truth:label") if known else {}
