@@ -16,9 +16,9 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, l
     by id.
     """
     if path.suffix == ".txt":
-        from bitextbench.files import read_lines
+        from bitextbench import wordpieces
 
-        pieces = list(read_lines(path))
+        pieces = wordpieces.load(path)
         marks = {"cls": pieces.index("[CLS]"), "sep": pieces.index("[SEP]")}
         return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
     if path.suffix == ".json":

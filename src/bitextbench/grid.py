@@ -131,7 +131,7 @@ def title(table: Sequence[Line]) -> str:
 
 
 def render(table: Sequence[Line]) -> str:
-    """The table for a terminal, without columns that have no number of ours; below it why, cell by cell, the same reasons together."""
+    """The table for a terminal, without columns that have no number of ours; below it why, most frequent reason first."""
     columns, rows = rows_of(table)
     done = {line.column for line in table if line.ours is not None} or {*columns}
     run = [column in done for column in columns]
@@ -143,10 +143,11 @@ def render(table: Sequence[Line]) -> str:
     texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
     rule = "-" * max(map(len, texts))
     empty = Counter(line.note or line.verdict for line in table if line.ours is None)
-    reasons = [f"No number of ours in {count} of {len(table)} cells: {note}." for note, count in empty.items()]
+    reasons = "; ".join(f"{count} {note}" if len(empty) > 1 else note for note, count in empty.most_common())
+    missing = [f"No number of ours in {empty.total()} of {len(table)} cells: {reasons}."] if empty else []
     notes = [f"Note: {note}." for note in sorted({line.note for line in table if line.ours is not None} - {""})]
     warning = [] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]
-    return "\n".join([title(table), rule, texts[0], rule, *texts[1:], rule, *reasons, *notes, *warning]) + "\n"
+    return "\n".join([title(table), rule, texts[0], rule, *texts[1:], rule, *missing, *notes, *warning]) + "\n"
 
 
 def _text(line: Line | None) -> str:

@@ -4,23 +4,29 @@ from pathlib import Path
 
 from bitextbench import bitext
 from bitextbench.errors import InputError
-from bitextbench.files import existing
+from bitextbench.files import read_lines
 from bitextbench.ragged import Ragged
 
 MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
+def load(vocab: Path) -> list[str]:
+    """The pieces by id. Raises InputError for a vocabulary without BERT's marks, or whose [PAD] is not the first."""
+    pieces = list(read_lines(vocab))
+    if not {*MARKS} <= {*pieces} or pieces[0] != MARKS[0]:
+        raise InputError("is no vocabulary of a BERT", vocab, remedy=f"it begins with [PAD] and has {', '.join(MARKS)}")
+    return pieces
+
+
 def encode_shard(shard: Path, vocab: Path, out: Path) -> None:
     """Write the ids of a corpus shard: `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save), without marks; a null side has none.
 
-    Raises InputError for a vocabulary without BERT's marks, or whose [PAD] is not the first.
+    Raises InputError as `load`.
     """
     from tokenizers import BertWordPieceTokenizer
 
-    tokenizer = BertWordPieceTokenizer(str(existing(vocab)), lowercase=False, strip_accents=False)
-    ids = {mark: tokenizer.token_to_id(mark) for mark in MARKS}
-    if None in ids.values() or ids["[PAD]"] != 0:
-        raise InputError("is no vocabulary of a BERT", vocab, remedy=f"it begins with [PAD] and has {', '.join(MARKS)}")
+    ids = {piece: index for index, piece in enumerate(load(vocab))}
+    tokenizer = BertWordPieceTokenizer(ids, lowercase=False, strip_accents=False)
     table = bitext.read_shard(shard, ["src", "tgt"])
     for side in ("src", "tgt"):
         lines = [line or "" for line in table[side].to_pylist()]
