@@ -60,8 +60,12 @@ def test_english_is_the_source_and_bucc_is_searched_into_it():
 def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     entry = tables.Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1")
     data = {"parts": [{"dataset": "d"}]}
-    config = {"corpora": {"x": data, "z": data}, "encoders": {"y": {"corpora": {"bitext": "z"}}}, "likelihoods": {}}
+    pair = {"src": "de", "tgt": "en"}
+    corpora = {"x": data, "z": data}
+    config = {"pair": pair, "corpora": corpora, "encoders": {"y": {"corpora": {"bitext": "z"}}}, "likelihoods": {}}
     assert entry.missing(config) == ""
+    foreign = {"x": data | {"pair": {"src": "en", "tgt": "es"}}, "z": data}
+    assert entry.missing({**config, "corpora": foreign}) == "y has not learned es in this run"
     assert entry.missing({**config, "corpora": {"x": data}}) == "no corpus z in this run"
     assert entry.missing({**config, "corpora": {"z": data}}) == "no corpus x in this run"
     assert entry.missing({**config, "encoders": {}}) == "no encoder y in this run"

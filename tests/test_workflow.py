@@ -109,6 +109,23 @@ def test_smaller_runs_have_the_same_rows(checkout, run, rows):
     assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
 
 
+OVERLAYS = {
+    path.name: command[1]
+    for path in sorted((ROOT / "config").glob("*.yaml"))
+    if (command := re.search(r"^#   snakemake (.+)$", path.read_text(encoding="utf-8"), flags=re.M))
+}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_an_overlay_is_planned_as_its_head_says(checkout, overlay):
+    options = OVERLAYS[overlay].split()
+    planned = jobs(snakemake("-n", "-F", *options, cwd=checkout).stdout)
+    assert f"config/{overlay}" in options
+    assert planned["train_encoder"] >= 1
+    if overlay == "languages.yaml":
+        assert planned["train_encoder"] == 32  # of all types but pivot_nmt, in up to five pairs
+
+
 def test_lint():
     snakemake("--lint", "--configfile", "config/tiny.yaml")
 

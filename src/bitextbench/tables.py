@@ -17,7 +17,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 In all but `cell`, `{variable}` is our name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import product
@@ -71,7 +71,12 @@ class Entry:
             for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):
                 if not Path(path).exists():
                     return f"no file {path}"
-        return ""
+
+        def languages(names: Iterable[str]) -> set[str]:
+            return {code for name in names for code in corpora[name].get("pair", config["pair"]).values()}
+
+        unknown = languages(self.corpora) - languages(models[self.encoder]["corpora"].values())
+        return f"{self.encoder} has not learned {', '.join(sorted(unknown))} in this run" if unknown else ""
 
     def _untranslated(self, models: Mapping[str, Any]) -> str:
         if self.encoder not in models:
