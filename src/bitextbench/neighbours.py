@@ -34,8 +34,8 @@ METRICS = ("cosine", "dot", "euclidean")
 BACKENDS = ("torch", "faiss")
 MEMORY = 1 << 30
 LEAST_MEMORY = 1 << 26
-GROUP = 64, 16  # neighbouring elements of a row, of a column, of which the greatest is looked at first
-TILE = {"cpu": 1024, "cuda": 8192}  # rows and columns: 4 MiB in float32 stays in a processor's cache
+GROUP = 32  # elements of a row or column of a tile, of which the greatest is looked at first
+TILE = {"cpu": 2048, "cuda": 8192}  # rows and columns
 SUPER = 16_384  # rows that are prepared once and meet every column
 CHUNK = 1 << 20  # elements that are scored at a time by one thread: 8 MiB in float64
 SLACK = {torch.float32: 4, torch.bfloat16: 12}
@@ -113,7 +113,7 @@ class Side:
         self.length = self.norms * self.scale
         self.residual = 2 * UNIT * self.length if self.metric.scaled else np.zeros_like(self.norms)
         if self.dtype == torch.bfloat16:
-            for rows in _blocks(len(self), SUPER):
+            for rows in _blocks(len(self), TILE["cpu"]):
                 full = self._full(self.vectors.block(rows.start, rows.stop), rows)
                 lost = (full - full.to(self.dtype).float()).norm(dim=1)
                 self.residual[rows] += lost.double().cpu().numpy() * (1 + 1e-3)
@@ -132,7 +132,11 @@ class Side:
 
     def matrix(self, rows: slice) -> torch.Tensor:
         """The rows [m, d] of the product."""
-        return self._full(self.vectors.block(rows.start, rows.stop), rows).to(self.dtype)
+        made = torch.empty((rows.stop - rows.start, self.vectors.dimension), dtype=self.dtype, device=self.device)
+        for part in _blocks(len(made), TILE["cpu"]):
+            here = slice(rows.start + part.start, rows.start + part.stop)
+            made[part] = self._full(self.vectors.block(here.start, here.stop), here)
+        return made
 
     def matrix_of(self, rows: NDArray[np.int64]) -> torch.Tensor:
         return self._full(self.vectors.take(rows), rows).to(self.dtype)
@@ -163,15 +167,15 @@ class _Top:
         self.ids = torch.full((n, width), -1, dtype=torch.int64, device=device)
         self.width = width
 
-    def update(self, start: int, grouped: torch.Tensor, maxima: torch.Tensor, first_id: int) -> None:
-        """Take in a tile: `grouped` [m, g, s] of rows `start` on against ids `first_id` on; `maxima` [m, g] of the groups."""
+    def update(self, start: int, grouped: torch.Tensor, maxima: torch.Tensor, ids: torch.Tensor) -> None:
+        """Take in a tile: `grouped` [m, g, s] of rows `start` on, against `ids` [g, s]; `maxima` [m, g] of the groups."""
         rows = slice(start, start + len(maxima))
         floor = self.values[rows, -1]
         row, group = (maxima > floor[:, None]).nonzero(as_tuple=True)
         if len(row) > self.width * len(maxima):
-            self.add(rows, *_best_of_groups(grouped, maxima, self.width, first_id))
+            self.add(rows, *_best_of_groups(grouped, maxima, self.width, ids))
         elif len(row):
-            self._add_some(start, row, group, grouped[row, group].float(), floor[row], first_id)
+            self._add_some(start, row, grouped[row, group].float(), ids[group], floor[row])
 
     def add(self, rows: Any, values: torch.Tensor, ids: torch.Tensor) -> None:
         """Take in candidates [m, c] of `rows` [m]."""
@@ -181,28 +185,27 @@ class _Top:
         self.ids[rows] = ids.gather(1, place)
 
     def _add_some(
-        self, start: int, row: torch.Tensor, group: torch.Tensor, elements: torch.Tensor, floor: torch.Tensor, first_id: int
-    ) -> None:  # fmt: skip
-        """Take in what is above `floor` [h] of the groups `elements` [h, s], which are sorted by `row` [h]."""
+        self, start: int, row: torch.Tensor, elements: torch.Tensor, known: torch.Tensor, floor: torch.Tensor
+    ) -> None:
+        """Take in what is above `floor` [h] of `elements` [h, s], whose ids are `known` [h, s], sorted by `row` [h]."""
         hit, lane = (elements > floor[:, None]).nonzero(as_tuple=True)
         touched, which, counts = torch.unique_consecutive(row[hit], return_inverse=True, return_counts=True)
         place = torch.arange(len(hit), device=hit.device) - (counts.cumsum(0) - counts)[which]
         values = torch.full((len(touched), int(counts.max())), -torch.inf, device=hit.device)
         ids = torch.full_like(values, -1, dtype=torch.int64)
         values[which, place] = elements[hit, lane]
-        ids[which, place] = first_id + group[hit] * elements.shape[1] + lane
+        ids[which, place] = known[hit, lane]
         self.add(start + touched, values, ids)
 
 
 def _best_of_groups(
-    grouped: torch.Tensor, maxima: torch.Tensor, width: int, first_id: int
+    grouped: torch.Tensor, maxima: torch.Tensor, width: int, ids: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The best `width` of each row [m, g, s]: they lie in the `width` groups with the greatest maxima."""
-    size = grouped.shape[2]
     groups = maxima.float().topk(min(width, maxima.shape[1])).indices
     elements = grouped[torch.arange(len(groups), device=groups.device)[:, None], groups].float().flatten(1)
     values, place = elements.topk(min(width, elements.shape[1]))
-    return values, first_id + groups.gather(1, place // size) * size + place % size
+    return values, ids[groups].flatten(1).gather(1, place)
 
 
 def _blocks(n: int, step: int) -> Iterator[slice]:
@@ -237,13 +240,16 @@ def _keys(left: torch.Tensor, right: torch.Tensor, src: Side, tgt: Side, rows: A
 
 def _take_in(keys: torch.Tensor, forward: _Top, backward: _Top, row: int, column: int) -> None:
     """Both directions of one tile [m, n] whose first element is (row, column)."""
-    (m, n), (wide, high) = keys.shape, GROUP
-    if m % high or n % wide:
-        keys = torch.nn.functional.pad(keys, (0, -n % wide, 0, -m % high), value=-torch.inf)
-    by_row = keys.view(len(keys), -1, wide)[:m]
-    forward.update(row, by_row, by_row.amax(2), column)
-    by_column = keys.view(-1, high, keys.shape[1])[..., :n]
-    backward.update(column, by_column.permute(2, 0, 1), by_column.amax(1).T, row)
+    m, n = keys.shape
+    if m % GROUP or n % GROUP:
+        keys = torch.nn.functional.pad(keys, (0, -n % GROUP, 0, -m % GROUP), value=-torch.inf)
+    high, wide = keys.shape
+    # groups of both are such that their maxima are taken along contiguous memory: of a row every (n / GROUP)-th element
+    i, j = (torch.arange(start, start + size, device=keys.device) for start, size in ((row, high), (column, wide)))
+    by_row = keys[:m].view(m, GROUP, -1)
+    forward.update(row, by_row.transpose(1, 2), by_row.amax(1), j.view(GROUP, -1).T)
+    by_column = keys.view(-1, GROUP, wide)[..., :n]
+    backward.update(column, by_column.permute(2, 0, 1), by_column.amax(1).T, i.view(-1, GROUP))
 
 
 def _faiss_candidates(src: Side, tgt: Side, width: tuple[int, int], rows: int, tile: int) -> tuple[_Top, _Top]:
@@ -390,7 +396,7 @@ def search(
     _report(src, tgt, norms)
     width = k + SLACK[dtype]
     panel = max(SUPER, memory // 4 // (32 * width))
-    rows = max(TILE[where.type], min(SUPER, memory // 16 // (4 * src.dimension)))
+    rows = max(TILE[where.type], memory // 4 // (dtype.itemsize * src.dimension))
     candidates = _torch_candidates if backend == "torch" else _faiss_candidates
     shape = len(src), len(tgt)
     whole = Both(*(_nothing(n, min(k, others)) for n, others in (shape, shape[::-1])))
