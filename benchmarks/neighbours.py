@@ -7,7 +7,7 @@ For each N, N sources and N targets (a target is its source and as much noise, s
 | column | meaning |
 |---|---|
 | ours_s, ours_cpu_s | our search, both directions: wall and processor time |
-| faiss_s, faiss_cpu_s | two searches of IndexFlatIP, with the vectors already normalised and added |
+| faiss_s, faiss_cpu_s | two searches of IndexFlatIP, with the vectors already normalised and added; up to `--faiss-to` |
 | speedup, cpu_speedup | faiss over ours |
 | gemm_s, gemm_share | the N x N x d product alone, in our precision and tile by tile; its share of our wall time |
 | retrieval_s, retrieval_share | ratio margin and retrieval by `max`; its share of search and retrieval |
@@ -107,23 +107,26 @@ def peak(src: np.ndarray, tgt: np.ndarray, threads: int, precision: str) -> int:
     return int(done.stdout)
 
 
-def measure(n: int, dimension: int, threads: int, precision: str) -> dict[str, Any]:
-    """One line of the table."""
+def measure(n: int, dimension: int, threads: int, precision: str, peer: bool) -> dict[str, Any]:
+    """One line of the table; without the peer, faiss, its columns are empty."""
     setup(threads)
     src, tgt = vectors(n, dimension)
     sides = Embeddings(src, "src"), Embeddings(tgt, "tgt")
     both, ours, ours_cpu = timed(lambda: search(*sides, K, threads=threads, precision=precision))
     _, mining, _ = timed(lambda: retrieve("max", both, score_neighbours("ratio", both)))
-    ids, faiss, faiss_cpu = by_faiss(src, tgt, threads)
     _, gemm, _ = timed(lambda: product(src, tgt, precision))
-    same = np.mean([np.mean(side.ids == found) for side, found in zip(both, ids, strict=True)])
-    row = {
-        "n": n, "dimension": dimension, "threads": threads, "k": K, "ours_s": ours, "ours_cpu_s": ours_cpu, "faiss_s": faiss,
-        "faiss_cpu_s": faiss_cpu, "speedup": faiss / ours, "cpu_speedup": faiss_cpu / ours_cpu, "gemm_s": gemm,
-        "gemm_share": gemm / ours, "retrieval_s": mining, "retrieval_share": mining / (ours + mining), "same": same,
-        "peak_mib": peak(src, tgt, threads, precision) / 1024, "vectors_mib": 2 * src.nbytes / 2**20,
+    row: dict[str, Any] = {"n": n, "dimension": dimension, "threads": threads, "k": K, "ours_s": ours, "ours_cpu_s": ours_cpu}
+    row |= dict.fromkeys(("faiss_s", "faiss_cpu_s", "speedup", "cpu_speedup"))
+    row |= {
+        "gemm_s": gemm, "gemm_share": gemm / ours, "retrieval_s": mining, "retrieval_share": mining / (ours + mining),
+        "same": None, "peak_mib": peak(src, tgt, threads, precision) / 1024, "vectors_mib": 2 * src.nbytes / 2**20,
     }  # fmt: skip
-    return {key: value if isinstance(value, int) else float(f"{value:.4g}") for key, value in row.items()}
+    if peer:
+        ids, faiss, faiss_cpu = by_faiss(src, tgt, threads)
+        same = np.mean([np.mean(side.ids == found) for side, found in zip(both, ids, strict=True)])
+        row |= {"faiss_s": faiss, "faiss_cpu_s": faiss_cpu, "same": same}
+        row |= {"speedup": faiss / ours, "cpu_speedup": faiss_cpu / ours_cpu}
+    return {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}
 
 
 @click.command(context_settings={"show_default": True})
@@ -132,21 +135,25 @@ def measure(n: int, dimension: int, threads: int, precision: str) -> dict[str, A
 )
 @click.option("--dimension", default=1024)
 @click.option("--threads", default=1)
+@click.option("--faiss-to", default=100_000, help="The greatest N that faiss searches, too.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), default="auto")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="CSV; else standard output.")
 @click.option("--plot", type=click.Path(path_type=Path), help="PNG of the cost curve.")
-def main(sizes: str, dimension: int, threads: int, precision: str, out: Path | None, plot: Path | None) -> None:
+def main(
+    sizes: str, dimension: int, threads: int, faiss_to: int, precision: str, out: Path | None, plot: Path | None
+) -> None:
     """Measure search, faiss and product for growing N."""
     rows = []
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
         for n in map(int, sizes.split(",")):
-            rows.append(measure(n, dimension, threads, precision))
+            rows.append(measure(n, dimension, threads, precision, n <= faiss_to))
             writer = csv.DictWriter(file, rows[0], lineterminator="\n")
             if len(rows) == 1:
                 writer.writeheader()
             writer.writerow(rows[-1])
             file.flush()
-            log(f"n={n:,}: {rows[-1]['speedup']} times faiss, {rows[-1]['gemm_share']:.0%} of our time is the product")
+            peer = f"{rows[-1]['speedup']} times faiss, " if rows[-1]["speedup"] else ""
+            log(f"n={n:,}: {peer}{rows[-1]['gemm_share']:.0%} of our time is the product")
     if len(rows) > 1:
         size, seconds = (np.log([row[key] for row in rows]) for key in ("n", "ours_s"))
         log(f"our time grows as N^{np.polyfit(size, seconds, 1)[0]:.2f}")
@@ -167,7 +174,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         ("faiss_s", "faiss, two searches"),
         ("gemm_s", "one product"),
     ):
-        axes.loglog([row["n"] for row in rows], [row[key] for row in rows], marker="o", label=label)
+        points = [(row["n"], row[key]) for row in rows if row[key] is not None]
+        axes.loglog(*zip(*points, strict=True), marker="o", label=label)
     axes.set(
         xlabel="N sources and N targets",
         ylabel="seconds",
