@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,10 +128,11 @@ def measure(
     few = text.padded(np.arange(64))
     encoding = counted(lambda: model.eval().encode("src", few)) / len(few.ids)
     updating = counted(lambda: torch.stack(list(model.train().loss(batches).values())).sum().backward())
-    model.to(device).eval()
+    model.to(device)
+    encoder = deepcopy(model).to(dtype) if model.narrow else model
     vectors = np.zeros((len(text), model.dimension), np.float32)
     seconds = seconds_of(
-        lambda: list(write_vectors(model, text, "src", vectors, batch_tokens, device, dtype)), device, least
+        lambda: list(write_vectors(encoder, text, "src", vectors, batch_tokens, device, dtype)), device, least
     )
     optimizer = trainer.OPTIMIZERS[training.optimizer](model.parameters(), lr=1e-6)
     update = seconds_of(lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), device, least)

@@ -115,7 +115,14 @@ def measure(n: int, dimension: int, threads: int, precision: str, peer: bool) ->
     both, ours, ours_cpu = timed(lambda: search(*sides, K, threads=threads, precision=precision))
     _, mining, _ = timed(lambda: retrieve("max", both, score_neighbours("ratio", both)))
     _, gemm, _ = timed(lambda: product(src, tgt, precision))
-    row: dict[str, Any] = {"n": n, "dimension": dimension, "threads": threads, "k": K, "ours_s": ours, "ours_cpu_s": ours_cpu}
+    row: dict[str, Any] = {
+        "n": n,
+        "dimension": dimension,
+        "threads": threads,
+        "k": K,
+        "ours_s": ours,
+        "ours_cpu_s": ours_cpu,
+    }
     row |= dict.fromkeys(("faiss_s", "faiss_cpu_s", "speedup", "cpu_speedup"))
     row |= {
         "gemm_s": gemm, "gemm_share": gemm / ours, "retrieval_s": mining, "retrieval_share": mining / (ours + mining),

@@ -29,8 +29,14 @@ def stem(tmp_path: Path) -> Path:
     return tmp_path / "00000.src"
 
 
-def saved(folder: Path, vocab_size: int = V, **model) -> Path:
-    spec = {"type": "nmt_autoencoder", "model": {"embedding": 16, "hidden": 96, **model}}
+OTHERS = {
+    "shared_seq2seq": {"pairs": {"bitext": ["de", "en"]}, "embedding": 16, "hidden": 48, "decoder": 32},
+    "transformer_dual": {"words": V, "embedding": 16, "hidden": 64, "filters": 96, "heads": 4, "dimension": 96},
+}
+
+
+def saved(folder: Path, vocab_size: int = V, kind: str = "nmt_autoencoder", **model) -> Path:
+    spec = {"type": kind, "model": OTHERS.get(kind, {"embedding": 16, "hidden": 96}) | model}
     torch.manual_seed(1)
     encoder = encoders.create(spec, vocab_size)
     trainer.save({"spec": spec, "vocab_size": vocab_size, "state_dict": trainer.plain(encoder)}, folder / "model.pt")
@@ -49,6 +55,27 @@ def test_any_batch_size_and_number_of_threads(tmp_path: Path, stem: Path, cell: 
             assert other.tobytes() == written[0].tobytes()
         else:  # oneDNN
             np.testing.assert_allclose(other, written[0], atol=1e-6)
+
+
+def test_a_transformer_too(tmp_path: Path, stem: Path):
+    model, out = saved(tmp_path, kind="transformer_dual"), tmp_path / "vectors.npy"
+    written = set()
+    for batch_tokens, threads in ((37, 1), (100_000, 1), (100_000, 2), (512, 3)):
+        encode(model, stem, "src", out, batch_tokens=batch_tokens, threads=threads)
+        written.add(out.read_bytes())
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("kind", ["nmt_autoencoder", *OTHERS])
+def test_bf16_is_near(tmp_path: Path, stem: Path, kind: str):
+    model = saved(tmp_path, kind=kind)
+    for precision in ("fp32", "bf16"):
+        encode(model, stem, "src", tmp_path / f"{precision}.npy", precision=precision)
+    exact, near = (vectors.load(tmp_path / f"{precision}.npy").astype(np.float64) for precision in ("fp32", "bf16"))
+    full = Ragged.load(stem).lengths > 0
+    assert not near[~full].any()
+    lengths = np.linalg.norm(exact[full], axis=1) * np.linalg.norm(near[full], axis=1)
+    assert 0.999 < ((exact * near)[full].sum(1) / lengths).min() < 1
 
 
 def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path, stem: Path, capsys):

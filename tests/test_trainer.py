@@ -38,7 +38,15 @@ def spec(model: dict | None = None, **training) -> dict:
     return {
         "type": "nmt_autoencoder",
         "model": {"embedding": 32, "hidden": 64, **(model or {})},
-        "training": {"batch": 32, "updates": 30, "log_every": 10, "valid_every": 10, "checkpoint_every": 7, **training},
+        "training": {
+            "batch": 32,
+            "updates": 30,
+            "log_every": 10,
+            "valid_every": 10,
+            "checkpoint_every": 7,
+            "precision": "fp32",
+            **training,
+        },
     }
 
 
@@ -143,6 +151,15 @@ def test_overfits_64_pairs(tmp_path: Path):
     assert rows[-1]["valid"] == "1"
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "kept" / "last.pt").exists()
+
+
+def test_bf16_learns_as_well(tmp_path: Path):
+    data = [cipher(tmp_path, "pairs", 64)]
+    training = {"optimizer": "adam", "learning_rate": 0.01, "updates": 100, "batch": 64, "precision": "bf16"}
+    found = trainer.train(
+        spec(**training), V, {"bitext": data, "valid": data}, tmp_path / "model.pt", tmp_path / "kept"
+    )
+    assert found["valid"] > 0.9
 
 
 def test_monolingual_text_and_what_was_left_out_are_counted(tmp_path: Path, capsys):

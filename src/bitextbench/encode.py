@@ -49,6 +49,8 @@ def encode(
     where = setup(threads, device)
     dtype = number_format(precision, where)
     model = load(model_path, where)
+    if model.narrow:
+        model.to(dtype)
     if side not in model.sides:
         raise InputError(f"the model has no side {side}", model_path, remedy=f"it has: {', '.join(model.sides)}")
     ids = Ragged.load(stem)
@@ -119,10 +121,11 @@ def write_vectors(
     """
     was_training = model.training
     model.eval()
-    most = max(1, SPLIT // model.dimension) if device.type == "cpu" else len(sentences)
+    cast = autocast(device, dtype if next(model.parameters()).dtype == torch.float32 else torch.float32)
+    most = model.rows or max(1, SPLIT // model.dimension) if device.type == "cpu" else len(sentences)
     for rows in batches_of_one_length(sentences.lengths, batch_tokens, most):
         batch = sentences.padded(rows)
-        with autocast(device, dtype):
+        with cast:
             encoded = model.encode(side, batch._replace(ids=batch.ids.to(device))).float().cpu().numpy()
         if len(bad := np.flatnonzero(~np.isfinite(encoded).all(axis=1))):
             what = f"the vector of sentence {rows[bad[0]] + 1:,} is not finite"

@@ -31,6 +31,8 @@ nn = torch.nn
 class Model(Encoder):
     """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10."""
 
+    narrow = True
+
     def __init__(
         self,
         vocab_size: int,

@@ -26,6 +26,8 @@ nn = torch.nn
 class Model(Encoder):
     """Shapes: b sentences, t positions, n tokens without padding, D sentence embedding (`hidden`), V vocabulary."""
 
+    narrow = True
+
     def __init__(
         self, vocab_size: int, *, cell: str = "gru", embedding: int = 512, hidden: int = 512, dropout: float = 0.0
     ) -> None:

@@ -30,6 +30,8 @@ nn = torch.nn
 class Model(Encoder):
     """`hidden` is that of each direction of the encoder: D = 2 x 512 = 1024 by default."""
 
+    narrow, rows = True, 256
+
     def __init__(
         self,
         vocab_size: int,

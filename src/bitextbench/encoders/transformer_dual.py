@@ -43,6 +43,8 @@ DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 class Model(DualEncoder):
     """`embedding_gradient` is the factor of section 4.2; `together` see `dual_encoder`."""
 
+    narrow, rows = True, 128
+
     def __init__(
         self,
         vocab_size: int,
@@ -117,16 +119,16 @@ class Model(DualEncoder):
         if words.requires_grad:
             words.register_hook(lambda gradient: gradient * self.embedding_gradient)
         hidden = self.query.shape[0]
-        h = torch.zeros(*tokens.shape, hidden, device=ids.device)
-        h[tokens] = (self.widen(words) * math.sqrt(hidden)).float()
-        return self.dropout(h + sinusoids(tokens.shape[1], hidden, ids.device))
+        h = torch.zeros(*tokens.shape, hidden, device=ids.device, dtype=self.query.dtype)
+        h[tokens] = (self.widen(words) * math.sqrt(hidden)).to(h.dtype)
+        return self.dropout(h + sinusoids(tokens.shape[1], hidden, ids.device).to(h.dtype))
 
     def pool(self, h: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Max, mean, first and attention pooling [b, H] each of `h` [b, t, H] where `tokens` [b, t]."""
         inside = tokens[:, :, None]
         maximum = h.masked_fill(~inside, -torch.inf).amax(1)
         mean = (h * inside).sum(1) / inside.sum(1)
-        attention = (h @ self.query).masked_fill(~tokens, -torch.inf).softmax(1)  # [b, t]
+        attention = (h * self.query).sum(2).masked_fill(~tokens, -torch.inf).softmax(1)  # [b, t]
         return maximum, mean, h[:, 0], (attention[:, :, None] * h).sum(1)
 
 
@@ -138,10 +140,12 @@ class Norm(nn.LayerNorm):
 
 
 def alike(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Where to cut sentences of falling `lengths`: a part, padded to its longest, has `most` tokens or is one sentence."""
+    """Where to cut sentences of falling `lengths`: a part, padded to its longest, has `most` tokens or needs no padding."""
     start = 0
     while start < len(lengths):
         end = min(len(lengths), start + max(1, most // max(1, lengths[start])))
+        while end < len(lengths) and lengths[end] == lengths[start]:
+            end += 1
         yield start, end
         start = end
 
