@@ -22,7 +22,7 @@ SPEC = {
     "vocab_size": 120, "max_length": 20, "layers": 3, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "dropout": 0.1,
     "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1,
     "max_updates": 30, "validate_every": 10,
-    "patience": 0, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
+    "patience": 0, "ensemble": 1, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
 }  # fmt: skip
 WORDS = {
     "de": (
@@ -103,7 +103,7 @@ def test_the_data_are_what_fairseq_makes_of_the_same_pieces(trained, tmp_path):
 def test_translate_and_score(trained, tmp_path):
     sources = {"long": [*LINES["de"], "", "der Hund " * 30], "short": LINES["de"][:3]}
     out = {name: tmp_path / name for name in sources}
-    translate.translate(trained / "model.pt", trained / "data", PAIR, sources, SPEC, out)
+    translate.translate([trained / "model.pt"], trained / "data", PAIR, sources, SPEC, out)
     long, short = (out[name].read_text(encoding="utf-8").split("\n")[:-1] for name in sources)
     assert (len(long), len(short)) == (50, 3)
     assert long[48] == ""
@@ -113,6 +113,26 @@ def test_translate_and_score(trained, tmp_path):
     assert bleu(long[:48], references, "en")["value"] > 10  # chance: this is a really trained model
     shuffled = references[24:] + references[:24]
     assert bleu(long[:48], references, "en")["value"] > bleu(long[:48], shuffled, "en")["value"]
+
+
+def test_an_ensemble_is_of_the_last_epochs(trained, tmp_path):
+    spec = SPEC | {"ensemble": 2}
+    arguments = trained / "data", PAIR, spec, 1, tmp_path / "model.pt", tmp_path / "checkpoints"
+    models = train.train(*arguments)
+    saved = {int(path.stem[10:]) for path in (tmp_path / "checkpoints").glob("checkpoint[0-9].pt")}
+    assert [path.name for path in models] == [f"checkpoint{epoch}.pt" for epoch in sorted(saved)]
+    assert train.train(*arguments) == models  # also of a training that has ended
+    assert parameters(tmp_path / "model.pt") == parameters(trained / "model.pt")
+    hypotheses = []
+    for chosen in (models[:1], models[1:], models, models[1:] * 3):
+        out = {"test": tmp_path / "out"}
+        translate.translate(chosen, trained / "data", PAIR, {"test": LINES["de"]}, spec, out)
+        hypotheses.append(out["test"].read_text(encoding="utf-8"))
+    first, last, both, thrice = hypotheses
+    assert thrice == last  # the mean of equal distributions
+    assert first != both
+    with pytest.raises(InputError, match="2 whole epochs for an ensemble of 3"):
+        train.latest(tmp_path / "checkpoints", 3)
 
 
 def test_the_model_file_holds_the_parameters_and_no_path(trained):
@@ -184,7 +204,7 @@ def test_bad_selections_are_named(tmp_path):
 def test_an_empty_test_set_is_named(trained, tmp_path):
     with pytest.raises(InputError, match="test2017: the test set is empty"):
         translate.translate(
-            trained / "model.pt", trained / "data", PAIR, {"test2017": []}, SPEC, {"test2017": tmp_path / "hyp"}
+            [trained / "model.pt"], trained / "data", PAIR, {"test2017": []}, SPEC, {"test2017": tmp_path / "hyp"}
         )
 
 

@@ -340,12 +340,12 @@ def nmt_train(
     from bitextbench.nmt.train import train
     from bitextbench.nmt.translate import translate
 
-    model, device = out / "model.pt", "gpu" if gpus else "cpu"
-    train(data, (src, tgt), spec, seed, model, checkpoints, device=device, threads=threads)
+    device = "gpu" if gpus else "cpu"
+    models = train(data, (src, tgt), spec, seed, out / "model.pt", checkpoints, device=device, threads=threads)
     sources = {name: read_side(folder, "src") for name, folder in tests}
     hypotheses = {name: out / f"{name}.{tgt}" for name in sources}
     if sources:
-        translate(model, data, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
+        translate(models, data, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
 
 
 @cli.command()

@@ -279,7 +279,7 @@ def validation_bleu(
     with tempfile.TemporaryDirectory() as folder:
         path, device = Path(folder) / f"valid.{tgt}", "gpu" if gpus else "cpu"
         sources = {"valid": read_side(tokens, "src")}
-        translate(model, data, (src, tgt), sources, _spec(spec), {"valid": path}, device=device, threads=threads)
+        translate([model], data, (src, tgt), sources, _spec(spec), {"valid": path}, device=device, threads=threads)
         write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))
 
 

@@ -10,6 +10,7 @@ from bitextbench.nmt.data import Pair
 from bitextbench.progress import log
 
 NEVER = 1_000_000_000
+_EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 
 # Filled by fairseq whenever it loads a model: copies of parameters for the encoder's fast path, and an empty buffer.
 _NO_PARAMETER = re.compile(r"encoder\.layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)|\._float_tensor$")
@@ -25,8 +26,11 @@ def train(
     *,
     device: str = "cpu",
     threads: int = 1,
-) -> None:
+) -> list[Path]:
     """Train a Transformer on `<data>/data-bin` (see `prepare`) and write its best state to `out`, atomically.
+
+    Returns what translates: `out`, or for an `ensemble` of more than one the states after the last epochs, as many
+    (artetxe2019 section 4.3: "an ensemble of the last 10 epochs").
 
     Checkpoints go to the folder `checkpoints`. A killed training, started again, goes on from the last of them and ends
     in the same parameters (same device, same number of threads); checkpoints of other data or other settings are
@@ -35,13 +39,23 @@ def train(
     `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
     warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update),
     max_updates, validate_every (updates; also the distance of checkpoints), patience (validations without gain before
-    it stops; 0: never). Layers normalise their input, as Sockeye's do. Embeddings are shared by encoder, decoder and
+    it stops; 0: never), ensemble. Layers normalise their input, as Sockeye's do. Embeddings are shared by encoder, decoder and
     softmax. Adam (.9, .98), inverse square root schedule.
     `device`: "cpu" or "gpu" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
     """
     fit(data / "data-bin", translation(pair, spec), spec, seed, out, checkpoints, device=device, threads=threads)
+    return [out] if spec["ensemble"] == 1 else latest(checkpoints, spec["ensemble"])
+
+
+def latest(checkpoints: Path, count: int) -> list[Path]:
+    """The states at the end of the last `count` epochs. Raises InputError for fewer."""
+    found = {int(epoch[1]): path for path in checkpoints.iterdir() if (epoch := _EPOCH.fullmatch(path.name))}
+    if len(found) < count:
+        what = f"{len(found)} whole epochs for an ensemble of {count}"
+        raise InputError(what, checkpoints, remedy="raise max_updates, or lower `ensemble`")
+    return [found[epoch] for epoch in sorted(found)[-count:]]
 
 
 def fit(
@@ -102,7 +116,8 @@ def translation(pair: Pair, spec: dict) -> dict[str, Any]:
 
 
 def _schedule(spec: dict) -> dict[str, Any]:
-    """fairseq's options for training. Validates and saves by updates alone, whatever the size of an epoch."""
+    """fairseq's options for training. Validates and saves by updates, whatever the size of an epoch; saves epochs, if they count."""
+    ensemble = spec.get("ensemble", 1)
     return {
         "dropout": spec["dropout"],
         "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": 1.0,
@@ -113,7 +128,8 @@ def _schedule(spec: dict) -> dict[str, Any]:
         "max-update": spec["max_updates"], "patience": spec["patience"],
         "save-interval-updates": spec["validate_every"], "keep-interval-updates": 1,
         "validate-interval-updates": spec["validate_every"],  # also where an update ends an epoch
-        "save-interval": NEVER, "validate-interval": NEVER,
+        **({"keep-last-epochs": ensemble, "save-interval": 1} if ensemble > 1 else {"save-interval": NEVER}),
+        "validate-interval": NEVER,
         "log-format": "simple", "log-interval": spec["validate_every"],
     }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Translation of test sets by a trained model."""
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,12 +18,12 @@ from bitextbench.text import UNK
 
 
 def translate(
-    model: Path, data: Path, pair: Pair, sources: Mapping[str, Sequence[str]], spec: dict, out: Mapping[str, Path], *,
+    models: Sequence[Path], data: Path, pair: Pair, sources: Mapping[str, Sequence[str]], spec: dict, out: Mapping[str, Path], *,
     device: str = "cpu", threads: int = 1,
 ) -> None:  # fmt: skip
     """Translate test sets (Moses tokens joined by spaces); write detokenised hypotheses, a line each, in their order.
 
-    `model` comes from `train`, `data` from `prepare`; `out` has a path for every name in `sources`. A source of more
+    `models`, one or an ensemble, come from `train`, `data` from `prepare`; `out` has a path for every name in `sources`. A source of more
     than `max_length` pieces is cut there, and the log says how many were. An empty source has an empty hypothesis.
 
     `spec`: beam, length_penalty, batch_tokens (sources in a batch, padding included), max_length. Raises InputError for
@@ -40,7 +41,7 @@ def translate(
     with tempfile.TemporaryDirectory() as folder:
         _binarize(lines, pair, spec["max_length"], data, Path(folder))
         fairseq_shim.run("generate", [
-            folder, *options, "--source-lang", pair[0], "--target-lang", pair[1], "--path", str(existing(model)),
+            folder, *options, "--source-lang", pair[0], "--target-lang", pair[1], "--path", os.pathsep.join(str(existing(model)) for model in models),
             "--gen-subset", "test", "--results-path", folder, "--no-progress-bar",
             "--beam", str(spec["beam"]), "--lenpen", str(spec["length_penalty"]),
             "--max-len-a", "2", "--max-len-b", "10", "--max-tokens", str(spec["batch_tokens"]),
