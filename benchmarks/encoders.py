@@ -5,6 +5,10 @@
 Models have the sizes of a configuration (`--config`, over config.yaml), and embeddings of at most `--rows` rows, which bear on
 memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
 pass (without the fused layers that it cannot look into). Both sides are measured in one run, in one number format.
+
+Encoding on two cores with AMX in bf16, sizes of the papers: BiLSTM (shared_seq2seq) 5,000 to 5,300 sentences/s, 56 to 75% of the
+product; Transformer 2,200, 50 to 58% (of a product that itself was 1,490 to 2,850 GFLOP/s from run to run; that of the layers' own
+shapes is at most 2,700). In fp32 72% and 83%. What is left of the Transformer are softmax, ReLU and sums, which wait for memory.
 """
 
 import csv
