@@ -41,9 +41,7 @@ class Encoder(torch.nn.Module):
     sparse: bool = False  # whether gradients of its embeddings are sparse
     score: str = "P@1"  # what its dev score is called
     narrow: bool = False  # whether the whole of it can be held in bfloat16 to encode
-    rows: int | None = (
-        None  # sentences that a CPU encodes together; None: few enough for functions to stay in one thread
-    )
+    rows: int | None = None  # sentences that a CPU encodes together; None: so few that torch does not share functions
 
     def read(self, role: str, stems: Iterable[str | Path]) -> Sentences:
         """The ids of one role and side at `stems`, their lengths in tokens of this model."""

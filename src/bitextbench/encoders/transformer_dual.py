@@ -33,10 +33,7 @@ from bitextbench.dual_encoder import DualEncoder, bags, features
 from bitextbench.errors import InputError
 
 nn = torch.nn
-TOGETHER = {
-    "cpu": 1024,
-    "cuda": 65_536,
-}  # tokens that go through the layers together: more is padding, less is overhead
+TOGETHER = {"cpu": 1024, "cuda": 65_536}  # tokens that meet the layers together: more is padding, less is overhead
 DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 
 

@@ -18,13 +18,13 @@ from bitextbench.text import UNK
 
 
 def translate(
-    models: Sequence[Path], data: Path, pair: Pair, sources: Mapping[str, Sequence[str]], spec: dict, out: Mapping[str, Path], *,
-    device: str = "cpu", threads: int = 1,
+    models: Sequence[Path], data: Path, pair: Pair, sources: Mapping[str, Sequence[str]], spec: dict,
+    out: Mapping[str, Path], *, device: str = "cpu", threads: int = 1,
 ) -> None:  # fmt: skip
     """Translate test sets (Moses tokens joined by spaces); write detokenised hypotheses, a line each, in their order.
 
-    `models`, one or an ensemble, come from `train`, `data` from `prepare`; `out` has a path for every name in `sources`. A source of more
-    than `max_length` pieces is cut there, and the log says how many were. An empty source has an empty hypothesis.
+    `models`, one or an ensemble, come from `train`, `data` from `prepare`; `out` has a path for every name in `sources`. A
+    source of more than `max_length` pieces is cut there, and the log says how many were. An empty source has an empty hypothesis.
 
     `spec`: beam, length_penalty, batch_tokens (sources in a batch, padding included), max_length. Raises InputError for
     an empty test set or a missing GPU, and RuntimeError should fairseq not give one hypothesis a source (its main
@@ -41,7 +41,8 @@ def translate(
     with tempfile.TemporaryDirectory() as folder:
         _binarize(lines, pair, spec["max_length"], data, Path(folder))
         fairseq_shim.run("generate", [
-            folder, *options, "--source-lang", pair[0], "--target-lang", pair[1], "--path", os.pathsep.join(str(existing(model)) for model in models),
+            folder, *options, "--source-lang", pair[0], "--target-lang", pair[1],
+            "--path", os.pathsep.join(str(existing(model)) for model in models),
             "--gen-subset", "test", "--results-path", folder, "--no-progress-bar",
             "--beam", str(spec["beam"]), "--lenpen", str(spec["length_penalty"]),
             "--max-len-a", "2", "--max-len-b", "10", "--max-tokens", str(spec["batch_tokens"]),
