@@ -6,9 +6,9 @@ Models have the sizes of a configuration (`--config`, over config.yaml), and emb
 memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
 pass (without the fused layers that it cannot look into). Both sides are measured in one run, in one number format.
 
-Encoding on two cores with AMX in bf16, sizes of the papers: BiLSTM (shared_seq2seq) 5,000 to 5,300 sentences/s, 56 to 75% of the
-product; Transformer 2,200, 50 to 58% (of a product that itself was 1,490 to 2,850 GFLOP/s from run to run; that of the layers' own
-shapes is at most 2,700). In fp32 72% and 83%. What is left of the Transformer are softmax, ReLU and sums, which wait for memory.
+`--threads 2 --encoder transformer_de --encoder shared_seq2seq` on two idle cores with AMX, sizes of the papers: in bf16 the BiLSTM
+(shared_seq2seq) encodes 5,380 sentences/s, 66% of a product of 1,720 GFLOP/s, the Transformer 2,030, 57%; in fp32 1,120 and 562,
+71% and 83% of 329. The product's own rate in bf16 was 1,490 to 2,850 GFLOP/s within an hour, which moves the shares.
 """
 
 import csv

@@ -26,7 +26,7 @@ Measured so on two idle cores with AMX, d = 1024 (memory is that above the start
 | 100,000 | 22.7 | 129 | 5.7 | 36% | 0.3% | 1 | 1,036 | 781 |
 | 200,000 | 75.4 | | | 47% | 0.2% | | 2,084 | 1,562 |
 
-What grows with N alone, the float64 scores of what was found and what comes before the lists are good, is most of the time up to 50,000.
+The same with `--precision fp32`, as without AMX: 40,000 in 11.9 s, 1.7 times, the product 78%.
 """
 
 import csv
