@@ -4,7 +4,7 @@
 
 Models have the sizes of a configuration (`--config`, over config.yaml), and embeddings of at most `--rows` rows, which bear on
 memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
-pass (without the fused layers that it cannot look into). Both sides are measured in one run, in one number format.
+pass (without the fused layers that it cannot look into). Both sides are measured in turn, in one number format.
 
 `--threads 2 --encoder transformer_de --encoder shared_seq2seq` on two idle cores with AMX, sizes of the papers: in bf16 the BiLSTM
 (shared_seq2seq) encodes 5,380 sentences/s, 66% of a product of 1,720 GFLOP/s, the Transformer 2,030, 57%; in fp32 1,120 and 562,
@@ -94,26 +94,27 @@ def synchronised(device: torch.device) -> Iterator[list[float]]:
     seconds[0] = time.perf_counter() - seconds[0]
 
 
-def seconds_of(work: Callable[[], Any], device: torch.device, least: float) -> float:
-    """Seconds of one call: the mean over those of `least` seconds, after one that does not count."""
-    work()
-    calls, total = 0, 0.0
-    while total < least:
-        with synchronised(device) as seconds:
-            work()
-        calls, total = calls + 1, total + seconds[0]
-    return total / calls
+def in_turn(work: Callable[[], Any], dtype: torch.dtype, device: torch.device, least: float) -> tuple[float, float]:
+    """Seconds of one call, and FLOP/s of one big product: over `least` seconds and more of each, after a call that does not count.
 
-
-def product_rate(device: torch.device, dtype: torch.dtype, least: float) -> float:
-    """FLOP/s of one big product."""
+    In turn, for the clock of a processor changes within seconds.
+    """
     a, b = (torch.randn(SIDE, SIDE, device=device).to(dtype) for _ in range(2))
-    return 2 * SIDE**3 / seconds_of(lambda: a @ b, device, least)
+    works, calls, totals = (work, lambda: a @ b), 0, [0.0, 0.0]
+    for each in works:
+        each()
+    while min(totals) < least:
+        for n, each in enumerate(works):
+            with synchronised(device) as seconds:
+                each()
+            totals[n] += seconds[0]
+        calls += 1
+    return totals[0] / calls, 2 * SIDE**3 * calls / totals[1]
 
 
 def measure(
     name: str, spec: dict[str, Any], vocab: int, device: torch.device, precision: str, batch: int, batch_tokens: int,
-    rate: float, least: float,
+    least: float,
 ) -> dict[str, Any]:  # fmt: skip
     """One line of the table."""
     dtype, words = number_format(precision, device), spec["model"].get("words")
@@ -135,17 +136,19 @@ def measure(
     model.to(device)
     encoder = deepcopy(model).to(dtype) if model.narrow else model
     vectors = np.zeros((len(text), model.dimension), np.float32)
-    seconds = seconds_of(
-        lambda: list(write_vectors(encoder, text, "src", vectors, batch_tokens, device, dtype)), device, least
+    seconds, rate = in_turn(
+        lambda: list(write_vectors(encoder, text, "src", vectors, batch_tokens, device, dtype)), dtype, device, least
     )
     optimizer = trainer.OPTIMIZERS[training.optimizer](model.parameters(), lr=1e-6)
-    update = seconds_of(lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), device, least)
+    update, train_rate = in_turn(
+        lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), dtype, device, least
+    )
     pairs = sum(len(columns[0].ids) for columns in batches.values())
     row = {
         "encoder": name, "precision": precision, "batch_tokens": batch_tokens, "product_gflops": rate / 1e9,
         "encode_mflop": encoding / 1e6, "encode_sentences_s": len(text) / seconds,
         "encode_share": encoding * len(text) / seconds / rate, "train_mflop": updating / pairs / 1e6,
-        "train_examples_s": pairs / update, "train_share": updating / update / rate,
+        "train_examples_s": pairs / update, "train_share": updating / update / train_rate,
     }  # fmt: skip
     return {key: float(f"{value:.3g}") if isinstance(value, float) else value for key, value in row.items()}
 
@@ -172,10 +175,9 @@ def main(
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
         formats = {number_format(precision, device): precision for precision in reversed(precisions)}
         for dtype, precision in reversed(formats.items()):
-            rate = product_rate(device, dtype, seconds)
             for name, spec, vocab in chosen:
                 for tokens in map(int, batch_tokens.split(",")):
-                    row = measure(name, spec, vocab, device, precision, batch, tokens, rate, seconds)
+                    row = measure(name, spec, vocab, device, precision, batch, tokens, seconds)
                     writer = csv.DictWriter(file, row, lineterminator="\n")
                     if first:
                         writer.writeheader()

@@ -24,11 +24,10 @@ def max_pooled(
     length = sentences.lengths.to(ids.device)[:, None]  # [b, 1]
     padding = position >= length  # [b, t]
     reverse = ids.gather(1, torch.where(padding, position, length - 1 - position))  # padding stays at the end
+    padded = bool((sentences.lengths < ids.shape[1]).any())
     # The order of positions does not matter to a maximum: states of the backward direction stay reversed.
-    right, _ = forward(embed(ids))  # [b, t, D / 2]
-    left, _ = backward(embed(reverse))  # [b, t, D / 2]
-    h = torch.cat([right, left], 2).masked_fill(padding[:, :, None], -torch.inf)  # [b, t, D]
-    return h.amax(1)
+    halves = (network(embed(each))[0] for network, each in ((forward, ids), (backward, reverse)))  # [b, t, D / 2]
+    return torch.cat([(h.masked_fill(padding[:, :, None], -torch.inf) if padded else h).amax(1) for h in halves], 1)
 
 
 class Shifted(NamedTuple):

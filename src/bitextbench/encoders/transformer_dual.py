@@ -75,11 +75,7 @@ class Model(DualEncoder):
         self.dimension, self.length_penalty, self.embedding_gradient = dimension, length_penalty, embedding_gradient
         self.embeddings = nn.Parameter(torch.randn(vocab_size, embedding) * embedding**-0.5)
         self.widen = nn.Linear(embedding, hidden)
-        self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(hidden, heads, filters, dropout, batch_first=True) for _ in range(layers)
-        )
-        for layer in self.layers:
-            layer.norm1, layer.norm2 = Norm(hidden), Norm(hidden)
+        self.layers = nn.ModuleList(Layer(hidden, heads, filters, dropout) for _ in range(layers))
         self.query = nn.Parameter(torch.randn(hidden) * hidden**-0.5)
         self.project = nn.Linear(4 * hidden, dimension)
         self.dropout = nn.Dropout(dropout)
@@ -106,7 +102,7 @@ class Model(DualEncoder):
         h = self.embed(ids, tokens)  # [b, t, H]
         padding = None if bool(tokens.all()) else ~tokens
         for layer in self.layers:
-            h = layer(h, src_key_padding_mask=padding)
+            h = layer.encode(h, padding)
         return self.project(torch.cat(self.pool(h, tokens), 1))
 
     def embed(self, ids: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
@@ -129,10 +125,54 @@ class Model(DualEncoder):
         return maximum, mean, h[:, 0], (attention[:, :, None] * h).sum(1)
 
 
+class Layer(nn.TransformerEncoderLayer):
+    """torch's layer, with a gradient that is the same for any number of threads, and faster in a CPU's bfloat16."""
+
+    def __init__(self, hidden: int, heads: int, filters: int, dropout: float) -> None:
+        super().__init__(hidden, heads, filters, dropout, batch_first=True)
+        self.norm1, self.norm2 = Norm(hidden), Norm(hidden)
+
+    def encode(self, h: torch.Tensor, padding: torch.Tensor | None) -> torch.Tensor:
+        """[b, t, H] of `h` [b, t, H]; `padding` bool [b, t], None for none."""
+        if torch.is_grad_enabled() or (h.device.type, h.dtype) != ("cpu", torch.bfloat16) or not fused():
+            return self(h, src_key_padding_mask=padding)
+        x = h.flatten(0, 1)  # [b t, H]
+        mixed = self.attend(x, h.shape[1], padding)
+        x = self.norm1(product(mixed, self.self_attn.out_proj.weight, self.self_attn.out_proj.bias, plus=x))
+        inner = product(x, self.linear1.weight, self.linear1.bias, after="relu")
+        return self.norm2(product(inner, self.linear2.weight, self.linear2.bias, plus=x)).view_as(h)
+
+    def attend(self, x: torch.Tensor, t: int, padding: torch.Tensor | None) -> torch.Tensor:
+        """Attention within sentences of `t` tokens, [b t, H] of `x` [b t, H]; half the time of torch's own at 25 tokens."""
+        heads, size = self.self_attn.num_heads, self.self_attn.head_dim
+        qkv = product(x, self.self_attn.in_proj_weight, self.self_attn.in_proj_bias)
+        q, k, v = (part.contiguous() for part in qkv.view(-1, t, 3, heads, size).permute(2, 0, 3, 1, 4))  # [b, heads, t, size]
+        logits = (q @ k.transpose(2, 3)).float() / math.sqrt(size)
+        if padding is not None:
+            logits = logits.masked_fill(padding[:, None, None], -torch.inf)
+        return (logits.softmax(3).to(v.dtype) @ v).transpose(1, 2).reshape(x.shape)
+
+
+def fused() -> bool:
+    """Whether the CPU's products in bfloat16 are oneDNN's."""
+    return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+def product(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, *, after: str = "none", plus: torch.Tensor | None = None
+) -> torch.Tensor:
+    """`after`(x weight^T + bias), or that `plus` a tensor, in one pass over the result where torch's own takes three."""
+    if plus is None:
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], "")
+    return torch.ops.mkldnn._linear_pointwise.binary(x, plus, weight, bias, "add")
+
+
 class Norm(nn.LayerNorm):
     """Layer normalisation whose gradient is the same for any number of threads: that of torch's own is summed by thread."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not torch.is_grad_enabled():
+            return super().forward(x)
         return nn.functional.layer_norm(x, self.normalized_shape, eps=self.eps) * self.weight + self.bias
 
 
