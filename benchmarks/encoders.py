@@ -174,7 +174,7 @@ def main(
     first = True
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
         formats = {number_format(precision, device): precision for precision in reversed(precisions)}
-        for dtype, precision in reversed(formats.items()):
+        for precision in reversed(formats.values()):
             for name, spec, vocab in chosen:
                 for tokens in map(int, batch_tokens.split(",")):
                     row = measure(name, spec, vocab, device, precision, batch, tokens, seconds)

@@ -389,6 +389,20 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
     assert np.load(tmp_path / "transformer" / "00000.src.npy").shape == (216, 32)
 
 
+@pytest.mark.parametrize("padded_", [False, True])
+def test_a_layer_in_bf16_is_torchs_in_fp32(padded_: bool):
+    torch.manual_seed(1)
+    layer, h = transformer_dual.Layer(32, 4, 64, 0.0).eval(), torch.randn(5, 7, 32)
+    padding = (
+        torch.arange(7) >= torch.tensor([7, 1, 3, 6, 2])[:, None] if padded_ else torch.zeros(5, 7, dtype=torch.bool)
+    )
+    with torch.no_grad():
+        exact = torch.nn.TransformerEncoderLayer.forward(layer, h, src_key_padding_mask=padding)
+        near = layer.to(torch.bfloat16)(h.bfloat16(), src_key_padding_mask=padding if padded_ else None)
+    assert near.dtype == torch.bfloat16
+    torch.testing.assert_close(near[~padding].float(), exact[~padding], atol=0.03, rtol=0.03)
+
+
 def test_bf16_is_nearly_fp32():
     rng, model = np.random.default_rng(1), create("dan_dual").eval()
     batch, cpu = {"ranking": (padded(rows(rng, 9)), padded(rows(rng, 9)))}, torch.device("cpu")
