@@ -25,6 +25,7 @@ Measured so on two idle cores with AMX, d = 1024 (memory is that above the start
 | 50,000 | 7.27 | 30.7 | 4.2 | 26% | 0.4% | 1 | 528 | 391 |
 | 100,000 | 22.7 | 129 | 5.7 | 36% | 0.3% | 1 | 1,036 | 781 |
 | 200,000 | 75.4 | | | 47% | 0.2% | | 2,084 | 1,562 |
+| 400,000 | 265 | | | 48% | 0.1% | | 3,863 | 3,125 |
 
 The same with `--precision fp32`, as without AMX: 40,000 in 11.9 s, 1.7 times, the product 78%.
 """
