@@ -415,3 +415,13 @@ def test_bf16_is_nearly_fp32():
     assert found[0] != found[1]
     assert found[1] == pytest.approx(found[0], rel=0.03)
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_held_out_pairs_are_encoded_in_bf16_while_the_weights_are_fp32(kind: str):
+    model, batch = create(kind).eval(), padded(rows(np.random.default_rng(1), 9))
+    with torch.no_grad():
+        exact = model.encode("src", batch)
+        with autocast(torch.device("cpu"), torch.bfloat16):
+            near = model.encode("src", batch).float()
+    assert torch.cosine_similarity(exact, near).min() > 0.99

@@ -140,7 +140,7 @@ class Layer(nn.TransformerEncoderLayer):
         is_causal: bool = False,
     ) -> torch.Tensor:
         """[b, t, H] of `src` [b, t, H]; `src_key_padding_mask` is true in padding, bool [b, t]."""
-        if torch.is_grad_enabled() or (src.device.type, src.dtype) != ("cpu", torch.bfloat16) or not fused():
+        if torch.is_grad_enabled() or not all(fused(each) for each in (src, self.linear1.weight)):
             return super().forward(src, src_mask, src_key_padding_mask, is_causal)
         x = src.flatten(0, 1)  # [b t, H]
         mixed = self.attend(x, src.shape[1], src_key_padding_mask)
@@ -159,9 +159,10 @@ class Layer(nn.TransformerEncoderLayer):
         return (logits.softmax(3).to(v.dtype) @ v).transpose(1, 2).reshape(x.shape)
 
 
-def fused() -> bool:
-    """Whether the CPU's products in bfloat16 are oneDNN's."""
-    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+def fused(tensor: torch.Tensor) -> bool:
+    """Whether `product` takes such tensors: the CPU's in bfloat16, where oneDNN computes them."""
+    held = tensor.device.type == "cpu" and tensor.dtype == torch.bfloat16
+    return held and torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def product(
