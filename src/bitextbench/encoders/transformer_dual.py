@@ -140,7 +140,8 @@ class Layer(nn.TransformerEncoderLayer):
         is_causal: bool = False,
     ) -> torch.Tensor:
         """[b, t, H] of `src` [b, t, H]; `src_key_padding_mask` is true in padding, bool [b, t]."""
-        if torch.is_grad_enabled() or not all(fused(each) for each in (src, self.linear1.weight)):
+        learning = self.training or torch.is_grad_enabled()
+        if learning or src_mask is not None or not all(fused(each) for each in (src, self.linear1.weight)):
             return super().forward(src, src_mask, src_key_padding_mask, is_causal)
         x = src.flatten(0, 1)  # [b t, H]
         mixed = self.attend(x, src.shape[1], src_key_padding_mask)
