@@ -6,9 +6,9 @@ Models have the sizes of a configuration (`--config`, over config.yaml), and emb
 memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
 pass (without the fused layers that it cannot look into). Both sides are measured in turn, in one number format.
 
-`--threads 2 --encoder transformer_de --encoder shared_seq2seq` on two idle cores with AMX, sizes of the papers: in bf16 the BiLSTM
-(shared_seq2seq) encodes 5,380 sentences/s, 66% of a product of 1,720 GFLOP/s, the Transformer 2,030, 57%; in fp32 1,120 and 562,
-71% and 83% of 329. The product's own rate in bf16 was 1,490 to 2,850 GFLOP/s within an hour, which moves the shares.
+`--threads 2 --encoder transformer_de --encoder shared_seq2seq --precision auto --seconds 8` on two idle cores with AMX, sizes of the
+papers, twice: the BiLSTM (shared_seq2seq) encodes 5,400 and 5,370 sentences/s, 62% and 63% of a product of 1,840 and 1,800 GFLOP/s in bf16,
+the Transformer 2,300 and 2,240, 64% and 64% of 1,740 and 1,700.
 """
 
 import csv
@@ -95,7 +95,7 @@ def synchronised(device: torch.device) -> Iterator[list[float]]:
 
 
 def in_turn(work: Callable[[], Any], dtype: torch.dtype, device: torch.device, least: float) -> tuple[float, float]:
-    """Seconds of one call, and FLOP/s of one big product: over `least` seconds and more of each, after a call that does not count.
+    """Seconds of one call, and FLOP/s of one big product: over `least` seconds of both, after a call that does not count.
 
     In turn, for the clock of a processor changes within seconds.
     """
@@ -103,7 +103,7 @@ def in_turn(work: Callable[[], Any], dtype: torch.dtype, device: torch.device, l
     works, calls, totals = (work, lambda: a @ b), 0, [0.0, 0.0]
     for each in works:
         each()
-    while min(totals) < least:
+    while calls < 3 or sum(totals) < least:
         for n, each in enumerate(works):
             with synchronised(device) as seconds:
                 each()
