@@ -34,9 +34,13 @@ def environment() -> dict[str, str]:
 
 
 def copy_checkout(target_root: Path) -> Path:
-    """What a clone of the repository holds, with the changes that are not yet committed, in `target_root`/repo."""
+    """What a clone of the repository holds but our results, which would count as made, with uncommitted changes, in `target_root`/repo."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True
+        ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", ":!results"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
     )
     for name in filter(None, listed.stdout.split("\0")):
         source, target = ROOT / name, target_root / "repo" / name
