@@ -17,21 +17,20 @@ of the CSV:
 Reading and writing of Parquet are steps of their own. `select` reads the corpus twice and writes what it takes. Peaks hold
 the interpreter and its libraries, about 130 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
 
-`--work compare --lines 32768`, on one of two cores that nine processes shared (so the caches, too; worth a run on an idle
-machine); microseconds a pair of 127 bytes and 22 tokens, the quickest of 7:
+`--lines 1000000,10000000` on an idle machine; microseconds a pair of 127 bytes and 22 tokens, the quickest of 7:
 
 | rule | ours | plain | times |
 |---|---|---|---|
-| min_tokens | 0.44 | 2.85 | 6.5 |
-| max_tokens | 0.43 | 2.73 | 6.4 |
-| max_ratio | 0.42 | 3.51 | 8.4 |
-| letters | 0.88 | 44.92 | 51.0 |
-| max_overlap | 2.34 | 8.26 | 3.5 |
-| max_chars | 0.11 | 0.52 | 4.8 |
-| different | 0.77 | 4.21 | 5.4 |
-| max_repeats | 1.42 | 5.38 | 3.8 |
-| RULES less letters, a line split once | 2.29 | 9.70 | 4.2 |
-| RULES, the same | 2.77 | 54.33 | 19.6 |
+| min_tokens | 0.20 | 0.93 | 4.6 |
+| max_tokens | 0.20 | 0.95 | 4.9 |
+| max_ratio | 0.21 | 1.26 | 6.1 |
+| letters | 0.34 | 10.94 | 32.3 |
+| max_overlap | 0.93 | 2.94 | 3.2 |
+| max_chars | 0.04 | 0.10 | 2.3 |
+| different | 0.32 | 1.48 | 4.6 |
+| max_repeats | 0.59 | 1.63 | 2.7 |
+| RULES less letters, a line split once | 0.96 | 3.27 | 3.4 |
+| RULES, the same | 1.11 | 13.70 | 12.3 |
 
 Floors. Counting tokens reads or writes each byte about ten times (white space, ASCII and not, as bits); what is left is calls.
 max_chars does not look at the text of a line that has not too many bytes; len() of a string does not either.
@@ -39,8 +38,9 @@ max_overlap and max_repeats have to know where each token begins and ends before
 of max_overlap: with a comparison for nothing it would be 7 times as fast as plain Python. Polars (split and
 set_intersection) and Arrow's utf8_split_whitespace alone, measured once beside it, take longer.
 
-`--lines 100000,1000000`: 1,000,000 lines take 8.2 s of a core and 295 MiB (100,000: 1.2 s, 291 MiB): pre-filter 459,000
-lines/s, deduplicate 391,000, select 292,000. The cut-off of 100,000,000 scores (`--scores 100000000`): 3.1 s and 129 MiB.
+1,000,000 lines take 3.6 s of a core and 328 MiB, 10,000,000 lines 35.6 s and 346 MiB (less making the crawl): pre-filter 984,000
+lines/s, deduplicate 971,000, select 618,000; no step grows faster than lines^1.05. The cut-off of 100,000,000 scores
+(`--scores 100000000`; another machine): 3.1 s and 129 MiB.
 """
 
 import contextlib
