@@ -17,33 +17,33 @@ from numpy.typing import NDArray
 from bitextbench import encoders
 from bitextbench.batches import Sentences
 from bitextbench.device import setup, torch
+from bitextbench.embeddings import Embeddings
+from bitextbench.encode import batches_of_one_length
 from bitextbench.encoders.descriptor_autoencoder import Model
+from bitextbench.neighbours import search
 
 CORRELATIONS = 100
-TOGETHER = 512  # sentences
+TOKENS = 8192  # together
 Array = NDArray[np.float32]
 
 
 @torch.no_grad()
 def described(model: Model, side: str, sentences: Sentences) -> list[Array]:
     """What is encoded, what is decoded, the code, what the decoder says, the model's vector: [b, d] each, of all but empty sentences."""
-    found = []
-    order = np.argsort(sentences.lengths, kind="stable")[(sentences.lengths == 0).sum() :]
-    for rows in np.array_split(order, -(-len(order) // TOGETHER)):
+    found, batches = [], list(batches_of_one_length(sentences.lengths, TOKENS, len(sentences)))
+    for rows in batches:
         batch = sentences.padded(rows)
         given, target = model.descriptors(side, batch)
-        code = torch.nn.functional.normalize(torch.tanh(model.encoders[side](given) + model.bias), dim=1)
-        said = torch.tanh(model.decoder(code))
-        found.append([each.numpy() for each in (given, target, code, said, model.encode(side, batch))])
-    back = np.argsort(order, kind="stable")
+        code = model.code(side, given)
+        found.append([each.numpy() for each in (given, target, code, model.decode(code), model.encode(side, batch))])
+    back = np.argsort(np.concatenate(batches))
     return [np.concatenate(parts)[back] for parts in zip(*found, strict=True)]
 
 
 def p_at_1(src: Array, tgt: Array) -> str:
     """Both directions, by the cosine."""
-    u, v = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (src, tgt))
-    cosines, own = u @ v.T, np.arange(len(u))
-    return "".join(f"{100 * np.mean(cosines.argmax(axis) == own):6.1f}" for axis in (1, 0))
+    found = search(Embeddings(src), Embeddings(tgt), 1)
+    return "".join(f"{100 * np.mean(side.ids[:, 0] == np.arange(len(src))):6.1f}" for side in found)
 
 
 def root(square: Array) -> Array:

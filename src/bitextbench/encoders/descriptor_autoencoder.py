@@ -110,11 +110,18 @@ class Model(Encoder):
             )
             return torch.cat(codes), torch.cat(errors)
         given, target = self.descriptors(side, sentences)
-        hidden = nn.functional.normalize(
+        hidden = self.code(side, given)
+        return hidden, (target - self.decode(hidden)).square().sum(1) / 2  # the descriptors are not autocast
+
+    def code(self, side: str, given: torch.Tensor) -> torch.Tensor:
+        """hid [b, m] of eq. 6, of length one, from the encoded descriptors [b, 2d]."""
+        return nn.functional.normalize(
             torch.tanh(self.encoders[side](given) + self.bias), dim=1
         )  # float32: the bias is
-        out = torch.tanh(self.decoder(hidden))
-        return hidden, (target - out).square().sum(1) / 2  # the descriptors are not autocast
+
+    def decode(self, code: torch.Tensor) -> torch.Tensor:
+        """The other descriptors [b, 2d] as eq. 7 has them, from codes [b, m]."""
+        return torch.tanh(self.decoder(code))
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence vectors [b, m] from all four descriptors: eq. 11-12."""
