@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bitextbench.errors import InputError, near
 from bitextbench.language import UNKNOWN, identify, known
-from bitextbench.lines import BLOCK, Lines, longest_run, most_alike, overlap
+from bitextbench.lines import BLOCK, Lines, overlap
 
 WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
 """Languages, besides those of the pair, in which a crawled line may be, as far as the model knows them. More of them would
@@ -33,13 +33,18 @@ SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
 class Side:
     """One column of a batch of n rows. `absent` [n]: the nulls of `text`; what `lines` has for them has no meaning."""
 
-    text: pa.ChunkedArray
+    text: pa.Array
     lines: Lines
     absent: Mask
 
-    def take(self, rows: NDArray[np.integer]) -> Lines:
-        """Some of the lines: those that a rule has to look at closely."""
-        return Lines.of(self.text.take(rows), self.lines.language)
+    @classmethod
+    def of(cls, column: pa.ChunkedArray, language: str) -> "Side":
+        text = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies even a single one
+        return cls(text, Lines(text, language), _mask(pc.is_null(text)))
+
+
+def _mask(found: pa.BooleanArray) -> Mask:
+    return found.to_numpy(zero_copy_only=False)
 
 
 def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask]:
@@ -50,8 +55,8 @@ def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask
 def max_chars(side: Side, most: int) -> Mask:
     """At most so many characters."""
     keep = np.diff(side.lines.bounds) <= most  # no line has more characters than bytes
-    long = np.flatnonzero(~keep)
-    keep[long] = pc.fill_null(pc.utf8_length(side.text.take(long)), 0).to_numpy() <= most
+    if len(long := np.flatnonzero(~keep)):
+        keep[long] = _mask(pc.less_equal(pc.utf8_length(side.text.take(long).fill_null("")), most))
     return keep
 
 
@@ -73,14 +78,14 @@ def max_ratio(src: Side, tgt: Side, most: float) -> Mask:
 
 def different(src: Side, tgt: Side, wanted: bool) -> Mask:
     """The sides differ, letter case and white space aside."""
-    keep = np.ones(len(src.lines), bool)
-    alike = np.flatnonzero((src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
-    if wanted and len(alike):
+    keep = _mask(pc.fill_null(pc.not_equal(src.text, tgt.text), True))
+    alike = np.flatnonzero(keep & (src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
+    if len(alike):
         lower = [pc.utf8_lower(side.text.take(alike)) for side in (src, tgt)]
-        keep[alike] = apart = pc.not_equal(*lower).to_numpy()
+        keep[alike] = apart = _mask(pc.not_equal(*lower))
         bare = (pc.replace_substring_regex(text.filter(pa.array(apart)), SPACE, "") for text in lower)
-        keep[alike[apart]] = pc.not_equal(*bare).to_numpy()
-    return keep
+        keep[alike[apart]] = _mask(pc.not_equal(*bare))
+    return keep if wanted else np.ones_like(keep)
 
 
 def letters(side: Side, least: float) -> Mask:
@@ -90,22 +95,13 @@ def letters(side: Side, least: float) -> Mask:
 
 def max_repeats(side: Side, most: int) -> Mask:
     """No token stands more than so many times in a row."""
-    keep = longest_run(side.lines.lengths, side.lines.sketches) <= most  # equal tokens have equal sketches
-    close = np.flatnonzero(~keep)
-    lines = side.take(close)
-    keep[close] = longest_run(lines.lengths, lines.hashes) <= most
-    return keep
+    return side.lines.runs <= most
 
 
 def max_overlap(src: Side, tgt: Side, limit: float) -> Mask:
     """Distinct tokens that both sides have, by those of the side with fewer, below the limit ("at least 50%" goes)."""
-    fewer = np.minimum(src.lines.lengths, tgt.lines.lengths)
-    # Of r tokens too many, s shared and r - s repeated, s / (fewer - (r - s)) is at most r / fewer, where that is below 1.
-    keep = (most_alike(src.lines, tgt.lines) < min(limit, 1) * np.maximum(1, fewer)) | src.absent | tgt.absent
-    close = np.flatnonzero(~keep)
-    shared, distinct = overlap(src.take(close), tgt.take(close))
-    keep[close] = shared < limit * np.maximum(1, distinct)
-    return keep
+    shared, fewer = overlap(src.lines, tgt.lines)
+    return (shared < limit * np.maximum(1, fewer)) | src.absent | tgt.absent
 
 
 def language(src: Side, tgt: Side, model: str) -> Mask:
@@ -169,10 +165,7 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
     columns = [table["src"], table["tgt"]] if names else []
     for start in range(0, len(table) if names else 0, BLOCK):
         block = slice(start, start + BLOCK)
-        src, tgt = (
-            Side(text := column[block], Lines.of(text, code), pc.is_null(text).to_numpy())
-            for column, code in zip(columns, languages, strict=True)
-        )
+        src, tgt = (Side.of(column[block], code) for column, code in zip(columns, languages, strict=True))
         for name in names:
             keep = RULES[name](src, tgt, rules[name])
             first[name] += int((passed[block] & ~keep).sum())
