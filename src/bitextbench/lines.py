@@ -127,7 +127,7 @@ def overlap(src: Lines, tgt: Lines) -> tuple[Places, Places]:
     are taken for one.
     """
     most = int((src.lengths + tgt.lengths).max(initial=0))
-    size = 2 << most.bit_length()  # at least twice as many
+    size = 8 << most.bit_length()  # with room: few meet another
     return _overlap(
         src.lengths, src.hashes, tgt.lengths, tgt.hashes, np.empty(size, np.uint64), np.zeros(size, np.int64)
     )

@@ -66,6 +66,6 @@ def write(measured: Mapping[float, Mapping[str, Any]], out: Path, picture: Path)
         values = np.array([[measured[m][name]["value"], *measured[m][name]["interval"]] for m in margins]).T / scale
         axes.errorbar(margins, values[0], [values[0] - values[1], values[2] - values[0]], marker="o", label=label)
     axes.set(xlabel="margin in training", title="Yang et al. 2019, figure 4, of this run")
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=3)
     with atomic(picture) as part:
         figure.savefig(part, format="png", dpi=150)
