@@ -20,6 +20,7 @@ from bitextbench.language import UNSPACED
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes behind the text, for words of eight bytes that begin in it
 PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
+# what a token of n bytes has of a word that begins where it begins, and of the next word
 FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(17)] for k in (0, 8)], np.uint64)
 
 Mask = NDArray[np.bool_]
@@ -254,7 +255,7 @@ def _distance(bits, at):
 
 @compiled
 def _hashes(words, starts, stops, size):
-    """`words`: the eight bytes from each byte on."""
+    """`words`: the eight bytes from each byte on. Two at a time: few tokens have more, and few branches are taken wrongly."""
     hashes, t = np.empty(size, np.uint64), 0
     for w in range(len(starts)):
         bits = starts[w]
@@ -264,7 +265,7 @@ def _hashes(words, starts, stops, size):
             n = 1 + _distance(stops, at + 1)
             token = (words[at] & FIRST[min(n, 16)] ^ np.uint64(n)) * PRIME
             token = (token ^ token >> FOLD ^ words[at + 8] & SECOND[min(n, 16)]) * PRIME
-            if n > 16:  # few are as long
+            if n > 16:
                 for k in range(16, n, 8):
                     token = (token ^ token >> FOLD ^ words[at + k] & FIRST[min(n - k, 16)]) * PRIME
             hashes[t] = token ^ token >> FOLD
