@@ -1,6 +1,7 @@
 """What the schema accepts, and how it says no."""
 
 import copy
+import re
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,12 @@ def load(name: str | None = None) -> dict:
 
 @pytest.mark.parametrize("overlay", [None, *sorted(path.name for path in (ROOT / "config").glob("*.yaml"))])
 def test_every_configuration_of_the_repository_is_valid(overlay):
-    check(load(overlay))
+    config = load()
+    head = (ROOT / "config" / overlay).read_text().split("\n", 9)[:9] if overlay else []  # says what it is laid over
+    under = re.findall(r"config/(\S+\.yaml)", next((line for line in head if line.startswith("#   snakemake")), ""))
+    for name in under or [overlay] * bool(overlay):
+        config = overlaid(config, yaml.safe_load((ROOT / "config" / name).read_text()))
+    check(config)
 
 
 def changed(place: str, value) -> dict:
@@ -130,6 +136,10 @@ def test_a_method_for_each_portion():
             "`language_models.own.corpora` names `bitxt`",
         ),
         ({"methods": {"zipporah": {"bitext": "bitxt"}}}, "`methods.zipporah.bitext` names `bitxt`"),
+        (
+            {"corpora": {"valid": {"parts": [{"dataset": "newstest2106.de-en"}]}}},
+            "`corpora.valid.parts` names `newstest2106.de-en`, which is not defined; did you mean newstest20",
+        ),
     ],
 )
 def test_names_of_quality_and_studies(overlay, message):

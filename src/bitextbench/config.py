@@ -2,13 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.resources import files
 from typing import Any
 
 import jsonschema
 import yaml
 
+from bitextbench import registry
 from bitextbench.errors import InputError, near
 
 Config = dict[str, Any]
@@ -140,7 +141,8 @@ def _check_names(config: Config) -> None:
     translations = config.get("translations", {})
     parts = [(f"translations.{name}.train.{kind}", spec["train"][kind]) for name, spec in translations.items() for kind in ("mined", "selected") if kind in spec["train"]]  # fmt: skip
     pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
-    used: list[tuple[str, str, Config]] = [
+    used: list[tuple[str, str, Collection[str]]] = [
+        *((f"corpora.{name}.parts", part["dataset"], registry.load()) for name, spec in corpora.items() for part in spec["parts"] if "dataset" in part),
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
         *((f"text.features.{name}.corpora", other, corpora) for name, spec in features.items() for other in spec.get("corpora", [])),
         *((f"encoders.{name}.corpora.{role}", other, corpora) for name, spec in encoders.items() for role, other in spec["corpora"].items()),
