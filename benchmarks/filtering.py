@@ -17,26 +17,25 @@ of the CSV:
 Reading and writing of Parquet are steps of their own. `select` reads the corpus twice and writes what it takes. Peaks hold
 the interpreter and its libraries, about 130 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
 
-`--lines 1000000,10000000` on an idle machine; microseconds a pair of 127 bytes and 22 tokens, the quickest of 7:
+Measured on an idle machine; microseconds a pair of 127 bytes and 22 tokens (language: a line), the quickest of 9:
 
 | rule | ours | plain | times |
 |---|---|---|---|
-| min_tokens | 0.20 | 0.93 | 4.6 |
-| max_tokens | 0.20 | 0.95 | 4.9 |
-| max_ratio | 0.21 | 1.26 | 6.1 |
-| letters | 0.34 | 10.94 | 32.3 |
-| max_overlap | 0.93 | 2.94 | 3.2 |
-| max_chars | 0.04 | 0.10 | 2.3 |
-| different | 0.32 | 1.48 | 4.6 |
-| max_repeats | 0.59 | 1.63 | 2.7 |
-| RULES less letters, a line split once | 0.96 | 3.27 | 3.4 |
-| RULES, the same | 1.11 | 13.70 | 12.3 |
+| min_tokens | 0.10 | 1.07 | 11 |
+| max_tokens | 0.10 | 1.08 | 11 |
+| max_ratio | 0.10 | 1.38 | 13 |
+| letters | 0.17 | 11.03 | 65 |
+| max_overlap | 0.29 | 3.02 | 10.6 |
+| max_chars | 0.01 | 0.10 | 8.7 |
+| different | 0.17 | 1.61 | 9.6 |
+| max_repeats | 0.21 | 1.61 | 7.8 |
+| language (py3langid) | 2.63 | 23.44 | 8.9 |
+| RULES less letters, a line split once | 0.28 | 3.27 | 11.6 |
+| RULES, the same | 0.38 | 13.34 | 35 |
 
-Floors. Counting tokens reads or writes each byte about ten times (white space, ASCII and not, as bits); what is left is calls.
-max_chars does not look at the text of a line that has not too many bytes; len() of a string does not either.
-max_overlap and max_repeats have to know where each token begins and ends before they can compare any, about half of the time
-of max_overlap: with a comparison for nothing it would be 7 times as fast as plain Python. Polars (split and
-set_intersection) and Arrow's utf8_split_whitespace alone, measured once beside it, take longer.
+Floors. Of the time to count tokens a third is the mask of white space, a third the bits of starts and their counts, a third calls.
+max_overlap and max_repeats hash each token: as much again. max_chars does not look at the text of a line that has not too many bytes;
+len() of a string does not either. language waits for memory: its automaton is a table of 39 MB.
 
 1,000,000 lines take 3.6 s of a core and 328 MiB, 10,000,000 lines 35.6 s and 346 MiB (less making the crawl): pre-filter 984,000
 lines/s, deduplicate 971,000, select 618,000; no step grows faster than lines^1.05. The cut-off of 100,000,000 scores
