@@ -15,31 +15,32 @@ of the CSV:
 | speedup | processor time of the plain version by that of ours, on the same lines, by turns, with the same outcome |
 
 Reading and writing of Parquet are steps of their own. `select` reads the corpus twice and writes what it takes. Peaks hold
-the interpreter and its libraries, about 130 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
+the interpreter and its libraries, about 180 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
 
-Measured on an idle machine; microseconds a pair of 127 bytes and 22 tokens (language: a line), the quickest of 9:
+`--lines 1000000,10000000 --scores 100000000` on an idle machine; microseconds a pair of 127 bytes and 22 tokens (language: a line),
+the quickest of 7:
 
 | rule | ours | plain | times |
 |---|---|---|---|
-| min_tokens | 0.10 | 1.07 | 11 |
-| max_tokens | 0.10 | 1.08 | 11 |
-| max_ratio | 0.10 | 1.38 | 13 |
-| letters | 0.17 | 11.03 | 65 |
-| max_overlap | 0.29 | 3.02 | 10.6 |
-| max_chars | 0.01 | 0.10 | 8.7 |
-| different | 0.17 | 1.61 | 9.6 |
-| max_repeats | 0.21 | 1.61 | 7.8 |
-| language (py3langid) | 2.63 | 23.44 | 8.9 |
-| RULES less letters, a line split once | 0.28 | 3.27 | 11.6 |
-| RULES, the same | 0.38 | 13.34 | 35 |
+| min_tokens | 0.10 | 0.99 | 10.3 |
+| max_tokens | 0.10 | 1.01 | 10.1 |
+| max_ratio | 0.10 | 1.25 | 12.2 |
+| letters | 0.15 | 10.06 | 67.5 |
+| max_overlap | 0.25 | 2.90 | 11.6 |
+| max_chars | 0.01 | 0.07 | 7.9 |
+| different | 0.16 | 1.45 | 9.2 |
+| max_repeats | 0.19 | 1.46 | 7.7 |
+| language (py3langid) | 2.35 | 20.42 | 8.7 |
+| RULES less letters, a line split once | 0.25 | 2.94 | 11.5 |
+| RULES, the same | 0.35 | 12.32 | 35.3 |
 
 Floors. Of the time to count tokens a third is the mask of white space, a third the bits of starts and their counts, a third calls.
 max_overlap and max_repeats hash each token: as much again. max_chars does not look at the text of a line that has not too many bytes;
 len() of a string does not either. language waits for memory: its automaton is a table of 39 MB.
 
-1,000,000 lines take 3.6 s of a core and 328 MiB, 10,000,000 lines 35.6 s and 346 MiB (less making the crawl): pre-filter 984,000
-lines/s, deduplicate 971,000, select 618,000; no step grows faster than lines^1.05. The cut-off of 100,000,000 scores
-(`--scores 100000000`; another machine): 3.1 s and 129 MiB.
+1,000,000 lines take 3.1 s of a core and 412 MiB, 10,000,000 lines 27.9 s and 452 MiB (less making the crawl): pre-filter 2,500,000
+lines/s, deduplicate 1,090,000, select 630,000; no step grows faster than lines^1.07. The cut-off of 100,000,000 scores
+takes 1.6 s and 185 MiB.
 """
 
 import contextlib
