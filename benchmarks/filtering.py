@@ -15,7 +15,7 @@ of the CSV:
 | speedup | processor time of the plain version by that of ours, on the same lines, by turns, with the same outcome |
 
 Reading and writing of Parquet are steps of their own. `select` reads the corpus twice and writes what it takes. Peaks hold
-the interpreter and its libraries, about 180 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
+the interpreter and its libraries, about 140 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
 
 `--lines 1000000,10000000 --scores 100000000` on an idle machine; microseconds a pair of 127 bytes and 22 tokens (language: a line),
 the quickest of 7:
