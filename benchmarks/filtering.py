@@ -368,7 +368,12 @@ def apart(work: str, size: int) -> list[dict[str, Any]]:
 
 @click.command(context_settings={"show_default": True})
 @click.option("--lines", default="1000000", help="Lines of the crawl, comma-separated.")
-@click.option("--sample", default=CHUNK, help="Lines on which the plain version is run; 0 for none.")
+@click.option(
+    "--sample",
+    type=click.IntRange(0, CHUNK),
+    default=CHUNK,
+    help="Lines on which the plain version is run; 0 for none.",
+)
 @click.option("--scores", default=0, help="Scores to find a cut-off of; 100000000 needs 0.8 GB of disk.")
 @click.option("--work", type=click.Choice([*WORK]), help="One part alone, for a process of its own.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("filtering.csv"), help="CSV.")

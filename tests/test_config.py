@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from test_workflow import OVERLAYS
 
 from bitextbench.config import check, scorers
 from bitextbench.errors import InputError
@@ -20,17 +21,15 @@ def overlaid(base: dict, overlay: dict) -> dict:
     return base
 
 
-def load(name: str | None = None) -> dict:
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    return overlaid(config, yaml.safe_load((ROOT / "config" / name).read_text())) if name else config
+def load() -> dict:
+    return yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
 @pytest.mark.parametrize("overlay", [None, *sorted(path.name for path in (ROOT / "config").glob("*.yaml"))])
 def test_every_configuration_of_the_repository_is_valid(overlay):
     config = load()
-    head = (ROOT / "config" / overlay).read_text().split("\n", 9)[:9] if overlay else []  # says what it is laid over
-    under = re.findall(r"config/(\S+\.yaml)", next((line for line in head if line.startswith("#   snakemake")), ""))
-    for name in under or [overlay] * bool(overlay):
+    laid_over = re.findall(r"config/(\S+\.yaml)", OVERLAYS.get(overlay, ""))
+    for name in laid_over or [overlay] * bool(overlay):
         config = overlaid(config, yaml.safe_load((ROOT / "config" / name).read_text()))
     check(config)
 
@@ -139,6 +138,10 @@ def test_a_method_for_each_portion():
         (
             {"corpora": {"valid": {"parts": [{"dataset": "newstest2106.de-en"}]}}},
             "`corpora.valid.parts` names `newstest2106.de-en`, which is not defined; did you mean newstest20",
+        ),
+        (
+            {"text": {"features": {"bert": {"dataset": "bert"}}}},
+            "`text.features.bert.dataset` names `bert`, which is not defined",
         ),
     ],
 )

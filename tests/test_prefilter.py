@@ -2,7 +2,9 @@
 
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -104,12 +106,23 @@ def test_characters_are_space_and_letters_as_python_has_them():
     assert within.letters.tolist() == [2 + (unicodedata.category(char)[0] in "LM") for char in characters]
 
 
+def places(lines: Lines) -> Iterator[tuple[int, int]]:
+    """Where each token begins and ends, in bytes."""
+    starts, stops = (
+        np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little")) for bits in (lines.starts, lines.stops)
+    )
+    yield from ((start, stops[stops > start][0]) for start in starts[starts < lines.bounds[-1]])
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text("a \u3000ß中", max_size=70), max_size=5), st.sampled_from(["en", "zh"]))
-def test_tokens_are_those_of_python(texts, code):
+def test_tokens_stand_where_python_finds_them(texts, code):
     lines, tokens = Lines(pa.array(texts, pa.string()), code), [words(text, code) for text in texts]
+    found = [lines.data[start:end].tobytes().decode() for start, end in places(lines)]
+    assert found == [token for line in tokens for token in line]
     alone = [Lines(pa.array([token]), code).hashes.tolist() for line in tokens for token in line]
     assert [[token] for token in lines.hashes.tolist()] == alone
+    assert len({*lines.hashes.tolist()}) == len({*found})
     assert lines.lengths.tolist() == [len(line) for line in tokens]
     assert lines.runs.tolist() == [run(line) for line in tokens]
 

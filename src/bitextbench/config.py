@@ -143,6 +143,8 @@ def _check_names(config: Config) -> None:
     pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
     used: list[tuple[str, str, Collection[str]]] = [
         *((f"corpora.{name}.parts", part["dataset"], registry.load()) for name, spec in corpora.items() for part in spec["parts"] if "dataset" in part),
+        *((f"{kind}.{name}.dataset", spec["dataset"], registry.load()) for kind, specs in (("text.features", features), ("methods", methods)) for name, spec in specs.items() if "dataset" in spec),
+        *((f"rescorers.{name}.start.dataset", spec["start"]["dataset"], registry.load()) for name, spec in rescorers.items() if "dataset" in spec["start"]),
         *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
         *((f"text.features.{name}.corpora", other, corpora) for name, spec in features.items() for other in spec.get("corpora", [])),
         *((f"encoders.{name}.corpora.{role}", other, corpora) for name, spec in encoders.items() for role, other in spec["corpora"].items()),

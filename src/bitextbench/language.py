@@ -53,7 +53,7 @@ def known(model: str) -> set[str]:
 def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[str]], list[str]]:
     """A model serves many batches: keep it."""
     if model == "py3langid":
-        from bitextbench.naive_bayes import NaiveBayes  # numba takes half a second
+        from bitextbench.naive_bayes import NaiveBayes  # numba takes 0.4 s
 
         return NaiveBayes(_py3langid(), languages).identify
     return partial(_likeliest, _fasttext(model), frozenset(languages))

@@ -31,16 +31,19 @@ SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
 
 @dataclass(frozen=True)
 class Side:
-    """One column of a batch of n rows. `absent` [n]: the nulls of `text`; what `lines` has for them has no meaning."""
+    """One column of a batch of n rows. `absent` [n]: the nulls; what `lines` has for them has no meaning."""
 
-    text: pa.Array
     lines: Lines
     absent: Mask
 
     @classmethod
     def of(cls, column: pa.ChunkedArray, language: str) -> "Side":
         text = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies even a single one
-        return cls(text, Lines(text, language), _mask(pc.is_null(text)))
+        return cls(Lines(text, language), _mask(pc.is_null(text)))
+
+    @property
+    def text(self) -> pa.Array:
+        return self.lines.column
 
 
 def _mask(found: pa.BooleanArray) -> Mask:
@@ -78,6 +81,8 @@ def max_ratio(src: Side, tgt: Side, most: float) -> Mask:
 
 def different(src: Side, tgt: Side, wanted: bool) -> Mask:
     """The sides differ, letter case and white space aside."""
+    if not wanted:
+        return np.ones(len(src.lines), bool)
     keep = _mask(pc.fill_null(pc.not_equal(src.text, tgt.text), True))
     alike = np.flatnonzero(keep & (src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
     if len(alike):
@@ -85,7 +90,7 @@ def different(src: Side, tgt: Side, wanted: bool) -> Mask:
         keep[alike] = apart = _mask(pc.not_equal(*lower))
         bare = (pc.replace_substring_regex(text.filter(pa.array(apart)), SPACE, "") for text in lower)
         keep[alike[apart]] = _mask(pc.not_equal(*bare))
-    return keep if wanted else np.ones_like(keep)
+    return keep
 
 
 def letters(side: Side, least: float) -> Mask:
