@@ -1,22 +1,43 @@
 """Threads, devices and number formats: the first import of every module that uses torch.
 
 Same bytes for any number of threads: MKL's matrix products are bit-identical for 1, 2 or more threads in the mode
-`MKL_CBWR=AUTO,STRICT`, which it reads before its first product, so it is set here, above the import of torch. What is
-left are reductions of a whole tensor of more than 32,768 elements to one number, which torch splits by threads (the
-trainer has none), products with one vector (`x @ v`, of which there are none either), and its sigmoid, which rounds the
-last few elements of each thread's part in another way: there is no such rest where layers are multiples of 16. All this is
-of float32: products in bfloat16 (`precision`: auto on a processor that has it, bf16) are oneDNN's, whose last bit
-depends on the number of threads.
+`MKL_CBWR=AUTO,STRICT`, which it reads before its first product, so it is set here, above the import of torch. On some
+processors products of 1 to 3 rows differ from those of more: `encode` fills its batches up. What is left are reductions
+of a whole tensor of more than 32,768 elements to one number, which torch splits by threads (the trainer has none),
+products with one vector (`x @ v`, of which there are none either), and its sigmoid, which rounds the last few elements
+of each thread's part in another way: there is no such rest where layers are multiples of 16. All this is of float32:
+products in bfloat16 (`precision`: auto on a processor that has it, bf16) are oneDNN's, whose last bit depends on the
+number of threads.
+
+Same bytes on processors of either maker: see `portable`.
 """
 
 import os
+import warnings
 
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
+import numpy as np
 import torch
 
+from bitextbench import portable
 from bitextbench.errors import InputError
+
+if portable.wanted():
+    torch.backends.mkldnn.set_flags(False)  # LSTMs: oneDNN's depend on the processor, torch's own do not
+
+    def _sqrt(x: torch.Tensor) -> torch.Tensor:
+        wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
+        roots = torch.empty_like(wide)
+        np.sqrt(wide.numpy(), out=roots.numpy())
+        return roots.to(x.dtype) if x.is_floating_point() else roots
+
+    # MKL's square roots start from rsqrtps, an approximation that each maker has another of; numpy's are rounded exactly
+    _kernels = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings(action="ignore"):  # "overriding a previously registered kernel"
+        _kernels.impl("sqrt", _sqrt, "CPU")
+        _kernels.impl("sqrt_", lambda x: x.copy_(_sqrt(x)), "CPU")
 
 
 def setup(threads: int, device: str = "cpu") -> torch.device:

@@ -1,8 +1,9 @@
 """Sentence vectors from a trained encoder, shard by shard.
 
 On CPU the same bytes for any batch size and any number of threads: a batch holds sentences of one length only, so there
-is no padding; the products of MKL do not depend on the number of rows in the mode that `device` sets; and batches are
-small enough that torch does not split element-wise operations. (oneDNN's LSTM does depend on the rows: by up to 1e-6.)
+is no padding of sentences; batches are filled up to a multiple of ROWS sentences, for MKL has other kernels for odd
+numbers of rows; and batches are small enough that torch does not split element-wise operations. (oneDNN's LSTM does depend
+on the rows: by up to 1e-6.)
 """
 
 import itertools
@@ -26,6 +27,7 @@ from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
 from bitextbench.text import SIDES, tokenize_shard
 
+ROWS = 16  # MKL: the rest of a product's rows by 4, of each thread's by 8, is computed in another order
 SPLIT = 32_768  # torch shares an element-wise operation among threads from this many elements on
 
 
@@ -124,9 +126,9 @@ def write_vectors(
     cast = autocast(device, dtype if next(model.parameters()).dtype == torch.float32 else torch.float32)
     most = model.rows or max(1, SPLIT // model.dimension) if device.type == "cpu" else len(sentences)
     for rows in batches_of_one_length(sentences.lengths, batch_tokens, most):
-        batch = sentences.padded(rows)
+        batch = sentences.padded(np.concatenate([rows, rows[-1:].repeat(-len(rows) % ROWS)]))
         with cast:
-            encoded = model.encode(side, batch._replace(ids=batch.ids.to(device))).float().cpu().numpy()
+            encoded = model.encode(side, batch._replace(ids=batch.ids.to(device)))[: len(rows)].float().cpu().numpy()
         if len(bad := np.flatnonzero(~np.isfinite(encoded).all(axis=1))):
             what = f"the vector of sentence {rows[bad[0]] + 1:,} is not finite"
             raise InputError(what, remedy="train again with a lower learning rate")

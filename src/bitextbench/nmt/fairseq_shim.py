@@ -25,6 +25,8 @@ from unittest import mock
 
 import numpy
 
+from bitextbench.device import torch  # first: it chooses the arithmetic
+
 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 
 _process_class = dataclasses._process_class  # type: ignore[attr-defined]
@@ -47,7 +49,6 @@ logging.root.handlers[0].addFilter(lambda record: isinstance(record.msg, str))  
 logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)  # asks for tensorboardX
 
 import fairseq_cli.train  # noqa: E402
-import torch  # noqa: E402
 from fairseq import checkpoint_utils, trainer  # noqa: E402
 from fairseq.file_io import PathManager  # noqa: E402
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase  # noqa: E402
