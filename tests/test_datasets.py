@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bitextbench import unpack
+from bitextbench import files
 from bitextbench.datasets import Row, parse, rows
 from bitextbench.errors import InputError
 from bitextbench.fetch import fetch
@@ -326,7 +326,7 @@ def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             read(tmp_path, place)
     noise = b"".join(b"%d\n" % (i * i) for i in range(100_000))
     (tmp_path / "n.gz").write_bytes(gzip.compress(noise))
-    monkeypatch.setattr(unpack, "MAX_BYTES", 1 << 19)
+    monkeypatch.setattr(files, "MAX_BYTES", 1 << 19)
     with pytest.raises(InputError, match="unpacks to more than"):
         read(tmp_path, "n.gz")
 
