@@ -222,7 +222,11 @@ def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iter
 def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
     """Line n of one file with line n of the other; None for a side without a file."""
     texts = {side: read_lines(paths[side]) for side in ("src", "tgt") if side in paths}
-    before, after = (None,) * ("src" not in paths), (None,) * ("tgt" not in paths)
+    one_side: dict[tuple[str, ...], Callable[..., Row]] = {
+        ("src",): lambda src: Row(src, None),
+        ("tgt",): lambda tgt: Row(None, tgt),
+    }
+    row = one_side.get(tuple(texts), Row)
     for number, lines in enumerate(itertools.zip_longest(*texts.values())):
         if None in lines:
             rest = {side: sum(1 for _ in text) for side, text in texts.items()}
@@ -231,7 +235,7 @@ def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int)
                 for side, line in zip(texts, lines, strict=True)
             ]
             raise InputError(f"the two sides differ in lines: {' and '.join(totals)}", remedy="align them line by line")
-        yield Row(*before, *lines, *after)
+        yield row(*lines)
 
 
 def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:

@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import os
+import re
 import shutil
 import tarfile
 import zipfile
@@ -16,6 +17,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+import yaml
 
 from bitextbench.errors import InputError
 from bitextbench.progress import log
@@ -35,18 +38,29 @@ DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfi
 def atomic(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, for a file or a folder; it takes the place of `path` when the block ends well.
 
+    Raises InputError where a folder is to take the place of a file, or a file that of a folder.
+
     When the block raises, `path` stays as it was and nothing else is left behind. What a killed process left is
     removed by the next writer of the same path.
     """
     path = Path(path)
+    if path.name in ("", ".."):
+        raise InputError("no name for an output", path, remedy="give the output a name of its own")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     remove(part)
     try:
         yield part
-        if part.is_dir() and path.is_dir():
+        if path.is_dir() != part.is_dir() and path.exists():
+            here, made = ("folder", "file") if path.is_dir() else ("file", "folder")
+            raise InputError(f"a {here} is there, and the output is a {made}", path, remedy="give another name")
+        if part.is_dir():
             remove(path)
         os.replace(part, path)
+    except OSError as error:
+        if error.filename is None:  # as of a full disk: `main` names the file
+            error.filename = str(path)
+        raise
     finally:
         remove(part)
 
@@ -74,9 +88,60 @@ def write_json(path: str | Path, value: Any) -> None:
 def read_json(path: str | Path) -> Any:
     """Read JSON. Raises InputError that names the file and line."""
     try:
-        return json.loads(existing(path).read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON ({error.msg})", path, line=error.lineno, remedy="make the file again") from None
+    except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
+        raise InputError(f"not JSON ({error})", path, remedy="make the file again") from None
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file. Raises InputError where it is not UTF-8."""
+    data = existing(path).read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("invalid UTF-8", path, line=line, remedy="is this the right file?") from None
+
+
+def parse(text: str, where: str | Path) -> Any:
+    """A value written as JSON or YAML, of the types of JSON.
+
+    Raises InputError for another text, and for what JSON does not hold: NaN, infinity, dates; numbers of over 64 bits.
+    """
+    try:
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = yaml.load(text, Loader)
+        return json.loads(json.dumps(value, allow_nan=False), parse_int=_whole)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = f"not YAML or JSON ({getattr(error, 'problem', None) or ' '.join(str(error).split())})"
+        raise InputError(what, where, line=mark and mark.line + 1, remedy="mend the syntax") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"no usable value ({error})", where, remedy="write numbers, texts, lists, mappings") from None
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Read YAML, or JSON: see `parse`."""
+    return parse(read_text(path), path)
+
+
+class Loader(yaml.SafeLoader):
+    """Reads 1e-06 as a number, as YAML 1.2 does; to YAML 1.1 it is a text."""
+
+
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), [*"-+.0123456789"]
+)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 19 or not -(1 << 63) <= int(digits) < 1 << 63:
+        raise ValueError(f"{digits[:20]}... has more than 64 bits")
+    return int(digits)
 
 
 def existing(path: str | Path) -> Path:
