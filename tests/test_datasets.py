@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import random
 import tarfile
 import zipfile
 from pathlib import Path
@@ -313,6 +314,25 @@ def test_zip_link_is_refused(tmp_path: Path) -> None:
         archive.writestr(info, "/etc/hostname")
     with pytest.raises(InputError, match="member 'a' is encrypted, a link or a folder"):
         read(tmp_path, "z.zip/a")
+
+
+def test_damaged_zip_members(tmp_path: Path) -> None:
+    """An unknown method, a name that is not UTF-8, a place before the file, a flipped byte of LZMA and of bzip2."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("ä", b"line\n")
+    good = (tmp_path / "z.zip").read_bytes()
+    method, offset = good.index(b"PK\1\2") + 10, good.index(b"PK\5\6") + 16
+    for at, byte in ((method, 99), (30, 0xFF), (offset, 0xF0)):
+        (tmp_path / "z.zip").write_bytes(good[:at] + bytes([byte]) + good[at + 1 :])
+        with pytest.raises(InputError, match=r"z\.zip: damaged or truncated archive \(.+\); fetch it again"):
+            read(tmp_path, "z.zip/ä")
+    for packing in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        with zipfile.ZipFile(tmp_path / "z.zip", "w", packing) as archive:
+            archive.writestr("a", random.Random(1).randbytes(1000))
+        good = (tmp_path / "z.zip").read_bytes()
+        (tmp_path / "z.zip").write_bytes(good[:60] + bytes([good[60] ^ 255]) + good[61:])
+        with pytest.raises(InputError, match=r"z\.zip: damaged or truncated archive"):
+            read(tmp_path, "z.zip/a")
 
 
 def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
