@@ -53,6 +53,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        cut = self.server.cut.pop(0) if self.server.cut else None  # before a client may hang up, and go on
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
@@ -60,10 +61,10 @@ class Handler(BaseHTTPRequestHandler):
             if value is not None:
                 self.send_header(name, value)
         self.end_headers()
-        data = data[start:][: self.server.cut.pop(0) if self.server.cut else None]
+        sent = data[start:][:cut]
         if self.server.headers.get("Transfer-Encoding"):
-            data = b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data)
-        self.wfile.write(data)
+            sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(sent), sent)
+        self.wfile.write(sent)
 
     def log_message(self, *_: Any) -> None:
         pass
