@@ -2,6 +2,8 @@
 
 import json
 import re
+import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from bitextbench.bitext import read_shard
 from bitextbench.cli_types import Spec
+from bitextbench.errors import InputError
 from bitextbench.files import read_json
 
 
@@ -89,3 +92,62 @@ def test_a_corpus_that_is_filtered_away_is_an_error(tmp_path):
     )
     assert done.returncode == 1
     assert "error: pool: none of 30 rows is left: 30 min_tokens; look at its filter and exclude" in done.stderr
+
+
+def corpus_of(spec: str, cwd: Path, out: str = "out", **more) -> subprocess.CompletedProcess[str]:
+    arguments = ["corpus", "x", "--spec", spec, "--src", "de", "--tgt", "en", "-o", out]
+    return subprocess.run(
+        [sys.executable, "-m", "bitextbench", *arguments], cwd=cwd, text=True, capture_output=True, **more
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("bitextbench: error: ")]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ('{"parts": [{"generated": "pool", "lines": -5}]}', r"--spec: `parts\.0\.lines: -5` is wrong: .* minimum of 1"),
+        ('{"parts": [{"generated": "pool", "lines": "5"}]}', r"`parts\.0\.lines: 5` is wrong"),
+        ('[{"generated": "pool"}]', r"is not a mapping; write"),
+        ('{"parts": 5}', r"`parts: 5` is wrong"),
+    ],
+)
+def test_specs_of_wrong_types(spec, message):
+    with pytest.raises(InputError, match=message):
+        Spec("corpus").convert(spec, None, None)
+
+
+def test_a_wrong_spec_ends_in_one_line(tmp_path):
+    assert "--spec: no usable value (maximum recursion" in one_line(corpus_of("[" * 9999, tmp_path))
+
+
+SMALL = '{"parts": [{"generated": "pool", "lines": 2000}]}'
+
+
+def test_places_that_cannot_be_written_end_in_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    assert "a part of this path is a file: name another place" in one_line(corpus_of(SMALL, tmp_path, "file/out"))
+    assert "is a directory; name a file" in one_line(corpus_of("@.", tmp_path)).lower()
+    small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # noqa: E731
+    assert re.search(
+        r"out: .*File too large.*; raise the limit", one_line(corpus_of(SMALL, tmp_path, preexec_fn=small))
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_ends_in_one_line(tmp_path):
+    (tmp_path / "disk").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(tmp_path / "disk")]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        line = one_line(corpus_of(SMALL, tmp_path, "disk/out"))
+        assert re.search(r"disk/out: .*No space left.*; [\d,]+ bytes are free there: free some space", line), line
+        assert not list((tmp_path / "disk").iterdir())
+    finally:
+        subprocess.run(["umount", tmp_path / "disk"], check=True)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import random
 import tarfile
 import zipfile
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bitextbench import unpack
+from bitextbench import files
 from bitextbench.datasets import Row, parse, rows
 from bitextbench.errors import InputError
 from bitextbench.fetch import fetch
@@ -315,6 +316,25 @@ def test_zip_link_is_refused(tmp_path: Path) -> None:
         read(tmp_path, "z.zip/a")
 
 
+def test_damaged_zip_members(tmp_path: Path) -> None:
+    """An unknown method, a name that is not UTF-8, a place before the file, a flipped byte of LZMA and of bzip2."""
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("ä", b"line\n")
+    good = (tmp_path / "z.zip").read_bytes()
+    method, offset = good.index(b"PK\1\2") + 10, good.index(b"PK\5\6") + 16
+    for at, byte in ((method, 99), (30, 0xFF), (offset, 0xF0)):
+        (tmp_path / "z.zip").write_bytes(good[:at] + bytes([byte]) + good[at + 1 :])
+        with pytest.raises(InputError, match=r"z\.zip: damaged or truncated archive \(.+\); fetch it again"):
+            read(tmp_path, "z.zip/ä")
+    for packing in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
+        with zipfile.ZipFile(tmp_path / "z.zip", "w", packing) as archive:
+            archive.writestr("a", random.Random(1).randbytes(1000))
+        good = (tmp_path / "z.zip").read_bytes()
+        (tmp_path / "z.zip").write_bytes(good[:60] + bytes([good[60] ^ 255]) + good[61:])
+        with pytest.raises(InputError, match=r"z\.zip: damaged or truncated archive"):
+            read(tmp_path, "z.zip/a")
+
+
 def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = (b"a" * 1000 + b"\n") * 20_000
     (tmp_path / "b.gz").write_bytes(gzip.compress(data))
@@ -326,7 +346,7 @@ def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             read(tmp_path, place)
     noise = b"".join(b"%d\n" % (i * i) for i in range(100_000))
     (tmp_path / "n.gz").write_bytes(gzip.compress(noise))
-    monkeypatch.setattr(unpack, "MAX_BYTES", 1 << 19)
+    monkeypatch.setattr(files, "MAX_BYTES", 1 << 19)
     with pytest.raises(InputError, match="unpacks to more than"):
         read(tmp_path, "n.gz")
 

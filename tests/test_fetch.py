@@ -3,6 +3,7 @@
 import hashlib
 import json
 import multiprocessing
+import random
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +29,7 @@ class Server(ThreadingHTTPServer):
         self.requests: list[tuple[str, str | None]] = []
         self.cut: list[int] = []  # bytes to send of the next replies before the connection breaks
         self.ranges = True
+        self.headers: dict[str, str | None] = {}  # in place of the right ones; None leaves one out
         self.status: dict[str, int] = {}
 
     def url(self, path: str) -> str:
@@ -51,12 +53,18 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        cut = self.server.cut.pop(0) if self.server.cut else None  # before a client may hang up, and go on
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
-        self.send_header("Content-Length", str(len(data) - start))
+        for name, value in ({"Content-Length": str(len(data) - start)} | self.server.headers).items():
+            if value is not None:
+                self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(data[start:][: self.server.cut.pop(0) if self.server.cut else None])
+        sent = data[start:][:cut]
+        if self.server.headers.get("Transfer-Encoding"):
+            sent = b"%x\r\n%s\r\n0\r\n\r\n" % (len(sent), sent)
+        self.wfile.write(sent)
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -67,7 +75,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(module, "WAIT", 0.01)
     server = Server()
     server.content["/x/a.bin"] = TEXT
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()
@@ -86,7 +94,7 @@ def manifest(folder: Path) -> Any:
 
 
 def left(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
 def test_network_and_rerun(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,6 +261,77 @@ def test_lock_records_the_first_download(server: Server, tmp_path: Path) -> None
     ):
         fetch_data_set(data_set(file), tmp_path / "two", [], lock)
     assert json.loads(lock.read_text()) == wanted
+
+
+def fetch_one(url: str, folder: Path) -> None:
+    fetch_data_set(data_set(File(url, "a.bin")), folder, [], folder / "lock.json")
+
+
+def test_several_fetches_at_once(server: Server, tmp_path: Path) -> None:
+    """Each of them is cut again and again, and nothing but their care tells what the file is."""
+    server.content["/x/a.bin"] = text = random.Random(1).randbytes(3_000_000)
+    server.cut = [400_000] * 5 + [100_000] * 5
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        pool.starmap(fetch_one, [(server.url("/x/a.bin"), tmp_path)] * 3, chunksize=1)
+    assert (tmp_path / "a.bin").read_bytes() == text
+    assert manifest(tmp_path)["files"][0]["sha256"] == hashlib.sha256(text).hexdigest()
+    assert left(tmp_path) == [".lock.json.guard", "a.bin", "lock.json", "manifest.json"]
+    assert len(server.requests) == 11  # one of them fetched it
+
+
+@pytest.mark.parametrize("length", ["abc", None, "-5"])
+def test_the_end_of_a_file_has_to_be_known(server: Server, tmp_path: Path, length: str | None) -> None:
+    server.headers = {"Content-Length": length}
+    file = File(server.url("/x/a.bin"), "a.bin")
+    with pytest.raises(
+        InputError, match=r"Content-Length.*; open the address in a browser, and give the file's sha256"
+    ):
+        fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    assert left(tmp_path) == []
+    server.cut = [1_000_000]
+    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")  # its checksum tells
+    assert [wanted for _, wanted in server.requests] == [None, None, "bytes=1000000-"]
+    server.cut = [1_000_000]
+    file = File(server.url("/x/a.bin"), "b.bin", sha256=hashlib.sha256(TEXT).hexdigest())
+    fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes() == TEXT
+
+
+def test_chunks_tell_their_end(server: Server, tmp_path: Path) -> None:
+    server.headers = {"Content-Length": None, "Transfer-Encoding": "chunked"}
+    fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+    assert (tmp_path / "a.bin").read_bytes() == TEXT
+
+
+def test_a_page_is_no_data(server: Server, tmp_path: Path) -> None:
+    server.content["/x/a.bin"] = page = b"<html>Please accept the licence.</html>"
+    server.headers = {"Content-Type": "text/html; charset=utf-8"}
+    with pytest.raises(InputError, match=r"an HTML page \(text/html\), not data; open the address in a browser"):
+        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+    assert left(tmp_path) == []
+    server.content["/x/a.html"] = page
+    fetch_data_set(data_set(File(server.url("/x/a.html"), "a.html")), tmp_path, [], tmp_path / "lock")
+    fetch_data_set(data_set(published(server, page)), tmp_path, [], tmp_path / "lock")
+
+
+def test_no_bytes_are_no_data(server: Server, tmp_path: Path) -> None:
+    server.content["/x/a.bin"] = b""
+    with pytest.raises(InputError, match=r"an empty file; open"):
+        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+
+
+def test_a_file_that_cannot_fit_is_not_begun(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(server.headers, "Content-Length", str(1 << 60))
+    with pytest.raises(
+        InputError, match=r"a\.bin\.part: needs 1,152,921,504,606,846,976 bytes more, and [\d,]+ are free"
+    ):
+        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+
+
+def test_two_first_downloads_that_differ(tmp_path: Path) -> None:
+    module._record(tmp_path / "lock", "http://h/a", {"bytes": 1, "sha256": "0" * 64, "sha1": ""})
+    with pytest.raises(InputError, match="another fetch got another file: sha256 111"):
+        module._record(tmp_path / "lock", "http://h/a", {"bytes": 1, "sha256": "1" * 64, "sha1": ""})
 
 
 def record(lock: Path, number: int) -> None:

@@ -29,10 +29,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jsonschema
-import yaml
 
 from bitextbench.errors import InputError
-from bitextbench.files import existing
+from bitextbench.files import read_yaml
 from bitextbench.references import Cell
 
 Verdict = Literal["holds", "fails", "undecided", "not run"]
@@ -105,10 +104,8 @@ CELL = re.compile(r"\[(?:([^][{}:,]+):)?([^][{}:,]+),([^][{},]+)\]")
 def load(path: str | Path) -> list[Claim]:
     """The claims of a YAML file. Raises InputError for another structure, an id that stands twice, a predicate that cannot be read."""
     try:
-        entries = yaml.safe_load(existing(path).read_text(encoding="utf-8"))
+        entries = read_yaml(path)
         jsonschema.validate(entries, SCHEMA)
-    except yaml.YAMLError as error:
-        raise InputError(f"not YAML: {' '.join(str(error).split())}", path, remedy="mend the file") from None
     except jsonschema.ValidationError as error:
         raise InputError(f"{error.json_path}: {error.message}", path, remedy="see the head of claims.py") from None
     claims = [_claim(dict(entry)) for entry in entries]

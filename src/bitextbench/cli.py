@@ -4,6 +4,8 @@
 job does not wait for torch.
 """
 
+import errno
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -91,7 +93,7 @@ def fetch(dataset: str, mirrors: tuple[Path, ...], lock: Path, out: Path) -> Non
 
 @cli.command()
 @click.argument("name")
-@spec_option
+@click.option("--spec", type=Spec("corpus"), required=True, help="What the configuration says of it.")
 @src_option
 @tgt_option
 @click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
@@ -245,7 +247,7 @@ def score(
 
 @cli.command("fit-similarity")
 @click.argument("similarity")
-@spec_option
+@click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option("--pool", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option(
@@ -487,12 +489,42 @@ def show(csv: Path) -> None:
 
 
 def main() -> None:
-    """Run a command; bad input ends in one line on standard error and exit code 1."""
+    """Run a command; bad input, or a place that cannot be written, ends in one line on standard error and exit code 1."""
     try:
         cli()
     except InputError as error:
         click.echo(f"bitextbench: error: {error}", err=True)
         sys.exit(1)
+    except OSError as error:
+        if (remedy := _remedy(error)) is None:
+            raise
+        place = error.filename2 or error.filename
+        click.echo(f"bitextbench: error: {f'{place}: ' if place else ''}{error.strerror or error}; {remedy}", err=True)
+        sys.exit(1)
+
+
+REMEDIES = {
+    errno.EACCES: "give yourself the right to it, or name another place",
+    errno.EPERM: "give yourself the right to it, or name another place",
+    errno.EROFS: "name a place that can be written",
+    errno.EISDIR: "name a file",
+    errno.ENOTDIR: "a part of this path is a file: name another place",
+    errno.EEXIST: "a part of this path is a file: name another place",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EIO: "look at this disk",
+}
+
+
+def _remedy(error: OSError) -> str | None:
+    """What to do about an error of the system; None for one that a user cannot cause."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = Path(error.filename or ".").absolute()
+        free = shutil.disk_usage(next(folder for folder in place.parents if folder.is_dir())).free
+        return f"{free:,} bytes are free there: free some space, or name another place"
+    if error.errno is None and "requested and" in str(error):  # as numpy says that a disk is full
+        return "is the disk full?"
+    return REMEDIES.get(error.errno or 0)
 
 
 if __name__ == "__main__":

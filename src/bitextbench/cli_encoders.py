@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from bitextbench.cli_mining import src_shards_option, tgt_shards_option
-
-FILE = click.Path(path_type=Path)
+from bitextbench.cli_types import FILE, Spec
 
 
 def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
@@ -39,7 +37,7 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, l
 @click.argument("kind")
 @click.argument("corpora", type=FILE, nargs=-1)
 @click.option(
-    "--spec", type=yaml.safe_load, required=True, help="Sizes, as `text.features` of the configuration has them: JSON."
+    "--spec", type=Spec(), required=True, help="Sizes, as `text.features` of the configuration has them: JSON."
 )
 @click.option("--lowercase/--cased", default=True)
 @click.option("-o", "--out", type=FILE, required=True)
@@ -55,7 +53,7 @@ def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowerca
 @click.option("--side", type=click.Choice(["src", "tgt"]), required=True)
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @click.option("--lowercase/--cased", default=True)
-@click.option("--spec", type=yaml.safe_load, default="{}", help="dimension, epochs, min_count: JSON.")
+@click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count.")
 @click.option("-o", "--out", type=FILE, required=True, help="word2vec's text format.")
 def skip_gram(
     tokens: tuple[Path, ...], side: str, bpe: Path | None, lowercase: bool, spec: dict[str, int], out: Path
@@ -69,7 +67,7 @@ def skip_gram(
 @click.command("map-words")
 @click.argument("src", type=FILE)
 @click.argument("tgt", type=FILE)
-@click.option("--spec", type=yaml.safe_load, default="{}", help="As word_mapping.Spec: JSON.")
+@click.option("--spec", type=Spec(), default="{}", help="As word_mapping.Spec.")
 @click.option("--dictionary", type=FILE, multiple=True, help="Seed of `start: dictionary`: tokenised corpus, or text.")
 @click.option("--test", type=FILE, multiple=True, help="Entries to find translations of, to measure the mapping.")
 @click.option("--lowercase/--cased", default=True)
@@ -197,7 +195,7 @@ def measure_encoder(
 
 @click.command("compare-encoders")
 @click.argument("measured", type=FILE, nargs=-1, required=True)
-@click.option("--config", type=yaml.safe_load, required=True, help="The whole configuration: JSON.")
+@click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--benchmarks", type=FILE, required=True)
 @click.option("--provenance", type=FILE, required=True)
 @click.option("--html", type=FILE, required=True)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from bitextbench.cli_mining import evaluate, show
+from bitextbench.cli_types import FILE, Spec
 
-FILE = click.Path(path_type=Path)
 FILES = click.option("--scores", type=FILE, multiple=True, required=True, help="A file for each shard, in order.")
 NAMED = click.option(
     "--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, one for each shard, in order."
@@ -49,7 +49,7 @@ def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int,
 
 @click.command("fit-text-similarity")
 @click.argument("similarity")
-@click.option("--spec", type=str, required=True, help="What the configuration says of it: JSON, or @FILE.")
+@click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
 @click.option(
     "--bitext", "bitext_tokens", type=FILE, multiple=True, required=True, help="Tokenised shards to learn words from."
 )
@@ -57,12 +57,17 @@ def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int,
 @click.option("--seed", type=int, default=1)
 @out_option
 def fit_text_similarity(
-    similarity: str, spec: str, bitext_tokens: tuple[Path, ...], positives: tuple[Path, ...], seed: int, out: Path
+    similarity: str,
+    spec: dict[str, Any],
+    bitext_tokens: tuple[Path, ...],
+    positives: tuple[Path, ...],
+    seed: int,
+    out: Path,
 ) -> None:
     """Train a similarity that compares words: zipporah."""
     from bitextbench.score import fit_text_similarity as run
 
-    run(similarity, _spec(spec), bitext_tokens, positives, seed, out)
+    run(similarity, spec, bitext_tokens, positives, seed, out)
 
 
 @click.command("neighbourhoods")
@@ -250,7 +255,7 @@ def quality_table(
 @click.option("--model", type=FILE, required=True)
 @click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
 @click.option("--references", type=FILE, required=True, help="The corpus itself.")
-@click.option("--spec", type=str, required=True, help="What the configuration says of nmt: JSON, or @FILE.")
+@click.option("--spec", type=Spec(), required=True, help="What the configuration says of nmt.")
 @click.option("--src", required=True, help="Source language code.")
 @click.option("--tgt", required=True, help="Target language code.")
 @click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
@@ -261,7 +266,7 @@ def validation_bleu(
     model: Path,
     tokens: Path,
     references: Path,
-    spec: str,
+    spec: dict[str, Any],
     src: str,
     tgt: str,
     gpus: int,
@@ -279,7 +284,7 @@ def validation_bleu(
     with tempfile.TemporaryDirectory() as folder:
         path, device = Path(folder) / f"valid.{tgt}", "gpu" if gpus else "cpu"
         sources = {"valid": read_side(tokens, "src")}
-        translate([model], data, (src, tgt), sources, _spec(spec), {"valid": path}, device=device, threads=threads)
+        translate([model], data, (src, tgt), sources, spec, {"valid": path}, device=device, threads=threads)
         write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))
 
 
@@ -302,14 +307,6 @@ def own_table(name: str, cells: tuple[tuple[str, str, str], ...], scale: Any, se
         out,
         html,
     )
-
-
-def _spec(text: str) -> dict[str, Any]:
-    import yaml
-
-    from bitextbench.files import existing
-
-    return yaml.safe_load(existing(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
 
 
 COMMANDS = (

@@ -1,33 +1,40 @@
 """Arguments of commands."""
 
-import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
 import click
-import yaml
+
+from bitextbench.errors import InputError
 
 FILE = click.Path(path_type=Path)
 
 
 class Spec(click.ParamType):
-    """JSON on the command line, or `@` and the name of a YAML or JSON file."""
+    """A mapping as JSON or YAML on the command line, or `@` and the name of such a file.
+
+    `kind` is one of the schema's $defs; without it the value is not looked at.
+    """
 
     name = "JSON|@FILE"
+
+    def __init__(self, kind: str = "") -> None:
+        self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
-        from bitextbench.files import existing
+        from bitextbench.files import parse, read_yaml
 
-        text = existing(value[1:]).read_text(encoding="utf-8") if value.startswith("@") else value
-        with contextlib.suppress(json.JSONDecodeError):
-            return json.loads(text)  # first: to YAML 1.1 the number 1e-06 is a text
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            self.fail(f"not JSON or YAML: {error}", param, ctx)
+        where = param.opts[0] if param else "--spec"
+        found = read_yaml(value[1:]) if value.startswith("@") else parse(value, where)
+        if not isinstance(found, dict):
+            raise InputError(f"{str(found)[:60]!r} is not a mapping", where, remedy='write {"key": value}')
+        if self.kind:
+            from bitextbench.config import check_part
+
+            check_part(self.kind, found, where)
+        return found
 
 
 class Mapping(click.ParamType):

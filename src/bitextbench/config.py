@@ -7,17 +7,24 @@ from importlib.resources import files
 from typing import Any
 
 import jsonschema
-import yaml
 
 from bitextbench import registry
 from bitextbench.errors import InputError, near
+from bitextbench.files import parse
 
 Config = dict[str, Any]
 
 
 def schema() -> Config:
     """The JSON schema of a configuration."""
-    return yaml.safe_load(files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8"))
+    return parse(files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8"), "schema.yaml")
+
+
+def check_part(kind: str, value: Any, where: str) -> None:
+    """Check a part of a configuration by one of the schema's $defs. Raises InputError for the first of what is wrong."""
+    part = {"$defs": schema()["$defs"], "$ref": f"#/$defs/{kind}"}
+    if error := next(jsonschema.Draft202012Validator(part).iter_errors(_without_nulls(value)), None):
+        raise InputError(_message(_deepest(error)), where)
 
 
 def check(config: Config) -> None:

@@ -183,10 +183,10 @@ def _chunks(rows: Iterable[Row]) -> Iterator[pa.Table]:
 def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[Row]:
     for number, part in enumerate(parts, 1):
         name = f"{number} {_title(part)}"
-        by_part[name] = 0
-        for row in _part(part, languages, raw, seed):
-            by_part[name] += 1
+        n = 0
+        for n, row in enumerate(_part(part, languages, raw, seed), 1):  # noqa: B007
             yield row
+        by_part[name] = n
 
 
 def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
@@ -196,14 +196,15 @@ def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Ro
         held = list(rows)
         rows = (held[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(held)).tolist())
     first = part.get("skip", 0)
-    for row in itertools.islice(rows, first, None if "lines" not in part else first + part["lines"]):
-        src, tgt, doc, label = row
-        match part.get("side"):
-            case "src":
-                tgt = None
-            case "tgt":
-                src = None
-        yield Row(src, tgt, doc, part.get("label", label))
+    rows = itertools.islice(rows, first, None if "lines" not in part else first + part["lines"])
+    if "side" not in part and "label" not in part:
+        return rows
+    src, tgt = ("side" not in part or part["side"] == side for side in ("src", "tgt"))
+    label = part.get("label")
+    return (
+        Row(row.src if src else None, row.tgt if tgt else None, row.doc, row.label if label is None else label)
+        for row in rows
+    )
 
 
 def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
@@ -220,7 +221,12 @@ def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iter
 
 def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
     """Line n of one file with line n of the other; None for a side without a file."""
-    texts = {side: read_lines(path) for side, path in paths.items()}
+    texts = {side: read_lines(paths[side]) for side in ("src", "tgt") if side in paths}
+    one_side: dict[tuple[str, ...], Callable[..., Row]] = {
+        ("src",): lambda src: Row(src, None),
+        ("tgt",): lambda tgt: Row(None, tgt),
+    }
+    row = one_side.get(tuple(texts), Row)
     for number, lines in enumerate(itertools.zip_longest(*texts.values())):
         if None in lines:
             rest = {side: sum(1 for _ in text) for side, text in texts.items()}
@@ -229,8 +235,7 @@ def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int)
                 for side, line in zip(texts, lines, strict=True)
             ]
             raise InputError(f"the two sides differ in lines: {' and '.join(totals)}", remedy="align them line by line")
-        sides = dict(zip(texts, lines, strict=True))
-        yield Row(sides.get("src"), sides.get("tgt"))
+        yield row(*lines)
 
 
 def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:

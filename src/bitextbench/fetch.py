@@ -1,8 +1,10 @@
 """Fetch a data set: verified, resumable, from a mirror folder or the network."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ CHUNK = 1 << 20
 ROUNDS = 4  # times that each address is tried
 WAIT = 2.0  # seconds before the second round; twice as long before each next one
 TIMEOUT = (15, 120)  # seconds to connect, and without a byte
+PAGES = ("text/html", "application/xhtml+xml")
 
 
 def mirror_folders(configured: Sequence[str | Path] = ()) -> list[Path]:
@@ -43,9 +46,11 @@ def fetch(name: str, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
 
     A file is looked for at `<mirror>/<url without scheme>` in each folder of `mirrors`, then on the network. What is
     already in `folder` is verified and kept. Sizes and checksums are the registry's; where the publisher states none,
-    the first download's are recorded in `lock` (JSON) and hold from then on.
+    the first download's are recorded in `lock` (JSON) and hold from then on. Of several fetches into one folder one
+    brings a file, and the others wait and verify it.
 
-    Raises InputError when a file is found nowhere, or is not what the registry or the lock says.
+    Raises InputError when a file is found nowhere, is not what the registry or the lock says, or comes without a
+    checksum as an HTML page or without its length.
     """
     fetch_data_set(entry(name), folder, mirrors, lock)
 
@@ -59,7 +64,8 @@ def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Path], loc
     files = [_bring(file, folder, mirrors, lock, before.get(file.path)) for file in data_set.files]
     value = {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
     if not manifest.exists() or read_json(manifest) != value:
-        write_json(manifest, value)
+        with _locked(folder / ".lock"):
+            write_json(manifest, value)
     log(f"{data_set.name}: {len(files)} files, {sum(file['bytes'] for file in files):,} bytes, verified")
 
 
@@ -72,9 +78,12 @@ def _bring(file: File, folder: Path, mirrors: Sequence[Path], lock: Path, before
         wanted = {"bytes": file.bytes, **wanted}
     copy = next((place for mirror in mirrors if (place := mirror / file.url.split("://")[1]).is_file()), None)
     source = before or ("network" if copy is None else "mirror")
-    if not target.exists() or _difference(found := _sums(target), wanted):
+    if not (found := _right(target, wanted)):
         source = "network" if copy is None else "mirror"
-        found = _download(file, target, wanted) if copy is None else _copy(copy, target, wanted)
+        with _locked(folder / ".lock"):
+            found = _right(target, wanted) or (
+                _download(file, target, wanted) if copy is None else _copy(copy, target, wanted)
+            )
     if not published:
         _record(lock, file.url, found)
     return {
@@ -85,6 +94,14 @@ def _bring(file: File, folder: Path, mirrors: Sequence[Path], lock: Path, before
         "checksum": "published" if published else "recorded",
         "from": source,
     }
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file against other processes; wait while one of them holds it."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 # ---- what a file is, and what it has to be: {"bytes", "sha256", "sha1"}, as many as are known
@@ -102,33 +119,20 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     return ""
 
 
-class _Sums:
-    """Size and checksums of what passes through."""
-
-    def __init__(self) -> None:
-        self.bytes, self.sha256, self.sha1 = 0, hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
-
-    def add(self, chunk: bytes) -> bytes:
-        self.bytes += len(chunk)
-        self.sha256.update(chunk)
-        self.sha1.update(chunk)
-        return chunk
-
-    def result(self) -> dict[str, Any]:
-        return {"bytes": self.bytes, "sha256": self.sha256.hexdigest(), "sha1": self.sha1.hexdigest()}
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
+def _sums(path: Path) -> dict[str, Any]:
+    """Of what the disk has, not of what was sent to it."""
+    sha256, sha1 = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
     with open(path, "rb") as stream:
         while chunk := stream.read(CHUNK):
-            yield chunk
+            sha256.update(chunk)
+            sha1.update(chunk)
+        return {"bytes": stream.tell(), "sha256": sha256.hexdigest(), "sha1": sha1.hexdigest()}
 
 
-def _sums(path: Path) -> dict[str, Any]:
-    sums = _Sums()
-    for chunk in _chunks(path):
-        sums.add(chunk)
-    return sums.result()
+def _right(target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The sums of a file that is there and right, else {}."""
+    found = _sums(target) if target.exists() else {}
+    return {} if not found or _difference(found, wanted) else found
 
 
 # ---- the lock: {url: {"bytes", "sha256"}} of the files whose publishers give no checksum
@@ -141,27 +145,26 @@ def _recorded(lock: Path) -> dict[str, dict[str, Any]]:
 def _record(lock: Path, url: str, found: Mapping[str, Any]) -> None:
     """Write down a first download. Several fetches may run at once, so the lock file is itself guarded."""
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with open(lock.with_name(f".{lock.name}.guard"), "w") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+    with _locked(lock.with_name(f".{lock.name}.guard")):
         recorded = _recorded(lock)
         if url not in recorded:
             recorded[url] = {"bytes": found["bytes"], "sha256": found["sha256"]}
             write_json(lock, dict(sorted(recorded.items())))
             log(f"{url}: no published checksum; recorded sha256 {found['sha256']} in {lock}")
+        elif difference := _difference(found, recorded[url]):
+            raise InputError(f"another fetch got another file: {difference}", url, remedy="fetch it again")
 
 
 # ---- from a mirror folder
 
 
 def _copy(source: Path, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    sums = _Sums()
     with atomic(target) as part:
-        with open(part, "wb") as out:
-            for chunk in _chunks(source):
-                out.write(sums.add(chunk))
-        if difference := _difference(sums.result(), wanted):
+        shutil.copyfile(source, part)
+        found = _sums(part)
+        if difference := _difference(found, wanted):
             raise InputError(difference, source, remedy="mend this mirror's copy, or leave the mirror out")
-    return sums.result()
+    return found
 
 
 # ---- from the network
@@ -173,6 +176,10 @@ class _Refused(Exception):
 
 class _Wrong(_Refused):
     """This address gives another file than the registry or the lock says."""
+
+
+class _Unsure(_Refused):
+    """This address gives what cannot be trusted without a checksum."""
 
 
 def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,17 +211,16 @@ def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, 
     remedy = "try again later (a download goes on where it stopped), or put the file into a mirror folder"
     if any(isinstance(reason, _Wrong) for reason in reasons.values()):
         remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
+    elif any(isinstance(reason, _Unsure) for reason in reasons.values()):
+        remedy = "open the address in a browser, and give the file's sha256 in the registry, or use a mirror folder"
     what = "; ".join(f"{url}: {' '.join(str(reason).split())}" for url, reason in reasons.items())
     raise InputError(what, target, remedy=remedy)
 
 
 def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Add what is missing of `part`. Returns its sums when it is whole and right; a wrong one is removed."""
-    sums = _Sums()
-    if part.exists():
-        for chunk in _chunks(part):
-            sums.add(chunk)
-    resumed = sums.bytes
+    resumed = part.stat().st_size if part.exists() else 0
+    ended = True  # the reply has told its end
     if not resumed or resumed != wanted.get("bytes"):
         # identity: else a server may pack the file once more on its way, and the size and Range mean something else
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={resumed}-"} if resumed else {})
@@ -229,21 +235,44 @@ def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
                 reply.raise_for_status()
                 begins = f"bytes {resumed}-"
                 if reply.status_code != 206 or not reply.headers.get("Content-Range", "").startswith(begins):
-                    sums, resumed = _Sums(), 0  # the server sends everything
-                _save(reply, part, sums, resumed, wanted.get("bytes"))  # raises when the reply ends early
-    if difference := _difference(sums.result(), wanted):
+                    resumed = 0  # the server sends everything
+                ended = _check_reply(reply, wanted)
+                _save(reply, part, resumed, wanted.get("bytes"))  # raises when the reply ends early
+    found = _sums(part)
+    if not ended and found["bytes"] < wanted.get("bytes", 0):
+        raise requests.ConnectionError(f"the reply ended after {found['bytes']:,} of {wanted['bytes']:,} bytes")
+    if difference := _difference(found, wanted):
         part.unlink()
-        # a part of an older file may be the reason: the same address gets one more try, from the start
-        raise requests.HTTPError(f"{difference}; starting again") if resumed else _Wrong(difference)
-    return sums.result()
+        # a cut reply, or a part of an older file, may be the reason: the same address is tried again, from the start
+        raise requests.HTTPError(f"{difference}; starting again") if resumed or not ended else _Wrong(difference)
+    return found
 
 
-def _save(reply: requests.Response, part: Path, sums: _Sums, resumed: int, size: int | None) -> None:
+def _check_reply(reply: requests.Response, wanted: Mapping[str, Any]) -> bool:
+    """Whether the reply tells where it ends. Refuses one that nothing could tell from the data: a page, a part, no byte."""
+    ended = reply.raw.length_remaining is not None or reply.raw.chunked
+    if not wanted.keys() & {"sha256", "sha1"}:
+        kind = reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if kind in PAGES and not reply.url.endswith((".html", ".htm", ".xhtml")):
+            raise _Unsure(f"an HTML page ({kind}), not data")
+        if not ended and "bytes" not in wanted:
+            length = reply.headers.get("Content-Length")
+            raise _Unsure(
+                f"Content-Length is {length!r}" if length else "no Content-Length, so that a cut would not be seen"
+            )
+        if reply.raw.length_remaining == 0 and wanted.get("bytes") != 0:
+            raise _Unsure("an empty file")
+    return ended
+
+
+def _save(reply: requests.Response, part: Path, resumed: int, size: int | None) -> None:
     """Append the reply to `part` (from the start when `resumed` is 0), to one chunk beyond `size` bytes at most."""
-    left = reply.headers.get("Content-Length")
-    total = None if left is None else -(-int(left) // CHUNK)
+    left = reply.raw.length_remaining
+    total = None if left is None else -(-left // CHUNK)
     with open(part, "ab" if resumed else "wb") as out:
+        if left is not None and left > (free := shutil.disk_usage(part.parent).free):
+            raise InputError(f"needs {left:,} bytes more, and {free:,} are free", part, remedy="free some space")
         for chunk in progress(reply.raw.stream(CHUNK, decode_content=False), reply.url, total=total, unit="MiB"):
-            out.write(sums.add(chunk))
-            if size is not None and sums.bytes > size:
+            out.write(chunk)
+            if size is not None and out.tell() > size:
                 break

@@ -24,6 +24,7 @@ from typing import Any
 import yaml
 
 from bitextbench.errors import InputError, near
+from bitextbench.files import read_text
 
 TIERS = ("core", "research", "noncommercial")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster
@@ -80,7 +81,7 @@ def read(paths: Iterable[Path]) -> dict[str, DataSet]:
     found: dict[str, DataSet] = {}
     for path in paths:
         try:
-            values = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+            values = yaml.load(read_text(path), Loader=_Loader)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             raise InputError(f"not YAML ({error.problem})", path, line=line, remedy="mend the syntax") from None

@@ -5,23 +5,16 @@ A place is a file of a data set's folder, with the member after it where the fil
 `x.tar.gz.01`, ...) goes by its name without the number.
 """
 
-import bz2
 import contextlib
-import gzip
 import io
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from bitextbench.errors import InputError
-from bitextbench.files import existing
-
-MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
-MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
-RATIO_FROM = 16 << 20  # smaller than this does no harm
+from bitextbench.files import BLOCK, COMPRESSED, Guarded, damage, existing, unpacked
 
 
 @contextlib.contextmanager
@@ -34,31 +27,20 @@ def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
     """
     name, _, member = place.partition("/")
     path = folder / name
-    with contextlib.ExitStack() as stack, _damage(path):
+    with contextlib.ExitStack() as stack, damage(path):
         if name.endswith(".zip"):
             yield stack.enter_context(_zip_member(path, member))
             return
         packed = stack.enter_context(_Parts(_parts(path)))
-        if not name.endswith((".gz", ".tgz", ".bz2")):
+        if path.suffix not in COMPRESSED:
             yield stack.enter_context(io.BufferedReader(packed))
             return
-        buffered = io.BufferedReader(packed)
-        unpacked = bz2.BZ2File(buffered) if name.endswith(".bz2") else gzip.GzipFile(fileobj=buffered)
-        stream = stack.enter_context(io.BufferedReader(_Guarded(unpacked, path, packed), 1 << 17))
+        stream = stack.enter_context(unpacked(io.BufferedReader(packed), path, packed))
         if name.endswith((".tar.gz", ".tgz", ".tar.bz2")):
-            archive = stack.enter_context(tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 17))
+            archive = stack.enter_context(tarfile.open(fileobj=stream, mode="r|", bufsize=BLOCK))
             yield _tar_member(archive, path, member)
         else:
             yield stream
-
-
-@contextlib.contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """What the unpackers raise for damaged archives, as InputError."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError, zipfile.BadZipFile) as error:
-        raise InputError(f"damaged or truncated archive ({error})", path, remedy="fetch it again") from None
 
 
 def _parts(path: Path) -> Sequence[Path]:
@@ -85,34 +67,13 @@ class _Parts(io.RawIOBase):
             self.current += 1
         return 0
 
+    def tell(self) -> int:
+        return self.count
+
     def close(self) -> None:
         for file in self.files:
             file.close()
         super().close()
-
-
-class _Guarded(io.RawIOBase):
-    """An unpacking stream with an end to its size: see MAX_BYTES and MAX_RATIO."""
-
-    def __init__(self, stream: IO[bytes] | gzip.GzipFile | bz2.BZ2File, path: Path, packed: _Parts | int) -> None:
-        self.stream, self.path, self.packed, self.count = stream, path, packed, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        with _damage(self.path):
-            data = self.stream.read(len(buffer))
-        self.count += len(data)
-        packed = self.packed if isinstance(self.packed, int) else self.packed.count
-        if self.count > MAX_BYTES or self.count > max(RATIO_FROM, MAX_RATIO * packed):
-            raise InputError(
-                f"unpacks to more than {self.count:,} bytes from {packed:,}",
-                self.path,
-                remedy="is this the right file?",
-            )
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _check_name(name: str, path: Path) -> None:
@@ -149,5 +110,9 @@ def _zip_member(path: Path, member: str) -> Iterator[IO[bytes]]:
         info = archive.getinfo(member)
         if info.flag_bits & 1 or info.is_dir() or (info.external_attr >> 16) & 0o170000 == 0o120000:
             raise InputError(f"member {member!r} is encrypted, a link or a folder", path, remedy="name a plain file")
-        with archive.open(info) as stream:
-            yield io.BufferedReader(_Guarded(stream, path, info.compress_size), 1 << 17)
+        try:
+            stream = archive.open(info)
+        except UnicodeDecodeError as error:
+            raise zipfile.BadZipFile(str(error)) from None
+        with stream:
+            yield io.BufferedReader(Guarded(stream, path, info.compress_size), BLOCK)
