@@ -134,6 +134,17 @@ def test_lint():
     snakemake("--lint", "--configfile", "config/tiny.yaml")
 
 
+def test_all_that_meets_a_shell_is_quoted():
+    shells = [
+        block
+        for path in (ROOT / "rules").glob("*.smk")
+        for block in re.findall(r"^    shell:\n((?: {8}.*\n)+)", path.read_text(), flags=re.M)
+    ]
+    fields = [field for block in shells for field in re.findall(r"\{(.+?)\}", block)]
+    assert len(fields) > 300
+    assert {field for field in fields if not field.endswith(":q")} == {"threads"}
+
+
 def test_a_mistyped_key_is_shown_with_the_right_one(checkout):
     done = snakemake("-n", "--configfile", "config/tiny.yaml", "--config", "sede=3", cwd=checkout, check=False)
     assert done.returncode != 0
