@@ -1,7 +1,5 @@
 # tables -> every number and every claim of the papers, and what became of it in this run
 
-from pathlib import Path
-
 
 rule audit:
     input:

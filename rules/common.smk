@@ -5,13 +5,14 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
-from bitextbench import tables
+from bitextbench import run_lock, tables
 from bitextbench.config import check, scorers
 from bitextbench.errors import InputError
 
