@@ -32,7 +32,7 @@ test: env
 # one set-up at a time: the lock is the kernel's, and goes with the last process that has it open
 env:
 	@exec 9>.venv.lock; flock -n 9 || { echo "waiting for another make that sets up .venv"; flock 9; }; \
-	$(MAKE) --no-print-directory .venv/installed
+	$(MAKE) -s --no-print-directory .venv/installed
 
 # torch: the CPU wheel where the machine has no GPU and pip finds it, else PyPI's with the CUDA libraries
 .venv/installed: envs/lock/all.txt envs/lock/cpu.txt envs/lock/cuda.txt pyproject.toml
