@@ -224,7 +224,6 @@ def finished(tmp_path_factory):
     root = copy_checkout(tmp_path_factory.mktemp("run"))
     for command in ("train", "encode", "nmt-train"):
         kill_during(command, root)
-    snakemake("--unlock", *MICRO, TABLE, cwd=root)
     snakemake(*MICRO, TABLE, cwd=root)
     return root
 
@@ -243,7 +242,6 @@ def test_killed_and_started_again_or_in_one_go_on_one_core_it_ends_in_the_same_b
 
 def kill_during(command: str, root: Path) -> None:
     """Start the run, wait until a job `bitextbench <command>` is at work, then kill -9 everything."""
-    snakemake("--unlock", *MICRO, TABLE, cwd=root)
     run = subprocess.Popen(
         [sys.executable, "-m", "snakemake", *MICRO, TABLE], cwd=root, env=environment(), start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
