@@ -184,6 +184,30 @@ def test_a_run_waits_for_the_one_before_and_a_dead_one_s_lock_is_none(checkout):
     assert (checkout / made / "counts.json").exists()
 
 
+KILLED = """
+import os, signal, subprocess
+from pathlib import Path
+from bitextbench import run_lock
+
+lock, _ = run_lock.take(Path("run.lock"))
+subprocess.Popen(["sleep", "2"], pass_fds=[lock])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_holds_its_lock_until_its_last_job_has_ended(tmp_path):
+    began = time.monotonic()
+    died = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path)
+    assert died.returncode == -signal.SIGKILL
+    lock, waited = run_lock.take(tmp_path / "run.lock")
+    os.close(lock)
+    assert waited
+    assert time.monotonic() - began > 2
+    lock, waited = run_lock.take(tmp_path / "run.lock")
+    os.close(lock)
+    assert not waited
+
+
 MICRO = [
     "--profile",
     "profiles/tiny",
