@@ -29,11 +29,16 @@ tables: env
 test: env
 	pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-env: .venv/installed
+# one set-up at a time: the lock is the kernel's, and goes with the last process that has it open
+env:
+	@exec 9>.venv.lock; flock -n 9 || { echo "waiting for another make that sets up .venv"; flock 9; }; \
+	$(MAKE) -s --no-print-directory .venv/installed
 
 # torch: the CPU wheel where the machine has no GPU and pip finds it, else PyPI's with the CUDA libraries
 .venv/installed: envs/lock/all.txt envs/lock/cpu.txt envs/lock/cuda.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)) and "Python 3.11 or 3.12 is needed: make PYTHON=/path/to/python3.11")'
+	@test -e $@ || rm -rf .venv  # what a set-up that was cut short left
+	@rm -f $@
 	$(PYTHON) -m venv .venv
 	@echo "installing the locked environment into .venv (a few minutes, once)"
 	$(PIP) -r envs/lock/all.txt

@@ -37,6 +37,14 @@ include: "rules/audit.smk"
 include: "rules/examples.smk"
 
 
+onstart:
+    lock, waited = run_lock.take(Path(f"{WORK}.lock"))
+    if waited:  # start again: the other run has made what was planned, or changed it
+        workflow.persistence.unlock()
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    shell._process_args["pass_fds"] = [lock]  # jobs that outlive a killed run keep its lock
+
+
 rule all:
     default_target: True
     input:

@@ -1,7 +1,5 @@
 # tables -> every number and every claim of the papers, and what became of it in this run
 
-from pathlib import Path
-
 
 rule audit:
     input:
@@ -19,5 +17,5 @@ rule audit:
         mem_mb=1000,
         runtime="10m",
     shell:
-        "python -m bitextbench audit {input.tables} --references references --claims {output.claims} --out {output.numbers}"
-        " > {log} 2>&1"
+        "python -m bitextbench audit {input.tables:q} --references references --claims {output.claims:q} --out {output.numbers:q}"
+        " > {log:q} 2>&1"

@@ -4,15 +4,15 @@ import itertools
 import json
 import os
 import re
-import shlex
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
-from bitextbench import tables
+from bitextbench import run_lock, tables
 from bitextbench.config import check, scorers
 from bitextbench.errors import InputError
 
@@ -28,7 +28,7 @@ RESULTS = "results" if RUN == "paper" else f"results/{RUN}"
 DATA = config["data"]
 POOL = config["selection"]["corpus"]
 SIDES = ("src", "tgt")
-LANGUAGES = f"--src {SRC} --tgt {TGT}"  # the run's; a corpus may have others
+LANGUAGES = [f"--src={SRC}", f"--tgt={TGT}"]  # the run's; a corpus may have others
 
 
 wildcard_constraints:
@@ -47,13 +47,18 @@ wildcard_constraints:
 
 def spec(value):
     """A part of the configuration as one argument of a command."""
-    return shlex.quote(json.dumps(value, ensure_ascii=False))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def option(name, rows):
+    """An option of several values, once for each row of them, as arguments of a command."""
+    return [argument for row in rows for argument in (name, *row)]
 
 
 def languages(wildcards):
     """The languages of a corpus, as options."""
     pair = config["corpora"][wildcards.corpus].get("pair", config["pair"])
-    return f"--src {pair['src']} --tgt {pair['tgt']}"
+    return [f"--src={pair['src']}", f"--tgt={pair['tgt']}"]
 
 
 def shards(corpus):
@@ -178,7 +183,7 @@ def encoder_stems(encoder):
 
 def torchrun(gpus):
     """How a training is started: a process for each GPU."""
-    return f"python -m torch.distributed.run --standalone --nproc-per-node {gpus}" if gpus > 1 else "python"
+    return f"python -m torch.distributed.run --standalone --nproc-per-node {gpus}".split() if gpus > 1 else ["python"]
 
 
 def encoder_seed(wildcards):
@@ -314,7 +319,7 @@ def similarities(task):
 
     def options(wildcards):
         names = [cell.similarity for cell in measured(task, wildcards)] or ["cosine"]
-        return [f"--similarity {name}" for name in dict.fromkeys(names)]
+        return [f"--similarity={name}" for name in dict.fromkeys(names)]
 
     return options
 
@@ -327,7 +332,7 @@ def metric_vectors(side):
 
 
 def shard_options(side):
-    return lambda wildcards, input: [f"--{side}-emb {path}" for path in getattr(input, side)]
+    return lambda wildcards, input: [f"--{side}-emb={path}" for path in getattr(input, side)]
 
 
 def encoder_gpus(wildcards):
@@ -362,9 +367,9 @@ def grid_options(wildcards):
     options = []
     for cell in grid_cells(wildcards):
         if not missing(cell):
-            options += [f"--cell {cell.row} {cell.column} {path}#{cell.key}" for path in metric_files(cell)]
+            options += option("--cell", [(cell.row, cell.column, f"{path}#{cell.key}") for path in metric_files(cell)])
         if note := missing(cell) or cell.note:
-            options.append(f"--note {cell.row} {cell.column} {shlex.quote(note)}")
+            options += ["--note", cell.row, cell.column, note]
     return options
 
 

@@ -24,8 +24,8 @@ rule measure_encoder:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:
-        "python -m bitextbench measure-encoder {params.name} --test {wildcards.corpus} --training {input.training}"
-        " {params.src} {params.tgt} --corpus {input.corpus} --threads {threads} --out {output} 2> {log}"
+        "python -m bitextbench measure-encoder {params.name:q} --test {wildcards.corpus:q} --training {input.training:q}"
+        " {params.src:q} {params.tgt:q} --corpus {input.corpus:q} --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule compare_encoders:
@@ -46,5 +46,5 @@ rule compare_encoders:
         config=spec(config),
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench compare-encoders {input} --config {params.config} --benchmarks {params.benchmarks}"
-        " --provenance {output.provenance} --html {output.html} --out {output.csv} > {log} 2>&1"
+        "python -m bitextbench compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
+        " --provenance {output.provenance:q} --html {output.html:q} --out {output.csv:q} > {log:q} 2>&1"

@@ -20,10 +20,10 @@ rule corpus:
         runtime="24h",
     params:
         spec=lambda w: spec(corpus_spec(w)),
-        excluded=lambda w, input: [f"--exclude {os.path.basename(folder)}={folder}" for folder in input.excluded],
+        excluded=lambda w, input: [f"--exclude={os.path.basename(folder)}={folder}" for folder in input.excluded],
         seed=config["seed"],
         languages=languages,
         data=DATA,
     shell:
-        "python -m bitextbench corpus {wildcards.corpus} --spec {params.spec} {params.languages} --data {params.data}"
-        " {params.excluded} --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench corpus {wildcards.corpus:q} --spec {params.spec:q} {params.languages:q} --data {params.data:q}"
+        " {params.excluded:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

@@ -29,15 +29,15 @@ rule train_encoder:
         spec=lambda w: spec(config["encoders"][w.encoder]),
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
-        corpora=lambda w: [f"--corpus {role}={stem}" for role, stem in encoder_stems(w.encoder)],
-        hard=lambda w, input: [f"--corpus hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
-        vectors=lambda w: [f"--vectors {side}={path}" for side, path in encoder_vectors(w).items()],
+        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in encoder_stems(w.encoder)],
+        hard=lambda w, input: [f"--corpus=hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
+        vectors=lambda w: [f"--vectors={side}={path}" for side, path in encoder_vectors(w).items()],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=encoder_seed,
         run=lambda w: torchrun(config["encoders"][w.encoder]["gpus"]),
     shell:
-        "{params.run} -m bitextbench train --spec {params.spec} {params.corpora} {params.hard} {params.vectors} --bpe {input.bpe}"
-        " --gpus {params.gpus} --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
+        "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} {params.hard:q} {params.vectors:q} --bpe {input.bpe:q}"
+        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
 
 
 rule encode:
@@ -65,8 +65,8 @@ rule encode:
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
     shell:
-        "python -m bitextbench encode {params.stem} --model {input.model} --gpus {params.gpus} --threads {threads}"
-        " --out {params.out} 2> {log}"
+        "python -m bitextbench encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
+        " --out {params.out:q} 2> {log:q}"
 
 
 rule hard_negatives:
@@ -93,14 +93,14 @@ rule hard_negatives:
         gpu=lambda w: config["encoders"][w.encoder]["gpus"],
         runtime="12h",
     params:
-        vectors=lambda w, input: [f"--vectors {path.removesuffix('.src.npy')}" for path in input.vectors],
-        ids=lambda w, input: [f"--ids {path.removesuffix('.src.ids.npy')}" for path in input.ids],
+        vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
+        ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
         options=lambda w: [
-            f"--{key} {value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
+            f"--{key}={value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
         ],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
         seed=encoder_seed,
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
-        "python -m bitextbench hard-negatives {params.vectors} {params.ids} {params.options} --gpus {params.gpus}"
-        " --threads {threads} --seed {params.seed} --out {params.out} 2> {log}"
+        "python -m bitextbench hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"
+        " --threads {threads} --seed {params.seed:q} --out {params.out:q} 2> {log:q}"

@@ -42,8 +42,8 @@ rule mined_examples:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:
-        "python -m bitextbench examples {params.chosen} {input.corpus} {params.languages} {params.src} {params.tgt}"
-        " --threads {threads} --out {output} 2> {log}"
+        "python -m bitextbench examples {params.chosen:q} {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q}"
+        " --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule kim2019_table4:
@@ -60,9 +60,9 @@ rule kim2019_table4:
         mem_mb=megabytes(10, 1500),
         runtime="2h",
     params:
-        scores=[f"--scores {method} {path}" for method in ("cosine", "mlp") for path in scores_of(method, POOL)],
+        scores=option("--scores", [(method, path) for method in ("cosine", "mlp") for path in scores_of(method, POOL)]),
     shell:
-        "python -m bitextbench examples corners {input.corpus} {params.scores} --out {output} 2> {log}"
+        "python -m bitextbench examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
 
 
 rule guo2018_table1:
@@ -82,4 +82,4 @@ rule guo2018_table1:
         hard=lambda w, input: input.hard[0].removesuffix(".src.ids.npy"),
         seed=config["seed"],
     shell:
-        "python -m bitextbench examples negatives {input.corpus} --hard {params.hard} --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench examples negatives {input.corpus:q} --hard {params.hard:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

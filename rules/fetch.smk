@@ -16,7 +16,7 @@ rule fetch:
         runtime="24h",
     params:
         folder=subpath(output[0], parent=True),
-        mirrors=[f"--mirror {shlex.quote(folder)}" for folder in config["mirrors"]],
+        mirrors=[f"--mirror={folder}" for folder in config["mirrors"]],
     shell:
-        "python -m bitextbench fetch {wildcards.dataset} {params.mirrors}"
-        " --lock registry.lock/{wildcards.dataset}.json --out {params.folder} 2> {log}"
+        "python -m bitextbench fetch {wildcards.dataset:q} {params.mirrors:q}"
+        " --lock registry.lock/{wildcards.dataset:q}.json --out {params.folder:q} 2> {log:q}"

@@ -17,15 +17,18 @@ rule language_model:
         mem_mb=megabytes(2, 1500),
         runtime="4h",
     params:
-        texts=lambda w, input: [
-            f"--text {config['corpora'][corpus].get('pair', config['pair'])[side]} {folder}#{side}"
-            for corpus, folder in zip(LANGUAGE_MODELS[w.language]["corpora"], input)
-            for side in SIDES
-        ],
+        texts=lambda w, input: option(
+            "--text",
+            [
+                (config["corpora"][corpus].get("pair", config["pair"])[side], f"{folder}#{side}")
+                for corpus, folder in zip(LANGUAGE_MODELS[w.language]["corpora"], input)
+                for side in SIDES
+            ],
+        ),
         lines=lambda w: LANGUAGE_MODELS[w.language]["lines"],
     shell:
-        "python -m bitextbench fit-language {params.texts} --lines {params.lines} --out {output.model} > {output.accuracy}"
-        " 2> {log}"
+        "python -m bitextbench fit-language {params.texts:q} --lines {params.lines:q} --out {output.model:q} > {output.accuracy:q}"
+        " 2> {log:q}"
 
 
 rule fit_text_similarity:
@@ -50,12 +53,12 @@ rule fit_text_similarity:
     params:
         name=lambda w: config["methods"][w.method]["similarity"],
         spec=lambda w: spec(config["methods"][w.method]),
-        bitext=lambda w, input: [f"--bitext {path}" for path in input.bitext],
-        positives=lambda w, input: [f"--positives {path}" for path in input.positives],
+        bitext=lambda w, input: [f"--bitext={path}" for path in input.bitext],
+        positives=lambda w, input: [f"--positives={path}" for path in input.positives],
         seed=config["seed"],
     shell:
-        "python -m bitextbench fit-text-similarity {params.name} --spec {params.spec} {params.bitext} {params.positives}"
-        " --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench fit-text-similarity {params.name:q} --spec {params.spec:q} {params.bitext:q} {params.positives:q}"
+        " --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule neighbourhoods:
@@ -78,17 +81,17 @@ rule neighbourhoods:
         gpu=lambda w: config["encoders"][method_encoder(w)]["gpus"],
         runtime="12h",
     params:
-        src=lambda w, input: [f"--src-emb {path}" for path in input.src],
-        tgt=lambda w, input: [f"--tgt-emb {path}" for path in input.tgt],
+        src=lambda w, input: [f"--src-emb={path}" for path in input.src],
+        tgt=lambda w, input: [f"--tgt-emb={path}" for path in input.tgt],
         options=lambda w: [
-            f"--{option} {config['methods'][w.method][key]}"
+            f"--{option}={config['methods'][w.method][key]}"
             for key, option in (("margin", "margin"), ("k", "neighbours"), ("batch", "batch"))
             if key in config["methods"][w.method]
         ],
         gpus=lambda w: config["encoders"][method_encoder(w)]["gpus"],
     shell:
-        "python -m bitextbench neighbourhoods {params.src} {params.tgt} {params.options} --gpus {params.gpus}"
-        " --threads {threads} --out {output} 2> {log}"
+        "python -m bitextbench neighbourhoods {params.src:q} {params.tgt:q} {params.options:q} --gpus {params.gpus:q}"
+        " --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule tune_confidence:  # guo2018 section 4.4
@@ -113,13 +116,13 @@ rule tune_confidence:  # guo2018 section 4.4
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
         best=lambda w: tuning(w)["best"],
         worst=lambda w: tuning(w)["worst"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench tune-confidence {params.src} {params.tgt} {params.scores} --model {input.model}"
-        " --best {params.best} --worst {params.worst} --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench tune-confidence {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
+        " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
@@ -141,13 +144,13 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
         best=lambda w: tuning(w)["best"],
         worst=lambda w: tuning(w)["worst"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench evaluate agreement {params.src} {params.tgt} {params.scores} --model {input.model} --tuned {input.tuned}"
-        " --best {params.best} --worst {params.worst} --seed {params.seed} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
+        " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule published_scores:
@@ -171,8 +174,8 @@ rule published_scores:
         languages=languages,
         data=DATA,
     shell:
-        "python -m bitextbench published-scores {input.corpus}/{wildcards.shard}.parquet --dataset {params.dataset}"
-        " --column {params.column} {params.languages} --data {params.data} --out {output} 2> {log}"
+        "python -m bitextbench published-scores {input.corpus:q}/{wildcards.shard:q}.parquet --dataset {params.dataset:q}"
+        " --column {params.column:q} {params.languages:q} --data {params.data:q} --out {output:q} 2> {log:q}"
 
 
 QUALITY = [
@@ -196,9 +199,9 @@ rule quality:
         mem_mb=2000,
         runtime="2h",
     params:
-        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:
-        "python -m bitextbench evaluate quality --corpus {input.corpus} {params.scores} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate quality --corpus {input.corpus:q} {params.scores:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule quality_table:
@@ -218,10 +221,10 @@ rule quality_table:
     params:
         scale=config["scale"],
         seed=config["seed"],
-        cells=lambda w, input: [f"--cell {corpus} {method} {path}" for (corpus, method), path in zip(QUALITY, input)],
+        cells=lambda w, input: option("--cell", [(*names, path) for names, path in zip(QUALITY, input)]),
     shell:
-        "python -m bitextbench quality-table {params.cells} --scale {params.scale} --seed {params.seed}"
-        " --html {output.html} --picture {output.png} --out {output.csv} 2> {log}"
+        "python -m bitextbench quality-table {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
+        " --html {output.html:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
 # ---- studies: kim2019 table 5 and figure 3, artetxe2019 figure 2
@@ -247,10 +250,10 @@ rule selection_precision:
     params:
         words=lambda w: config["selection"]["budgets"][w.budget],
         side=config["selection"]["count"],
-        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:
-        "python -m bitextbench evaluate selection --corpus {input.corpus} {params.scores} --words {params.words}"
-        " --count {params.side} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate selection --corpus {input.corpus:q} {params.scores:q} --words {params.words:q}"
+        " --count {params.side:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule precision_table:
@@ -269,13 +272,16 @@ rule precision_table:
     params:
         scale=config["scale"],
         seed=config["seed"],
-        cells=lambda w, input: [
-            f"--cell {method} '{budget} words' {path}"
-            for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
-        ],
+        cells=lambda w, input: option(
+            "--cell",
+            [
+                (method, f"{budget} words", path)
+                for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
+            ],
+        ),
     shell:
-        "python -m bitextbench own-table precision {params.cells} --scale {params.scale} --seed {params.seed}"
-        " --html {output.html} --out {output.csv} 2> {log}"
+        "python -m bitextbench own-table precision {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
+        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule sweep:
@@ -294,10 +300,10 @@ rule sweep:
         runtime="2h",
     params:
         side=config["selection"]["count"],
-        scores=[f"--scores {method} {path}" for method in CURVES for path in scores_of(method, POOL)],
+        scores=option("--scores", [(method, path) for method in CURVES for path in scores_of(method, POOL)]),
     shell:
-        "python -m bitextbench evaluate sweep --corpus {input.corpus} {params.scores} --count {params.side}"
-        " --picture {output.png} --out {output.csv} 2> {log}"
+        "python -m bitextbench evaluate sweep --corpus {input.corpus:q} {params.scores:q} --count {params.side:q}"
+        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule distribution:
@@ -315,13 +321,13 @@ rule distribution:
         mem_mb=megabytes(10, 2000),
         runtime="2h",
     params:
-        scores=[f"--scores {method} {path}" for method in CURVES for path in scores_of(method, POOL)],
+        scores=option("--scores", [(method, path) for method in CURVES for path in scores_of(method, POOL)]),
         logits=[
-            f"--logits {method}" for method in CURVES if config["methods"][method]["similarity"] in ("mlp", "zipporah")
+            f"--logits={method}" for method in CURVES if config["methods"][method]["similarity"] in ("mlp", "zipporah")
         ],
     shell:
-        "python -m bitextbench evaluate distribution {params.scores} {params.logits} --curve {output.csv}"
-        " --picture {output.png} --out {output.shares} > {log} 2>&1"
+        "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q} --curve {output.csv:q}"
+        " --picture {output.png:q} --out {output.shares:q} > {log:q} 2>&1"
 
 
 rule kim2019_figure3:
@@ -341,13 +347,16 @@ rule kim2019_figure3:
     params:
         scale=config["scale"],
         seed=config["seed"],
-        cells=[
-            f"--cell mlp-{row} share {WORK}/metrics/distribution.json#mlp.{key}"
-            for row, key in (("zero", "zero"), ("near-one", "near_one"))
-        ],
+        cells=option(
+            "--cell",
+            [
+                (f"mlp-{row}", "share", f"{WORK}/metrics/distribution.json#mlp.{key}")
+                for row, key in (("zero", "zero"), ("near-one", "near_one"))
+            ],
+        ),
     shell:
-        "python -m bitextbench grid {input.reference} --scale {params.scale} --seed {params.seed} {params.cells}"
-        " --html {output.html} --out {output.csv} 2> {log}"
+        "python -m bitextbench grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
+        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2
@@ -374,9 +383,9 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
         languages=LANGUAGES,
         gpus=config["nmt"]["gpus"],
     shell:
-        "python -m bitextbench validation-bleu {input.data} --model {input.model} --tokens {params.tokens}"
-        " --references {input.references} --spec {params.spec} {params.languages} --gpus {params.gpus}"
-        " --threads {threads} --out {output} 2> {log}"
+        "python -m bitextbench validation-bleu {input.data:q} --model {input.model:q} --tokens {params.tokens:q}"
+        " --references {input.references:q} --spec {params.spec:q} {params.languages:q} --gpus {params.gpus:q}"
+        " --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule kim2019_table5:
@@ -399,13 +408,16 @@ rule kim2019_table5:
         runtime="10m",
     params:
         scale=config["scale"],
-        cells=lambda w, input: [
-            f"--seeded {method.removeprefix(STUDIES['negatives'] + '-')} 10M/test2016 {seed} {path}"
-            for (method, seed), path in zip(itertools.product(PORTIONS, config["nmt"]["seeds"]), input.metrics)
-        ],
+        cells=lambda w, input: option(
+            "--seeded",
+            [
+                (method.removeprefix(STUDIES["negatives"] + "-"), "10M/test2016", seed, path)
+                for (method, seed), path in zip(itertools.product(PORTIONS, config["nmt"]["seeds"]), input.metrics)
+            ],
+        ),
     shell:
-        "python -m bitextbench grid {input.reference} --scale {params.scale} {params.cells} --html {output.html}"
-        " --out {output.csv} 2> {log}"
+        "python -m bitextbench grid {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
+        " --out {output.csv:q} 2> {log:q}"
 
 
 ruleorder: kim2019_table5 > grid_table

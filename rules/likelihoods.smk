@@ -17,11 +17,11 @@ rule likelihood_data:
         mem_mb=16000 if RUN == "paper" else 1000,  # a shard, and the lengths of all sentences
         runtime="8h",
     params:
-        corpora=lambda w: [f"--corpus {role}={stem}" for role, stem in id_stems(LIKELIHOODS[w.likelihoods])],
+        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in id_stems(LIKELIHOODS[w.likelihoods])],
         longest=lambda w: LIKELIHOODS[w.likelihoods]["max_length"],
     shell:
-        "python -m bitextbench likelihood-data {params.corpora} --bpe {input.bpe} --max-length {params.longest}"
-        " --out {output} 2> {log}"
+        "python -m bitextbench likelihood-data {params.corpora:q} --bpe {input.bpe:q} --max-length {params.longest:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule likelihood_train:
@@ -51,9 +51,9 @@ rule likelihood_train:
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench likelihood-train {wildcards.model} {input} --spec {params.spec} --max-length {params.longest}"
-        " --seed {params.seed} --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints}"
-        " --out {output} 2>> {log}"
+        "python -m bitextbench likelihood-train {wildcards.model:q} {input:q} --spec {params.spec:q} --max-length {params.longest:q}"
+        " --seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --checkpoints {params.checkpoints:q}"
+        " --out {output:q} 2>> {log:q}"
 
 
 rule likelihoods:
@@ -74,11 +74,11 @@ rule likelihoods:
         gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
         runtime="24h",
     params:
-        models=lambda w, input: [f"--model {name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
+        models=lambda w, input: [f"--model={name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
     shell:
-        "python -m bitextbench likelihoods {params.stem} {params.models} --gpus {params.gpus} --out {output} 2> {log}"
+        "python -m bitextbench likelihoods {params.stem:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
 
 
 rule posteriors:  # kim2019 section 4.1
@@ -100,8 +100,8 @@ rule posteriors:  # kim2019 section 4.1
         gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
         runtime="48h",
     params:
-        models=lambda w, input: [f"--model {name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
+        models=lambda w, input: [f"--model={name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
         stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
     shell:
-        "python -m bitextbench posteriors {params.stems} {params.models} --gpus {params.gpus} --out {output} 2> {log}"
+        "python -m bitextbench posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"

@@ -23,10 +23,10 @@ rule alignment:  # kim2019 section 4.1
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("alignment"),
-        model=lambda w, input: f"--model {input.model}" if input.model else "",
+        model=lambda w, input: f"--model={input.model}" if input.model else "",
     shell:
-        "python -m bitextbench evaluate alignment {params.src} {params.tgt} {params.similarities} {params.model}"
-        " --src-text {input.corpus} --tgt-text {input.corpus} --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate alignment {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
+        " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, yang2019 section 5.1
@@ -53,8 +53,8 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         similarities=similarities("reconstruction"),
         gpus=encoder_gpus,
     shell:
-        "python -m bitextbench evaluate reconstruction {params.src} {params.tgt} {params.similarities} --gpus {params.gpus}"
-        " --src-text {input.corpus} --tgt-text {input.corpus} --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate reconstruction {params.src:q} {params.tgt:q} {params.similarities:q} --gpus {params.gpus:q}"
+        " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule documents:  # guo2018 section 4.2, yang2019 section 5.3
@@ -80,11 +80,11 @@ rule documents:  # guo2018 section 4.2, yang2019 section 5.3
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarity=similarities("documents"),
-        model=lambda w, input: f"--model {input.model}" if input.model else "",
+        model=lambda w, input: f"--model={input.model}" if input.model else "",
         gpus=encoder_gpus,
     shell:
-        "python -m bitextbench evaluate documents {params.src} {params.tgt} {params.similarity} {params.model} --gpus {params.gpus}"
-        " --src-docs {input.corpus} --tgt-docs {input.corpus} --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate documents {params.src:q} {params.tgt:q} {params.similarity:q} {params.model:q} --gpus {params.gpus:q}"
+        " --src-docs {input.corpus:q} --tgt-docs {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule mining:  # artetxe2019 section 4.1, yang2019 section 6
@@ -112,8 +112,8 @@ rule mining:  # artetxe2019 section 4.1, yang2019 section 6
         similarities=similarities("mining"),
         gpus=encoder_gpus,
     shell:
-        "python -m bitextbench evaluate mining {input.corpus} {params.languages} {params.src} {params.tgt} {params.similarities}"
-        " --gpus {params.gpus} --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate mining {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.similarities:q}"
+        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule recognition:  # zhang2016 section 6.2.2
@@ -141,8 +141,8 @@ rule recognition:  # zhang2016 section 6.2.2
         seed=config["seed"],
         gpus=encoder_gpus,
     shell:
-        "python -m bitextbench evaluate recognition {params.tokens} --model {input.model} --pieces {input.pieces} {params.similarity}"
-        " {params.case} --sample-seed {params.seed} --gpus {params.gpus} --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate recognition {params.tokens:q} --model {input.model:q} --pieces {input.pieces:q} {params.similarity:q}"
+        " {params.case:q} --sample-seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule bucc_set:  # a comparable corpus in BUCC's format, for any other system
@@ -161,7 +161,7 @@ rule bucc_set:  # a comparable corpus in BUCC's format, for any other system
         languages=languages,
         stem=lambda w, output: output[0].removesuffix(".src"),
     shell:
-        "python -m bitextbench bucc-set {input} {params.languages} --out {params.stem} 2> {log}"
+        "python -m bitextbench bucc-set {input:q} {params.languages:q} --out {params.stem:q} 2> {log:q}"
 
 
 rule separation:  # yang2019 section 5.4
@@ -187,8 +187,8 @@ rule separation:  # yang2019 section 5.4
         tgt=shard_options("tgt"),
         gpus=encoder_gpus,
     shell:
-        "python -m bitextbench evaluate separation {params.src} {params.tgt} --tgt-text {input.corpus} --gpus {params.gpus}"
-        " --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate separation {params.src:q} {params.tgt:q} --tgt-text {input.corpus:q} --gpus {params.gpus:q}"
+        " --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule yang2019_figure4:
@@ -206,9 +206,6 @@ rule yang2019_figure4:
         mem_mb=1000,
         runtime="10m",
     params:
-        points=lambda w, input: [
-            f"--point {margin} {mining} {of}"
-            for margin, mining, of in zip(MARGIN_ENCODERS, input.mining, input.separation)
-        ],
+        points=lambda w, input: option("--point", zip(MARGIN_ENCODERS, input.mining, input.separation)),
     shell:
-        "python -m bitextbench figure-margins {params.points} --picture {output.png} --out {output.csv} 2> {log}"
+        "python -m bitextbench figure-margins {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"

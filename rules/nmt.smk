@@ -22,8 +22,8 @@ rule nmt_prepare:
         spec=nmt_spec(PREPARE_KEYS),
         languages=LANGUAGES,
     shell:
-        "python -m bitextbench nmt-prepare {params.selected} --valid {params.valid} --spec {params.spec} {params.languages}"
-        " --out {output} 2> {log}"
+        "python -m bitextbench nmt-prepare {params.selected:q} --valid {params.valid:q} --spec {params.spec:q} {params.languages:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule nmt_train:  # and translation, in the same process
@@ -50,14 +50,14 @@ rule nmt_train:  # and translation, in the same process
         languages=LANGUAGES,
         seed="{seed}",
         gpus=config["nmt"]["gpus"],
-        tests=[f"--test {test}={WORK}/tokens/{test}" for test in TESTS],
+        tests=[f"--test={test}={WORK}/tokens/{test}" for test in TESTS],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
         folder=subpath(output.model, parent=True),
     shell:
-        "python -m bitextbench nmt-train {input.data} --spec {params.spec} {params.tests} {params.languages}"
-        " --seed {params.seed} --gpus {params.gpus} --threads {threads} --checkpoints {params.checkpoints}"
-        " --out {params.folder} 2>> {log}"
+        "python -m bitextbench nmt-train {input.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
+        " --seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --checkpoints {params.checkpoints:q}"
+        " --out {params.folder:q} 2>> {log:q}"
 
 
 rule bleu:
@@ -77,9 +77,9 @@ rule bleu:
         runtime="1h",
     params:
         language=TGT,
-        hypotheses=lambda w, input: [f"--hypotheses {test}={path}" for test, path in zip(TESTS, input.hypotheses)],
-        references=lambda w, input: [f"--references {test}={path}" for test, path in zip(TESTS, input.references)],
+        hypotheses=lambda w, input: [f"--hypotheses={test}={path}" for test, path in zip(TESTS, input.hypotheses)],
+        references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench bleu {wildcards.method} --budget {wildcards.budget} --seed {wildcards.seed} --language {params.language}"
-        " {params.hypotheses} {params.references} --out {params.folder} 2> {log}"
+        "python -m bitextbench bleu {wildcards.method:q} --budget {wildcards.budget:q} --seed {wildcards.seed:q} --language {params.language:q}"
+        " {params.hypotheses:q} {params.references:q} --out {params.folder:q} 2> {log:q}"

@@ -15,7 +15,7 @@ rule wordpieces:  # the vocabulary of a published BERT
     params:
         vocab=lambda w, input: f"{os.path.dirname(input[0])}/vocab.txt",
     shell:
-        "cp {params.vocab} {output} 2> {log}"
+        "cp {params.vocab:q} {output:q} 2> {log:q}"
 
 
 rule wordpiece_ids:
@@ -44,7 +44,7 @@ rule wordpiece_ids:
     params:
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench wordpiece-ids {input.corpus}/{wildcards.shard}.parquet --vocab {input.vocab} --out {params.folder} 2> {log}"
+        "python -m bitextbench wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --vocab {input.vocab:q} --out {params.folder:q} 2> {log:q}"
 
 
 rule rescoring_pairs:  # what the model of each half learns from, and rescores
@@ -72,12 +72,12 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
         languages=lambda w: languages(SimpleNamespace(corpus=rescored_corpus(w.rescorer))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        ids=lambda w, input: [f"--ids {path.removesuffix('.src.ids.npy')}" for path in input.ids],
-        options=lambda w: [f"--{key} {RESCORERS[w.rescorer][key]}" for key in ("negatives", "train", "gpus")],
+        ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
+        options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train", "gpus")],
         seed=config["seed"],
     shell:
-        "python -m bitextbench rescoring-pairs {input.corpus} {params.languages} {params.src} {params.tgt} {params.ids} {params.options}"
-        " --threads {threads} --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
+        " --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule train_rescorer:
@@ -110,7 +110,7 @@ rule train_rescorer:
         ),
         checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
         corpora=lambda w, input: [
-            f"--corpus {role}={input.pairs}/{w.half}/{role}"
+            f"--corpus={role}={input.pairs}/{w.half}/{role}"
             for role in ("positives", "negatives", "valid", "valid_negatives")
         ],
         start=rescorer_weights,
@@ -118,8 +118,8 @@ rule train_rescorer:
         seed=config["seed"],
         run=lambda w: torchrun(RESCORERS[w.rescorer]["gpus"]),
     shell:
-        "{params.run} -m bitextbench train --spec {params.spec} {params.corpora} --vectors model={params.start} --bpe {input.bpe}"
-        " --gpus {params.gpus} --threads {threads} --seed {params.seed} --checkpoints {params.checkpoints} --out {output.model} 2>> {log}"
+        "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
+        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
 
 
 rule rescoring:
@@ -142,8 +142,8 @@ rule rescoring:
         runtime="8h",
     params:
         languages=languages,
-        models=lambda w, input: [f"--model {path}" for path in input.models],
+        models=lambda w, input: [f"--model={path}" for path in input.models],
         gpus=lambda w: RESCORERS[w.encoder]["gpus"],
     shell:
-        "python -m bitextbench evaluate rescoring {input.corpus} {params.languages} --pairs {input.pairs} {params.models}"
-        " --gpus {params.gpus} --threads {threads} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
+        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"

@@ -22,13 +22,13 @@ rule fit_similarity:
     params:
         name=lambda w: config["methods"][w.method]["similarity"],
         spec=lambda w: spec(config["methods"][w.method]),
-        positives=lambda w, input: [f"--positives {path.removesuffix('.src.npy')}" for path in input.positives],
-        pool=lambda w, input: [f"--pool {path.removesuffix('.src.npy')}" for path in input.pool],
-        scores=lambda w, input: [f"--pool-scores {path}" for path in input.scores],
+        positives=lambda w, input: [f"--positives={path.removesuffix('.src.npy')}" for path in input.positives],
+        pool=lambda w, input: [f"--pool={path.removesuffix('.src.npy')}" for path in input.pool],
+        scores=lambda w, input: [f"--pool-scores={path}" for path in input.scores],
         seed=config["seed"],
     shell:
-        "python -m bitextbench fit-similarity {params.name} --spec {params.spec} {params.positives} {params.pool}"
-        " {params.scores} --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench fit-similarity {params.name:q} --spec {params.spec:q} {params.positives:q} {params.pool:q}"
+        " {params.scores:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule score:
@@ -53,11 +53,11 @@ rule score:
         runtime="4h",
     params:
         similarity=lambda w: config["methods"][w.method]["similarity"],
-        vectors=lambda w, input: [f"--{side}-vectors {path}" for side, path in zip(SIDES, input.vectors)],
-        likelihoods=lambda w, input: f"--likelihoods {input.likelihoods}" if input.likelihoods else "",
-        model=lambda w, input: f"--model {input.model}" if input.model else "",
-        tokens=lambda w, input: f"--tokens {input.tokens}" if input.tokens else "",
+        vectors=lambda w, input: [f"--{side}-vectors={path}" for side, path in zip(SIDES, input.vectors)],
+        likelihoods=lambda w, input: f"--likelihoods={input.likelihoods}" if input.likelihoods else "",
+        model=lambda w, input: f"--model={input.model}" if input.model else "",
+        tokens=lambda w, input: f"--tokens={input.tokens}" if input.tokens else "",
         seed=config["seed"],
     shell:
-        "python -m bitextbench score {input.corpus}/{wildcards.shard}.parquet --similarity {params.similarity}"
-        " {params.vectors} {params.likelihoods} {params.model} {params.tokens} --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench score {input.corpus:q}/{wildcards.shard:q}.parquet --similarity {params.similarity:q}"
+        " {params.vectors:q} {params.likelihoods:q} {params.model:q} {params.tokens:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

@@ -24,9 +24,9 @@ rule select:
         side=config["selection"]["count"],
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         languages=LANGUAGES,
-        scores=lambda w, input: [f"--scores {path}" for path in input.scores],
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench select {params.method} --budget {params.budget} --words {params.words}"
-        " --corpus {input.corpus} --tokens {params.tokens} {params.scores} --count {params.side} {params.languages}"
-        " --out {params.folder} 2> {log}"
+        "python -m bitextbench select {params.method:q} --budget {params.budget:q} --words {params.words:q}"
+        " --corpus {input.corpus:q} --tokens {params.tokens:q} {params.scores:q} --count {params.side:q} {params.languages:q}"
+        " --out {params.folder:q} 2> {log:q}"

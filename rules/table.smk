@@ -16,14 +16,17 @@ rule significance:
         runtime="1h",
     params:
         language=TGT,
-        hypotheses=[
-            f"--hypotheses {method} {budget} {test} {model_output(method, budget, seed, test)}"
-            for method, budget, seed, test in OUTPUTS
-        ],
-        references=lambda w, input: [f"--references {test}={path}" for test, path in zip(TESTS, input.references)],
+        hypotheses=option(
+            "--hypotheses",
+            [
+                (method, budget, test, model_output(method, budget, seed, test))
+                for method, budget, seed, test in OUTPUTS
+            ],
+        ),
+        references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
     shell:
-        "python -m bitextbench significance --language {params.language} {params.hypotheses} {params.references}"
-        " --out {output} 2> {log}"
+        "python -m bitextbench significance --language {params.language:q} {params.hypotheses:q} {params.references:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule table2:
@@ -52,15 +55,15 @@ rule table2:
         runtime="1h",
     params:
         config=spec(config),
-        metrics=lambda w, input: [f"--metric {path}" for path in input.metrics],
-        selections=lambda w, input: [f"--selection {path}" for path in input.selections],
-        corpora=lambda w, input: [f"--input {path}/counts.json" for path in input.corpora],
-        manifests=lambda w, input: [f"--input {path}" for path in input.manifests],
+        metrics=lambda w, input: [f"--metric={path}" for path in input.metrics],
+        selections=lambda w, input: [f"--selection={path}" for path in input.selections],
+        corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
+        manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench table {input.reference} --config {params.config} {params.metrics}"
-        " {params.selections} {params.corpora} {params.manifests} --benchmarks {params.benchmarks}"
-        " --html {output.html} --provenance {output.provenance} --out {output.csv} 2> {log}"
+        "python -m bitextbench table {input.reference:q} --config {params.config:q} {params.metrics:q}"
+        " {params.selections:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
+        " --html {output.html:q} --provenance {output.provenance:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
@@ -84,5 +87,5 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         seed=config["seed"],
         cells=grid_options,
     shell:
-        "python -m bitextbench grid {input.reference} --scale {params.scale} --seed {params.seed} {params.cells}"
-        " --html {output.html} --out {output.csv} 2> {log}"
+        "python -m bitextbench grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
+        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"

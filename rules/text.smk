@@ -18,7 +18,7 @@ rule tokens:
     params:
         languages=languages,
     shell:
-        "python -m bitextbench tokens {input}/{wildcards.shard}.parquet {params.languages} --out {output} 2> {log}"
+        "python -m bitextbench tokens {input:q}/{wildcards.shard:q}.parquet {params.languages:q} --out {output:q} 2> {log:q}"
 
 
 rule bpe:
@@ -44,8 +44,8 @@ rule bpe:
         case=CASE,
         seed=config["seed"],
     shell:
-        "python -m bitextbench bpe {params.folders} --vocab {params.vocab} --sample {params.sample} {params.case}"
-        " --seed {params.seed} --out {output} 2> {log}"
+        "python -m bitextbench bpe {params.folders:q} --vocab {params.vocab:q} --sample {params.sample:q} {params.case:q}"
+        " --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule features:
@@ -70,7 +70,7 @@ rule features:
         kind=lambda w: FEATURES[w.features]["type"],
         case=CASE,
     shell:
-        "python -m bitextbench features {params.kind} {params.folders} --spec {params.spec} {params.case} --out {output} 2> {log}"
+        "python -m bitextbench features {params.kind:q} {params.folders:q} --spec {params.spec:q} {params.case:q} --out {output:q} 2> {log:q}"
 
 
 rule ids:
@@ -100,4 +100,4 @@ rule ids:
         folder=subpath(output[0], parent=True),
         case=CASE,
     shell:
-        "python -m bitextbench ids {input.tokens} --model {input.model} {params.case} --out {params.folder} 2> {log}"
+        "python -m bitextbench ids {input.tokens:q} --model {input.model:q} {params.case:q} --out {params.folder:q} 2> {log:q}"

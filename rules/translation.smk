@@ -31,13 +31,13 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        model=lambda w, input: f"--model {input.model}" if input.model else "",
-        languages="--src {source} --tgt {target}",
+        model=lambda w, input: f"--model={input.model}" if input.model else "",
+        languages=["--src={source}", "--tgt={target}"],
         gpus=lambda w: config["encoders"][trained_on(w, "mined")["encoder"]]["gpus"],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench mine-corpus {input.corpus} --tokens {params.tokens} --spec {params.spec} {params.src} {params.tgt}"
-        " {params.model} {params.languages} --gpus {params.gpus} --threads {threads} --out {params.folder} 2> {log}"
+        "python -m bitextbench mine-corpus {input.corpus:q} --tokens {params.tokens:q} --spec {params.spec:q} {params.src:q} {params.tgt:q}"
+        " {params.model:q} {params.languages:q} --gpus {params.gpus:q} --threads {threads} --out {params.folder:q} 2> {log:q}"
 
 
 use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 section 4.3
@@ -56,7 +56,7 @@ use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 sectio
         budget="pairs",
         words=lambda w: trained_on(w, "selected")["pairs"],
         side="pairs",
-        languages="--src {source} --tgt {target}",
+        languages=["--src={source}", "--tgt={target}"],
 
 
 rule training_text:
@@ -81,14 +81,14 @@ rule training_text:
         mem_mb=megabytes(8, 1500),  # a corpus
         runtime="2h",
     params:
-        selections=lambda w, input: [f"--selection {os.path.dirname(path)}" for path in input.selections],
+        selections=lambda w, input: [f"--selection={os.path.dirname(path)}" for path in input.selections],
         corpora=lambda w: [
-            f"--corpus {corpus}={WORK}/tokens/{corpus}" for corpus in translation(w)["train"].get("corpora", [])
+            f"--corpus={corpus}={WORK}/tokens/{corpus}" for corpus in translation(w)["train"].get("corpora", [])
         ],
-        languages="--src {source} --tgt {target}",
+        languages=["--src={source}", "--tgt={target}"],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench training-text {params.selections} {params.corpora} {params.languages} --out {params.folder} 2> {log}"
+        "python -m bitextbench training-text {params.selections:q} {params.corpora:q} {params.languages:q} --out {params.folder:q} 2> {log:q}"
 
 
 use rule nmt_prepare as translation_prepare with:
@@ -103,7 +103,7 @@ use rule nmt_prepare as translation_prepare with:
         benchmarked("translation_prepare", LOG)
     params:
         spec=lambda w: nmt_spec(PREPARE_KEYS, transformer(w)),
-        languages="--src {source} --tgt {target}",
+        languages=["--src={source}", "--tgt={target}"],
 
 
 use rule nmt_train as translation_train with:
@@ -123,10 +123,10 @@ use rule nmt_train as translation_train with:
         runtime="72h",
     params:
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
-        languages="--src {source} --tgt {target}",
+        languages=["--src={source}", "--tgt={target}"],
         seed=config["seed"],
         gpus=lambda w: transformer(w)["gpus"],
-        tests=lambda w: f"--test {NMT_TEST}={WORK}/tokens/{translation(w)['test']}",
+        tests=lambda w: f"--test={NMT_TEST}={WORK}/tokens/{translation(w)['test']}",
         checkpoints=f"{WORK}/checkpoints/translation/{LOG}",
 
 
@@ -145,5 +145,5 @@ rule translation:
         mem_mb=1500,
         runtime="1h",
     shell:
-        "python -m bitextbench evaluate translation {input.hypotheses} --references {input.references} --language {wildcards.target}"
-        " --training {input.training} --out {output} > {log} 2>&1"
+        "python -m bitextbench evaluate translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
+        " --training {input.training:q} --out {output:q} > {log:q} 2>&1"

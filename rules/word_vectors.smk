@@ -18,12 +18,12 @@ rule skip_gram:
         mem_mb=megabytes(8, 2500),
         runtime="24h",
     params:
-        pieces=lambda w, input: f"--bpe {input.pieces}" if input.pieces else "",
+        pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
         spec=lambda w: spec(VECTORS[w.vectors]["skip_gram"]),
         case=CASE,
     shell:
-        "python -m bitextbench skip-gram {input.tokens} --side {wildcards.side} {params.pieces} {params.case}"
-        " --spec {params.spec} --out {output} > {log} 2>&1"
+        "python -m bitextbench skip-gram {input.tokens:q} --side {wildcards.side:q} {params.pieces:q} {params.case:q}"
+        " --spec {params.spec:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule map_words:
@@ -48,11 +48,11 @@ rule map_words:
         runtime="12h",
     params:
         spec=lambda w: spec(VECTORS[w.vectors]["mapping"]),
-        dictionaries=lambda w, input: [f"--dictionary {path}" for path in input.seed]
-        + [f"--test {path}" for path in input.test],
+        dictionaries=lambda w, input: [f"--dictionary={path}" for path in input.seed]
+        + [f"--test={path}" for path in input.test],
         case=CASE,
         seed=config["seed"],
         folder=subpath(output.src, parent=True),
     shell:
-        "python -m bitextbench map-words {input.src} {input.tgt} --spec {params.spec} {params.dictionaries} {params.case}"
-        " --seed {params.seed} --threads {threads} --report {output.report} --out {params.folder} 2> {log}"
+        "python -m bitextbench map-words {input.src:q} {input.tgt:q} --spec {params.spec:q} {params.dictionaries:q} {params.case:q}"
+        " --seed {params.seed:q} --threads {threads} --report {output.report:q} --out {params.folder:q} 2> {log:q}"

@@ -148,3 +148,49 @@ def test_a_method_for_each_portion():
 def test_names_of_quality_and_studies(overlay, message):
     with pytest.raises(InputError, match=message):
         check(overlaid(load(), overlay))
+
+
+SECTIONS = (
+    "corpora", "encoders", "methods", "text.features", "likelihoods", "rescorers", "word_vectors", "language_models",
+    "transformers", "translations", "selection.budgets",
+)  # fmt: skip
+EVIL = ("x$(touch PWNED)", "-rf", "a b", "a\n", "a/b", "..", "it's", 10, "", "ü", "x" * 81)
+
+
+@pytest.mark.parametrize(
+    ("section", "name"), [*((section, EVIL[0]) for section in SECTIONS), *(("corpora", name) for name in EVIL[1:]), ("selection.budgets", "1.5M")]
+)  # fmt: skip
+def test_names_that_are_no_names_are_refused(section, name):
+    config = load()
+    target = config
+    for key in section.split("."):
+        target = target.setdefault(key, {})
+    target[name] = {}
+    with pytest.raises(InputError, match=re.escape(f"`{section}` has the key {name!r}, which is not a name")):
+        check(config)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("run", "tiny;reboot", "`run: tiny;reboot` is not a name of"),
+        ("pair.src", "de$(reboot)", "`pair.src: de$(reboot)` is not a language code"),
+        ("pair.src", "de\n", r"`pair.src: 'de\n'` is not a language code"),
+        ("methods.mlp.similarity", "../mlp", "`methods.mlp.similarity: ../mlp` is not a name"),
+        ("data", "raw/{dataset}", "`data: raw/{dataset}` is not a path"),
+        ("mirrors", ["a\nb"], r"`mirrors.0: 'a\nb'` is not a path"),
+        ("corpora.pool.parts", [{"files": {}}], "should be non-empty"),
+        ("corpora.pool.parts", [{"generated": "pool", "lines": -5}], "`corpora.pool.parts.0.lines: -5` is wrong"),
+        ("corpora.pool.shards", 100_000, "`corpora.pool.shards: 100000` is wrong"),
+        ("corpora.pool.filter", {"max_ratio": float("nan")}, "`corpora.pool.filter.max_ratio: nan` is wrong"),
+        ("seed", -1, "`seed: -1` is wrong"),
+        ("nmt.seeds", [1, 1], "has non-unique elements"),
+        ("nmt.max_updates", 1e6, "`nmt.max_updates: 1000000.0` is wrong: 1000000.0 is not of type 'integer'"),
+        ("nmt.learning_rate", float("nan"), "`nmt.learning_rate: nan` is wrong"),
+        ("nmt.length_penalty", float("inf"), "`nmt.length_penalty: inf` is wrong"),
+    ],
+)
+def test_values_that_no_command_takes_are_refused(place, value, message):
+    with pytest.raises(InputError, match=re.escape(message)) as refused:
+        check(changed(place, value))
+    assert "\n" not in str(refused.value)

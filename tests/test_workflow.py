@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bitextbench import tables
+from bitextbench import run_lock, tables
 from bitextbench.files import read_json
 from bitextbench.table import read_csv
 
@@ -134,10 +134,78 @@ def test_lint():
     snakemake("--lint", "--configfile", "config/tiny.yaml")
 
 
+def test_all_that_meets_a_shell_is_quoted():
+    shells = [
+        block
+        for path in (ROOT / "rules").glob("*.smk")
+        for block in re.findall(r"^    shell:\n((?: {8}.*\n)+)", path.read_text(), flags=re.M)
+    ]
+    fields = [field for block in shells for field in re.findall(r"\{(.+?)\}", block)]
+    assert len(fields) > 300
+    assert {field for field in fields if not field.endswith(":q")} == {"threads"}
+
+
 def test_a_mistyped_key_is_shown_with_the_right_one(checkout):
     done = snakemake("-n", "--configfile", "config/tiny.yaml", "--config", "sede=3", cwd=checkout, check=False)
     assert done.returncode != 0
     assert "unknown key `sede`; did you mean `seed: 3`?" in done.stderr + done.stdout
+
+
+def test_a_path_of_a_text_may_hold_what_a_shell_would_take_for_its_own(checkout):
+    names = {side: f'it\'s $(touch PWNED) "5%".{side}' for side in ("src", "tgt")}
+    (checkout / names["src"]).write_text("ein Haus\nein Baum\n")
+    (checkout / names["tgt"]).write_text("a house\na tree\n")
+    (checkout / "own.yaml").write_text(json.dumps({"corpora": {"own": {"parts": [{"files": names}]}}}))
+    made = "work/tiny/corpus/own"
+    snakemake(*("--profile", "profiles/tiny", "--configfile", "config/tiny.yaml", "own.yaml", "--", made), cwd=checkout)
+    assert read_json(checkout / made / "counts.json")["out"] == 2
+    assert not (checkout / "PWNED").exists()
+
+
+def test_a_run_waits_for_the_one_before_and_a_dead_one_s_lock_is_none(checkout):
+    made = "work/tiny/corpus/valid"
+    (checkout / ".snakemake/locks").mkdir(parents=True)
+    (checkout / ".snakemake/locks/0.output.lock").write_text(f"{made}\n")  # what kill -9 leaves
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/tiny", "--quiet", "all", "--", made]
+    lock, _ = run_lock.take(checkout / "work/tiny.lock")
+    waiting = subprocess.Popen(command, cwd=checkout, env=environment(), stderr=subprocess.PIPE, text=True)
+    try:
+        line = next(line for line in waiting.stderr if "waiting" in line)
+        assert line == (
+            f"work/tiny.lock: waiting for another run (process {os.getpid()} on {os.uname().nodename}), or a job that it left, to end\n"
+        )
+        snakemake("--profile", "profiles/tiny", "-n", made, cwd=checkout)  # a plan waits for nobody
+        assert waiting.poll() is None
+        assert not (checkout / made).exists()
+    finally:
+        os.close(lock)
+        said = waiting.communicate()[1]
+    assert waiting.returncode == 0, said
+    assert (checkout / made / "counts.json").exists()
+
+
+KILLED = """
+import os, signal, subprocess
+from pathlib import Path
+from bitextbench import run_lock
+
+lock, _ = run_lock.take(Path("run.lock"))
+subprocess.Popen(["sleep", "2"], pass_fds=[lock])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_holds_its_lock_until_its_last_job_has_ended(tmp_path):
+    began = time.monotonic()
+    died = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path)
+    assert died.returncode == -signal.SIGKILL
+    lock, waited = run_lock.take(tmp_path / "run.lock")
+    os.close(lock)
+    assert waited
+    assert time.monotonic() - began > 2
+    lock, waited = run_lock.take(tmp_path / "run.lock")
+    os.close(lock)
+    assert not waited
 
 
 MICRO = [
@@ -180,7 +248,6 @@ def finished(tmp_path_factory):
     root = copy_checkout(tmp_path_factory.mktemp("run"))
     for command in ("train", "encode", "nmt-train"):
         kill_during(command, root)
-    snakemake("--unlock", *MICRO, TABLE, cwd=root)
     snakemake(*MICRO, TABLE, cwd=root)
     return root
 
@@ -199,7 +266,6 @@ def test_killed_and_started_again_or_in_one_go_on_one_core_it_ends_in_the_same_b
 
 def kill_during(command: str, root: Path) -> None:
     """Start the run, wait until a job `bitextbench <command>` is at work, then kill -9 everything."""
-    snakemake("--unlock", *MICRO, TABLE, cwd=root)
     run = subprocess.Popen(
         [sys.executable, "-m", "snakemake", *MICRO, TABLE], cwd=root, env=environment(), start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

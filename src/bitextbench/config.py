@@ -1,6 +1,7 @@
 """The configuration of a run: config.yaml with an overlay on top, checked against schema.yaml."""
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Iterator
 from importlib.resources import files
@@ -13,6 +14,17 @@ from bitextbench.errors import InputError, near
 from bitextbench.files import parse
 
 Config = dict[str, Any]
+
+# whole numbers as such (1.0 is none for a command), and no NaN, which is within any bounds
+Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "integer": lambda _, value: type(value) is int,
+            "number": lambda _, value: type(value) is int or (type(value) is float and math.isfinite(value)),
+        }
+    ),
+)
 
 
 def schema() -> Config:
@@ -42,7 +54,7 @@ def check(config: Config) -> None:
             if isinstance(section, dict) and isinstance(section.get(key), dict):
                 section[key] = dict(_by_pair(f"{place}{key}", section[key]))
     errors = sorted(
-        jsonschema.Draft202012Validator(schema()).iter_errors(config),
+        Validator(schema()).iter_errors(config),
         key=lambda error: [str(p) for p in error.absolute_path],
     )
     if errors:
@@ -67,7 +79,7 @@ def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
         pairs = entry["pairs"]
         if not isinstance(pairs, list) or not all(re.fullmatch(r"[a-z]+-[a-z]+", str(pair)) for pair in pairs):
             raise InputError(f"`{place}.{name}.pairs: {pairs}` is wrong", "config", remedy="write [en-fr, en-de], say")
-        if "{pair}" not in name:
+        if "{pair}" not in str(name):
             raise InputError(f"`{place}.{name}` has `pairs`", "config", remedy=f'call it "{name}.{{pair}}"')
         inside = {key: value for key, value in entry.items() if key != "pairs"}
         for pair in pairs:
@@ -136,7 +148,16 @@ def _message(error: jsonschema.ValidationError) -> str:
         missing = next(key for key in error.validator_value if key not in error.instance)
         return f"`{'.'.join(filter(None, [place, missing]))}` is missing; {error.schema['properties'][missing].get('description', 'add it')}"
     about = error.schema.get("description") if isinstance(error.schema, dict) else None
-    return f"`{place}: {error.instance}` is wrong: {error.message}" + (f"; it is {about}" if about else "")
+    if "propertyNames" in error.absolute_schema_path:
+        return f"`{place}` has the key {error.instance!r}, which is not {about}"
+    if error.validator == "pattern":
+        return f"`{place}: {_shown(error.instance)}` is not {about}"
+    return f"`{place}: {_shown(error.instance)}` is wrong: {error.message}" + (f"; it is {about}" if about else "")
+
+
+def _shown(value: Any) -> str:
+    """A value in one line."""
+    return str(value) if str(value).isprintable() else repr(value)
 
 
 def _check_names(config: Config) -> None:
