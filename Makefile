@@ -29,13 +29,15 @@ tables: env
 test: env
 	pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# one set-up at a time: the lock is the kernel's, and goes with the last process that has it open
-env:
-	@exec 9>.venv.lock; flock -n 9 || { echo "waiting for another make that sets up .venv"; flock 9; }; \
-	$(MAKE) -s --no-print-directory .venv/installed
+env: .venv/installed
 
-# torch: the CPU wheel where the machine has no GPU and pip finds it, else PyPI's with the CUDA libraries
+# One set-up at a time: after the wait for another, make looks again at what is to be done. The lock is the kernel's, and goes with
+# the last process that has it open. torch: the CPU wheel where the machine has no GPU and pip finds it, else PyPI's with the CUDA libraries
 .venv/installed: envs/lock/all.txt envs/lock/cpu.txt envs/lock/cuda.txt pyproject.toml
+ifndef LOCKED
+	@exec 9>.venv.lock; flock -n 9 || { echo "waiting for another make that sets up .venv"; flock 9; }; \
+	$(MAKE) --no-print-directory LOCKED=yes $@
+else
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)) and "Python 3.11 or 3.12 is needed: make PYTHON=/path/to/python3.11")'
 	@test -e $@ || rm -rf .venv  # what a set-up that was cut short left
 	@rm -f $@
@@ -46,6 +48,7 @@ env:
 	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	-.venv/bin/python -m compileall -qq -j 0 .venv/lib  # on all cores; without it each job of a run would compile torch
 	touch $@
+endif
 
 lock:
 	python envs/lock.py

@@ -208,6 +208,16 @@ def test_a_killed_run_holds_its_lock_until_its_last_job_has_ended(tmp_path):
     assert not waited
 
 
+def test_make_waits_for_another_that_sets_up_and_then_has_nothing_to_do(checkout):
+    lock, _ = run_lock.take(checkout / ".venv.lock")
+    make = subprocess.Popen(["make", "env", "PYTHON=false"], cwd=checkout, stdout=subprocess.PIPE, text=True)
+    assert make.stdout.readline() == "waiting for another make that sets up .venv\n"
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv/installed").touch()
+    os.close(lock)
+    assert make.wait() == 0
+
+
 MICRO = [
     "--profile",
     "profiles/tiny",
