@@ -13,31 +13,17 @@ Same bytes on processors of either maker: see `portable`.
 """
 
 import os
-import warnings
 
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
-import numpy as np
 import torch
 
 from bitextbench import portable
 from bitextbench.errors import InputError
 
 if portable.wanted():
-    torch.backends.mkldnn.set_flags(False)  # LSTMs: oneDNN's depend on the processor, torch's own do not
-
-    def _sqrt(x: torch.Tensor) -> torch.Tensor:
-        wide = x.detach() if x.dtype in (torch.float32, torch.float64) else x.detach().float()
-        roots = torch.empty_like(wide)
-        np.sqrt(wide.numpy(), out=roots.numpy())
-        return roots.to(x.dtype) if x.is_floating_point() else roots
-
-    # MKL's square roots start from rsqrtps, an approximation that each maker has another of; numpy's are rounded exactly
-    _kernels = torch.library.Library("aten", "IMPL")
-    with warnings.catch_warnings(action="ignore"):  # "overriding a previously registered kernel"
-        _kernels.impl("sqrt", _sqrt, "CPU")
-        _kernels.impl("sqrt_", lambda x: x.copy_(_sqrt(x)), "CPU")
+    portable.replace_kernels()
 
 
 def setup(threads: int, device: str = "cpu") -> torch.device:

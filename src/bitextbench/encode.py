@@ -27,7 +27,7 @@ from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
 from bitextbench.text import SIDES, tokenize_shard
 
-ROWS = 16  # MKL: the rest of a product's rows by 4, of each thread's by 8, is computed in another order
+ROWS = 16  # MKL computes the last rows of a product in another order where they make no whole group
 SPLIT = 32_768  # torch shares an element-wise operation among threads from this many elements on
 
 
@@ -107,7 +107,7 @@ def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) 
         yield from (order[first : min(first + step, end)] for first in range(start, end, step))
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def write_vectors(
     model: Encoder,
     sentences: Sentences,

@@ -1,24 +1,80 @@
 """Portable arithmetic: the same bytes on every x86-64 processor with AVX2 and FMA, of either maker.
 
-Libraries choose their kernels by the processor, and kernels differ in the last bit. The settings here choose one kernel
-for all processors. They are environment variables, because libraries read them when they are loaded: the workflow sets
-them for its jobs where the configuration says `arithmetic: portable`; `device` does what no variable can.
+Libraries choose their kernels by the processor, and kernels differ in the last bit. In this mode there is one kernel for
+all processors. What libraries read when they are loaded stands in ENVIRONMENT: the workflow sets it for its jobs where
+the configuration says `arithmetic: portable`. The rest is done by `replace_kernels`.
 
-With one thread a job then ends in the same bytes anywhere. The price is the speed of matrix products: about half.
-Left to the system: the C library's exp and log (glibc takes the same code on all processors with FMA).
+With one thread a job then ends in the same bytes anywhere, and about as fast. Left to the system: the C library's exp and
+log (glibc has one code for all processors with FMA).
 """
 
 import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
 
 ENVIRONMENT = {
-    "MKL_CBWR": "COMPATIBLE",  # torch's matrix products, exp, log: MKL's one path for processors of other makers
-    "ATEN_CPU_CAPABILITY": "avx2",  # torch's own loops
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-    "OPENBLAS_CORETYPE": "Haswell",  # matrix products of numpy, scipy and faiss
+    "OPENBLAS_CORETYPE": "Haswell",  # products of numpy, scipy and faiss
+    "OPENBLAS_NUM_THREADS": "1",
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # numpy's own loops: those up to AVX2 are left
+    "ATEN_CPU_CAPABILITY": "avx2",  # torch's own loops
+    "MKL_CBWR": "COMPATIBLE",  # torch's exp and log: MKL's path for processors of any maker
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
 
 
 def wanted() -> bool:
     """Whether this process computes by ENVIRONMENT."""
     return os.environ.get("MKL_CBWR") == ENVIRONMENT["MKL_CBWR"]
+
+
+def replace_kernels() -> None:
+    """Have numpy compute torch's matrix products in training (MKL's portable ones take twice the time) and its square roots
+    (MKL's start from rsqrtps, an approximation that each maker has another of), and torch itself its LSTMs (oneDNN's depend
+    on the processor). In inference products stay MKL's, whose rows do not depend on their places in a batch (see `encode`).
+    """
+    import numpy as np
+    import torch
+
+    def array(x: "torch.Tensor") -> "NDArray":
+        return (x if x.dtype in (torch.float32, torch.float64) else x.float()).detach().numpy()
+
+    def of_two(name: str) -> Callable[..., "torch.Tensor"]:
+        def product(a: "torch.Tensor", b: "torch.Tensor") -> "torch.Tensor":
+            if torch.is_inference_mode_enabled():
+                return getattr(torch, name)(a, b, out=a.new_empty(0))
+            return torch.from_numpy(np.matmul(array(a), array(b))).to(a.dtype)
+
+        return product
+
+    def of_three(name: str) -> Callable[..., "torch.Tensor"]:
+        def sum_of_products(
+            c: "torch.Tensor", a: "torch.Tensor", b: "torch.Tensor", *, beta: float = 1, alpha: float = 1
+        ) -> "torch.Tensor":
+            if torch.is_inference_mode_enabled():
+                return getattr(torch, name)(c, a, b, beta=beta, alpha=alpha, out=a.new_empty(0))
+            product = torch.from_numpy(np.matmul(array(a), array(b))).mul_(alpha)
+            return (product.add_(c, alpha=beta) if beta else product).to(a.dtype)
+
+        return sum_of_products
+
+    def root(x: "torch.Tensor") -> "torch.Tensor":
+        return torch.from_numpy(np.asarray(np.sqrt(array(x)))).to(x.dtype if x.is_floating_point() else torch.float32)
+
+    kernels = {
+        **{name: of_two(name) for name in ("mm", "bmm")},
+        **{name: of_three(name) for name in ("addmm", "baddbmm")},
+        "sqrt": root,
+    }
+    torch.backends.mkldnn.set_flags(False)
+    with warnings.catch_warnings(action="ignore"):  # that kernels are overridden
+        for name, kernel in kernels.items():
+            _LIBRARY.append(library := torch.library.Library("aten", "IMPL"))
+            library.impl(name, kernel, "CPU")
+
+
+_LIBRARY: list["torch.library.Library"] = []  # kernels hold as long as these are referred to

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bitextbench import bitext
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing
 from bitextbench.progress import log
 from bitextbench.similarity import Pairs, Vectors, checked
 
-BLOCK = 16_384
+BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards: BLAS rounds by place
 
 
 def fit(src: Vectors, tgt: Vectors, labels: NDArray[np.integer], spec: dict[str, Any], seed: int, out: Path) -> None:
@@ -66,8 +67,10 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     out = np.empty(len(src), np.float32)
     with threadpool_limits(1):
         for start in range(0, len(src), BLOCK):
-            x = np.concatenate([src[start : start + BLOCK], tgt[start : start + BLOCK]], axis=1)
+            block = slice(start, min(start + BLOCK, len(src)))
+            x = np.zeros((BLOCK, needs), np.float32)
+            x[: block.stop - start] = np.concatenate([src[block], tgt[block]], axis=1)
             for weight, bias in layers[:-1]:
                 x = np.maximum(x @ weight + bias, 0)
-            out[start : start + BLOCK] = (x @ layers[-1][0] + layers[-1][1])[:, 0]
+            out[block] = (x @ layers[-1][0] + layers[-1][1])[: block.stop - start, 0]
     return checked(out, "mlp")
