@@ -112,9 +112,9 @@ def verify_zip(path: str | Path, remedy: str) -> None:
         with zipfile.ZipFile(existing(path)) as archive:
             damaged = archive.testzip()
     except NO_ZIP as error:
-        raise InputError(f"damaged, or another kind of file ({error})", path, remedy=remedy) from None
+        raise InputError(f"cannot be read ({error})", path, remedy=remedy) from None
     if damaged:
-        raise InputError(f"damaged: {damaged} does not match its checksum", path, remedy=remedy)
+        raise InputError(f"cannot be read ({damaged} does not match its checksum)", path, remedy=remedy)
 
 
 def _seal(path: Path) -> None:
