@@ -98,7 +98,7 @@ def test_other_files_are_named(tmp_path: Path, content: bytes | np.ndarray, what
     with pytest.raises(InputError, match=rf"x\.npy: {what}.*; score again"):
         arrays.load(path, "score again", np.float32, ["pairs"])
     arrays.save_npz(path, b=ARRAY)
-    with pytest.raises(InputError, match="it is an .npz"):
+    with pytest.raises(InputError, match=r"it is an \.npz"):
         npy(path)
     with pytest.raises(InputError, match="has no array a"):
         npz(path)

@@ -81,9 +81,10 @@ def shard_paths(folder: str | Path) -> list[Path]:
 
 def read_shard(path: str | Path, columns: list[str] | None = None) -> pa.Table:
     """One shard as a table. Raises InputError for a damaged file or wrong columns."""
-    with reading(path):
-        table = pq.read_table(existing(path), columns=columns, page_checksum_verification=True)
-    _check_columns(path, table.schema, columns or SCHEMA.names)
+    with reading(path), _opened(path) as file:
+        _check_columns(path, file.schema_arrow, columns or SCHEMA.names)
+        table = file.read(columns)
+        _check_rows(len(table), file.metadata.num_rows)
     return table
 
 
@@ -91,7 +92,11 @@ def shard_batches(path: str | Path, columns: list[str], rows: int) -> Iterator[p
     """A shard, `rows` at a time (the last may be fewer). Raises InputError for a damaged file or wrong columns."""
     with reading(path), _opened(path) as file:
         _check_columns(path, file.schema_arrow, columns)
-        yield from file.iter_batches(rows, columns=columns)
+        read = 0
+        for batch in file.iter_batches(rows, columns=columns):
+            read += len(batch)
+            yield batch
+        _check_rows(read, file.metadata.num_rows)
 
 
 @contextlib.contextmanager
@@ -99,14 +104,23 @@ def reading(path: str | Path, remedy: str = "make the corpus again") -> Iterator
     """Raises InputError for what pyarrow raises when it reads a damaged file."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = f"cannot be read as Parquet ({' '.join(str(error).split())})"
         raise InputError(what, path, remedy=remedy) from None
 
 
 def _opened(path: str | Path) -> pq.ParquetFile:
     """A Parquet file to read in parts; without `pre_buffer`, which keeps all that was read in memory."""
-    return pq.ParquetFile(existing(path), pre_buffer=False, page_checksum_verification=True)
+    file = pq.ParquetFile(existing(path), pre_buffer=False, page_checksum_verification=True)
+    found = file.metadata
+    _check_rows(sum(found.row_group(i).num_rows for i in range(found.num_row_groups)), found.num_rows)
+    return file
+
+
+def _check_rows(read: int, expected: int) -> None:
+    """Some damage makes pyarrow stop early."""
+    if read != expected:
+        raise pa.ArrowInvalid(f"{read:,} of {expected:,} rows")
 
 
 def _check_columns(path: str | Path, found: pa.Schema, wanted: list[str]) -> None:
@@ -129,9 +143,11 @@ def read_batches(folder: str | Path, columns: list[str] | None = None) -> Iterat
         for path in shard_paths(folder):
             with reading(path):
                 files.append((path, stack.enter_context(_opened(path))))
+            _check_columns(path, files[-1][1].schema_arrow, columns or SCHEMA.names)
         for group in range(max(file.num_row_groups for _, file in files)):
             for path, file in files:
                 if group < file.num_row_groups:
                     with reading(path):
                         table = file.read_row_group(group, columns=columns)
+                        _check_rows(len(table), file.metadata.row_group(group).num_rows)
                     yield table
