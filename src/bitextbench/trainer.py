@@ -134,9 +134,9 @@ def train(
         for role, stems in data.items()
     }
     for role, sides in corpora.items():
-        for side, sentences in sides.items():
+        for sentences in sides.values():
             if role == "hard":  # pairs of the bitext, by number
-                sentences.check(len(corpora["bitext"][side]), "mine them again from this bitext")
+                sentences.check(len(sentences), "mine them again from this bitext")
             else:
                 sentences.check(vocab_size, "use the BPE that these ids were made with")
     streams = model.streams(corpora, training.batch, training.max_tokens, seed)
