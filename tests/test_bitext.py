@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +44,33 @@ def test_damaged_shards(tmp_path):
         bitext.read_shard(tmp_path / "00000.parquet")
 
 
+def test_no_flipped_byte_of_a_page_is_used(tmp_path):
+    path = tmp_path / "00000.parquet"
+    bitext.write_shards(tmp_path, [rows(40)], 1)
+    whole, table = path.read_bytes(), bitext.read_shard(path)
+    pages = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")  # the rest is the footer
+    readers = {
+        "table": lambda: bitext.read_shard(path),
+        "batches": lambda: pa.Table.from_batches(bitext.shard_batches(path, bitext.SCHEMA.names, 7)),
+        "corpus": lambda: pa.concat_tables(bitext.read_batches(tmp_path)),
+    }
+    refused = dict.fromkeys(readers, 0)
+    for place in range(4, pages, 5):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        for name, reader in readers.items():
+            try:  # a byte of a page's statistics, say, changes nothing
+                assert reader().equals(table), place
+            except InputError as error:
+                refused[name] += str(error).startswith(f"{path}: cannot be read as Parquet (")
+    assert min(refused.values()) > 0.5 * len(range(4, pages, 5)), refused
+
+
+def test_columns_of_another_type(tmp_path):
+    pq.write_table(pa.table({"id": ["a"], "src": ["b"]}), tmp_path / "00000.parquet")
+    with pytest.raises(InputError, match=r"00000\.parquet: column id is string; needed: int64"):
+        bitext.read_shard(tmp_path / "00000.parquet", ["id", "src"])
+
+
 SENTENCES = st.lists(st.lists(st.integers(0, 9), max_size=5), max_size=8)
 
 
@@ -69,3 +97,39 @@ def test_ragged_files_must_fit_together(tmp_path):
     (tmp_path / "b.offsets.npy").rename(tmp_path / "a.offsets.npy")
     with pytest.raises(InputError, match="do not belong together"):
         Ragged.load(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "what"),
+    [
+        ("offsets", np.array([0, 2, 1, 3]), "do not belong together"),
+        ("offsets", np.array([0, 2, 2, 4]), "do not belong together"),
+        ("offsets", np.array([1, 2, 3, 3]), "do not belong together"),
+        ("offsets", np.empty(0, np.int64), "do not belong together"),
+        ("offsets", np.array([0.0, 3.0]), r"holds float64 \[2\], not int64 \[sentences \+ 1\]"),
+        ("ids", np.array([1, 2, 3]), r"holds int64 \[3\], not int32 \[tokens\]"),
+    ],
+)
+def test_ragged_files_that_are_wrong(tmp_path, name, array, what):
+    Ragged.of([[1, 2], [], [3]]).save(tmp_path / "a")
+    np.save(tmp_path / f"a.{name}.npy", array)
+    with pytest.raises(InputError, match=rf"a\.{name}\.npy: .*{what}.*; run the text step again"):
+        Ragged.load(tmp_path / "a")
+
+
+def test_truncated_ragged_files(tmp_path):
+    Ragged.of([[1, 2], [], [3]]).save(tmp_path / "a")
+    for path in (tmp_path / "a.ids.npy", tmp_path / "a.offsets.npy"):
+        whole = path.read_bytes()
+        for size in (0, 60, 130, len(whole) - 1):
+            path.write_bytes(whole[:size])
+            with pytest.raises(InputError, match=rf"{path.name}: cannot be read as .npy .*; run the text step again"):
+                Ragged.load(tmp_path / "a")
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("wrong", [-1, 7])
+def test_ids_outside_a_vocabulary(tmp_path, wrong):
+    Ragged.of([[1, 2], [wrong]]).save(tmp_path / "a")
+    with pytest.raises(InputError, match=rf"a\.ids\.npy: holds id {wrong}, but there are 7; the other BPE"):
+        Ragged.load(tmp_path / "a").check(7, "the other BPE")

@@ -162,3 +162,32 @@ def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
     assert one.tobytes() == other.tobytes()
     assert not one[1].any()
     assert (one[0] == one[3]).all()
+
+
+@pytest.mark.parametrize(
+    ("held", "what"),
+    [
+        ([1], "it holds a list"),
+        ({"vocab_size": 50}, "not a trained encoder"),
+        ({"spec": [], "vocab_size": 50, "state_dict": {}}, "not a trained encoder"),
+        (
+            {"spec": {"type": "nmt_autoencoder", "model": {}}, "vocab_size": "50", "state_dict": {}},
+            "not a trained encoder",
+        ),
+        (
+            {"spec": {"type": "nmt_autoencoder", "model": {}}, "vocab_size": 50, "state_dict": [1]},
+            "not a trained encoder",
+        ),
+    ],
+)
+def test_files_that_are_no_encoder(tmp_path: Path, held: object, what: str):
+    torch.save(held, tmp_path / "model.pt")
+    with pytest.raises(InputError, match=rf"model\.pt: .*{what}.*; train again"):
+        encoders.load(tmp_path / "model.pt", torch.device("cpu"))
+
+
+def test_a_bpe_that_is_text(tmp_path: Path):
+    (tmp_path / "bpe.model").write_text("a b\n")
+    pq.write_table(pa.table({"id": [0], "src": ["a"], "tgt": ["b"]}), tmp_path / "00000.parquet")
+    with pytest.raises(InputError, match=r"bpe\.model: is no sentencepiece model"):
+        text.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)

@@ -201,7 +201,7 @@ def test_wrong_models_and_data_are_named(trained, tmp_path, bpe):
     with pytest.raises(InputError, match="is the model `tgt`, not `src`"):
         likelihoods.score(trained / "valid", swapped, tmp_path / "out.npz")
     (tmp_path / "damaged.pt").write_bytes(b"x" * 100)
-    with pytest.raises(InputError, match=r"damaged.pt: cannot be read as a model"):
+    with pytest.raises(InputError, match=r"damaged.pt: cannot be read"):
         likelihoods.score(trained / "valid", models(trained) | {"tgt": tmp_path / "damaged.pt"}, tmp_path / "out.npz")
     for side in ("src", "tgt"):
         Ragged.of([[4, 5], [4, 500]]).save(tmp_path / f"other.{side}")
@@ -303,7 +303,7 @@ def test_likelihood_files_are_checked(scored, tmp_path):
         scored.save(tmp_path / copy)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     (tmp_path / "b.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-60])
-    with pytest.raises(InputError, match="holds no likelihoods"):
+    with pytest.raises(InputError, match=r"b.npz: cannot be read"):
         Likelihoods.load(tmp_path / "b.npz")
     columns = vars(scored) | {"tgt": np.append(scored.tgt[1:], np.float32(np.nan))}
     Likelihoods(**columns).save(tmp_path / "a.npz")

@@ -1,15 +1,17 @@
 """Similarities against loops, and the training of the MLP."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
+from bitextbench.arrays import save_npz
 from bitextbench.errors import InputError
 from bitextbench.score import negatives, score_shard
-from bitextbench.similarity import Pairs, cosine, mlp, random, similarity
+from bitextbench.similarity import Pairs, Text, cosine, mlp, random, similarity
 from bitextbench.vectors import load_pair
 
 FINITE = st.floats(-100, 100, width=32)
@@ -72,6 +74,18 @@ def test_mlp_refuses_what_does_not_fit(tmp_path):
     with pytest.raises(InputError, match="400 positive and 0 negative"):
         mlp.fit(*pairs(400, 4, True, 1), np.ones(400, int), {"hidden": [4], "max_iter": 1}, 1, tmp_path / "n.npz")
     assert not (tmp_path / "n.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["confidence", "margin", "mlp", "zipporah"])
+def test_a_model_that_is_damaged_or_another(tmp_path, name):
+    path, line = tmp_path / "m.npz", pa.chunked_array([["a"]])
+    pair = Pairs(np.arange(1), *pairs(1, 4, True, 1), tokens=Text(line, line))
+    save_npz(path, other=np.arange(100))
+    with pytest.raises(InputError, match=r"m\.npz: has no array .* again"):
+        similarity(name).score(pair, path)
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(InputError, match=r"m\.npz: cannot be read .* again"):
+        similarity(name).score(pair, path)
 
 
 def test_negatives_are_the_end_of_a_portion():

@@ -311,6 +311,12 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, monkeypatch):
         trainer.train(spec(), V, {"bitext": data}, out, kept)
 
 
+def test_ids_of_another_vocabulary_are_refused(tmp_path: Path):
+    data = {"bitext": [cipher(tmp_path, "pairs", 50)]}
+    with pytest.raises(InputError, match=r"pairs\.src\.ids\.npy: holds id 39, but there are 39; use the BPE"):
+        trainer.train(spec(), V - 1, data, tmp_path / "model.pt", tmp_path / "kept")
+
+
 def test_a_loss_that_is_not_finite_stops_and_leaves_the_last_good_checkpoint(tmp_path: Path):
     data, kept, out = {"bitext": [cipher(tmp_path, "pairs", 50)]}, tmp_path / "kept", tmp_path / "model.pt"
     told = "lower training.learning_rate or training.clip; "

@@ -59,6 +59,11 @@ class Sentences:
         part = int(np.searchsorted(self.starts, index, side="right")) - 1
         return self.parts[part][index - self.starts[part]]
 
+    def check(self, below: int, remedy: str) -> None:
+        """Raises InputError, with the file, for an id that is not one of `below`."""
+        for part in self.parts:
+            part.check(below, remedy)
+
     def head(self, count: int) -> "Sentences":
         """The first `count` sentences, in memory."""
         return Sentences([Ragged.of(self[i] for i in range(min(count, len(self))))], self.below)

@@ -6,11 +6,14 @@
 | src, tgt | string | the two sides; null where the corpus has one language only |
 | doc | string | the document, "" where unknown |
 | label | string | what the pair is known to be ("parallel", or a kind of noise), "" where unknown |
+
+Each page has a CRC-32, which is verified when it is read.
 """
 
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +24,7 @@ from bitextbench.files import existing
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("src", pa.string()), ("tgt", pa.string()), ("doc", pa.string()), ("label", pa.string())]
 )
+WRITING: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 BLOCK = 5_000  # rows of a batch, of a row group, and dealt to one shard
 
 
@@ -37,7 +41,7 @@ def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         writers = [
-            stack.enter_context(pq.ParquetWriter(folder / f"{shard_name(i)}.parquet", SCHEMA, compression="zstd"))
+            stack.enter_context(pq.ParquetWriter(folder / f"{shard_name(i)}.parquet", SCHEMA, **WRITING))
             for i in range(shards)
         ]
         first = 0
@@ -77,27 +81,54 @@ def shard_paths(folder: str | Path) -> list[Path]:
 
 def read_shard(path: str | Path, columns: list[str] | None = None) -> pa.Table:
     """One shard as a table. Raises InputError for a damaged file or wrong columns."""
-    try:
-        table = pq.read_table(existing(path), columns=columns)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
-    _check_columns(path, table.column_names, columns or SCHEMA.names)
+    with reading(path), _opened(path) as file:
+        _check_columns(path, file.schema_arrow, columns or SCHEMA.names)
+        table = file.read(columns)
+        _check_rows(len(table), file.metadata.num_rows)
     return table
 
 
 def shard_batches(path: str | Path, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     """A shard, `rows` at a time (the last may be fewer). Raises InputError for a damaged file or wrong columns."""
+    with reading(path), _opened(path) as file:
+        _check_columns(path, file.schema_arrow, columns)
+        read = 0
+        for batch in file.iter_batches(rows, columns=columns):
+            read += len(batch)
+            yield batch
+        _check_rows(read, file.metadata.num_rows)
+
+
+@contextlib.contextmanager
+def reading(path: str | Path, remedy: str = "make the corpus again") -> Iterator[None]:
+    """Raises InputError for what pyarrow raises when it reads a damaged file."""
     try:
-        with pq.ParquetFile(existing(path), pre_buffer=False) as file:  # else all that was read stays in memory
-            _check_columns(path, file.schema_arrow.names, columns)
-            yield from file.iter_batches(rows, columns=columns)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the corpus again") from None
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        what = f"cannot be read as Parquet ({' '.join(str(error).split())})"
+        raise InputError(what, path, remedy=remedy) from None
 
 
-def _check_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
-    if missing := set(wanted) - set(found):
+def _opened(path: str | Path) -> pq.ParquetFile:
+    """A Parquet file to read in parts; without `pre_buffer`, which keeps all that was read in memory."""
+    file = pq.ParquetFile(existing(path), pre_buffer=False, page_checksum_verification=True)
+    found = file.metadata
+    _check_rows(sum(found.row_group(i).num_rows for i in range(found.num_row_groups)), found.num_rows)
+    return file
+
+
+def _check_rows(read: int, expected: int) -> None:
+    """Some damage makes pyarrow stop early."""
+    if read != expected:
+        raise pa.ArrowInvalid(f"{read:,} of {expected:,} rows")
+
+
+def _check_columns(path: str | Path, found: pa.Schema, wanted: list[str]) -> None:
+    if missing := set(wanted) - set(found.names):
         raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
+    for field in map(SCHEMA.field, wanted):
+        if (kind := found.field(field.name).type) != field.type:
+            raise InputError(f"column {field.name} is {kind}", path, remedy=f"needed: {field.type}")
 
 
 def read_side(folder: str | Path, side: str) -> list[str]:
@@ -108,8 +139,15 @@ def read_side(folder: str | Path, side: str) -> list[str]:
 def read_batches(folder: str | Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """All rows of a corpus, a block at a time, in the order of ids: the first block of every shard, the second, and so on."""
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(pq.ParquetFile(path, pre_buffer=False)) for path in shard_paths(folder)]
-        for group in range(max(file.num_row_groups for file in files)):
-            for file in files:
+        files = []
+        for path in shard_paths(folder):
+            with reading(path):
+                files.append((path, stack.enter_context(_opened(path))))
+            _check_columns(path, files[-1][1].schema_arrow, columns or SCHEMA.names)
+        for group in range(max(file.num_row_groups for _, file in files)):
+            for path, file in files:
                 if group < file.num_row_groups:
-                    yield file.read_row_group(group, columns=columns)
+                    with reading(path):
+                        table = file.read_row_group(group, columns=columns)
+                        _check_rows(len(table), file.metadata.row_group(group).num_rows)
+                    yield table

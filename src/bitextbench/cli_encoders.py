@@ -24,11 +24,9 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, l
 
         features = ngrams.load(path)
         return spec | {"model": {**(spec.get("model") or {}), "words": features.words}}, features.size, []
-    import sentencepiece
+    from bitextbench.text import load_bpe
 
-    from bitextbench.files import existing
-
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(existing(path)))
+    processor = load_bpe(path)
     pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
     return spec, len(pieces), pieces
 

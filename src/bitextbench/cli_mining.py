@@ -457,9 +457,8 @@ def evaluate_recognition(
 @out_option
 def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
     """The same from the scores of any other system."""
-    import numpy as np
-
-    from bitextbench.files import existing
+    from bitextbench import arrays
     from bitextbench.tasks import recognition
 
-    show(recognition.accuracy(np.load(existing(parallel)), np.load(existing(sampled)), seed=seed), out)
+    scores = (arrays.load(path, "save the scores with numpy.save") for path in (parallel, sampled))
+    show(recognition.accuracy(*scores, seed=seed), out)

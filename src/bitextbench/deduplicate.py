@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
+from bitextbench import arrays
+
 MEMORY = 512 << 20
 SORTING = 64  # bytes of memory a row of a partition that is sorted
 FANOUT_BITS = 6  # partitions are 64 at a time, a file each
@@ -84,7 +86,7 @@ class Deduplicator:
 
     def tables(self) -> Iterator[pa.Table]:
         self.files.close()
-        keep = np.lib.format.open_memmap(self.scratch / "keep.npy", "w+", bool, (self.spooled,))
+        keep = arrays.zeros(self.scratch / "keep.npy", (self.spooled,), bool)
         for file in self.partitions:
             self._settle(Path(file.name), FANOUT_BITS, keep)
         if not self.spool:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import bitext
+from bitextbench import arrays, bitext
 from bitextbench.errors import InputError
-from bitextbench.files import existing
 from bitextbench.progress import log
 
 BLOCK = 1 << 22  # elements that are read at a time: 32 MiB in float64
@@ -102,15 +101,9 @@ def read(path: str | Path) -> Embeddings:
 
     Raises InputError for a damaged file, other numbers than floats, other than two dimensions, no columns.
     """
-    try:
-        array = np.load(existing(path), mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(
-            f"cannot be read as .npy ({error})", path, remedy="save a float32 array [n, d] with numpy.save"
-        ) from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
-        kind = getattr(array, "dtype", type(array).__name__)
-        raise InputError(f"holds {kind}, not floats", path, remedy="save a float32 array [n, d] with numpy.save")
+    array = arrays.load(path, "save a float32 array [n, d] with numpy.save")
+    if array.dtype.kind != "f":
+        raise InputError(f"holds {array.dtype}, not floats", path, remedy="save a float32 array [n, d] with numpy.save")
     if array.ndim != 2 or not array.shape[1]:
         raise InputError(f"has the shape {array.shape}", path, remedy="vectors are [sentences, dimensions]")
     if array.dtype != np.float32 or not array.flags.c_contiguous:
@@ -126,8 +119,8 @@ def read_shards(paths: Sequence[str | Path]) -> Embeddings:
     """
     if len(paths) == 1:
         return read(paths[0])
-    arrays, name = stacked(paths)
-    return Embeddings(arrays, name, rows_of_shards(np.diff(arrays.starts).tolist(), name))
+    whole, name = stacked(paths)
+    return Embeddings(whole, name, rows_of_shards(np.diff(whole.starts).tolist(), name))
 
 
 def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:

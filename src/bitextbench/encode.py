@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from bitextbench import monolingual
+from bitextbench import arrays, monolingual
 from bitextbench.batches import Sentences
 from bitextbench.device import autocast, number_format, setup, torch
 from bitextbench.encoders import Encoder, load
 from bitextbench.errors import InputError
-from bitextbench.files import atomic
 from bitextbench.ngrams import encode_ids
 from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
@@ -62,14 +61,11 @@ def encode(
             raise InputError(what, f"{stem}.ids.npy", remedy="use the BPE that the model was trained with")
     sentences = model.read("encode", [stem])
     empty = int((sentences.lengths == 0).sum())
-    with atomic(out) as part:
-        shape = (len(sentences), model.dimension)
-        vectors = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
+    with arrays.create(out, (len(sentences), model.dimension), np.float32) as vectors:
         batches = write_vectors(model, sentences, side, vectors, batch_tokens, where, dtype)
         rows = itertools.chain.from_iterable(batches)
         for _ in progress(rows, f"encode {Path(stem).name}", total=len(sentences) - empty, unit="sentences"):
             pass
-        vectors.flush()
     if empty:
         log(f"encode {Path(stem).name}: {empty:,} empty sentences have a zero vector")
     return {"sentences": len(sentences), "tokens": len(ids.flat), "empty": empty}

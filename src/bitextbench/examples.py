@@ -126,6 +126,7 @@ def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterat
     that have some. Raises InputError where they are of another bitext.
     """
     found = Ragged.load(f"{hard}.src")
+    found.check(len(found), "mine them again from this bitext")
     rng = np.random.default_rng(seed)
     having = np.flatnonzero(found.lengths)
     chosen = {}

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import arrays
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
 
 MODELS = ("forward", "backward", "src", "tgt")  # translation from src to tgt, from tgt to src; language models
 
@@ -42,21 +41,16 @@ class Likelihoods:
 
     def save(self, path: Path) -> None:
         """Write a `.npz`, atomically; the same numbers give the same bytes."""
-        with atomic(path) as part, open(part, "wb") as file:
-            np.savez(file, **vars(self))
+        arrays.save_npz(path, **vars(self))
 
     @classmethod
     def load(cls, path: Path) -> "Likelihoods":
         """Raises InputError for a damaged file, columns of different length, or NaN (with the pair's row)."""
         names = [field.name for field in fields(cls)]
-        try:
-            with np.load(existing(path)) as file:
-                columns = {name: file[name] for name in names}
-        except (ValueError, EOFError, KeyError, OSError, BadZipFile) as error:
-            raise InputError(f"holds no likelihoods ({error})", path, remedy="score this shard again") from None
+        columns = arrays.load_npz(path, "score this shard again", names)
         if len({column.shape for column in columns.values()}) > 1:
             raise InputError("columns differ in length", path, remedy="score this shard again")
         for name in MODELS:
             if len(bad := np.flatnonzero(np.isnan(columns[name]))):
                 raise InputError(f"`{name}` is NaN", path, line=int(bad[0]) + 1, remedy="train this model again")
-        return cls(**columns)
+        return cls(**{name: columns[name] for name in names})

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bitextbench import bitext
@@ -85,10 +84,8 @@ def _text(path: Path, form: str) -> Sentences:
 
 
 def _parquet(path: Path, side: str) -> Sentences:
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"cannot be read as Parquet ({error})", path, remedy="make the file again") from None
+    with bitext.reading(path, "make the file again"):
+        table = pq.read_table(path, page_checksum_verification=True)
     column = next((name for name in ("text", side) if name in table.column_names), None)
     if column is None:
         raise InputError(f"no column text or {side}", path, remedy=f"it has: {', '.join(table.column_names)}")

@@ -24,6 +24,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from bitextbench import arrays
 from bitextbench.device import number_format, setup, torch
 from bitextbench.embeddings import Embeddings, check_pair
 from bitextbench.errors import InputError
@@ -457,8 +458,8 @@ def save(folder: Path, both: Both, metric: str, k: int, src: slice, tgt: slice) 
     with atomic(folder) as part:
         part.mkdir()
         for name, side in zip(Both._fields, both, strict=True):
-            np.save(part / f"{name}.ids.npy", side.ids + first[name])
-            np.save(part / f"{name}.similarities.npy", side.similarities)
+            arrays.save(part / f"{name}.ids.npy", side.ids + first[name])
+            arrays.save(part / f"{name}.similarities.npy", side.similarities)
         (part / "neighbours.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
 
 
@@ -468,7 +469,8 @@ def load(folder: Path) -> tuple[Both, dict[str, Any]]:
     sides = []
     for name, own in zip(Both._fields, ("src", "tgt"), strict=True):
         ids, scores = (
-            np.load(existing(folder / f"{name}.{what}.npy"), mmap_mode="r") for what in ("ids", "similarities")
+            arrays.load(folder / f"{name}.{what}.npy", "search again", dtype, ["sentences", "k"])
+            for what, dtype in (("ids", np.int64), ("similarities", np.float32))
         )
         if ids.shape != scores.shape or len(ids) != facts[own][1] - facts[own][0]:
             raise InputError(f"{name}: ids and similarities do not fit", folder, remedy="search again")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bitextbench import bitext
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing, read_lines
 from bitextbench.monolingual import Sentences
@@ -33,7 +34,7 @@ def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences) -> None:
     with atomic(path) as part:
         if path.suffix == ".parquet":
             schema = pa.schema(zip(COLUMNS, [pa.float32(), *[pa.string()] * 4], strict=True))
-            with pq.ParquetWriter(part, schema, compression="zstd") as writer:
+            with pq.ParquetWriter(part, schema, **bitext.WRITING) as writer:
                 for block in _blocks(mined, src, tgt):
                     writer.write_table(pa.table(dict(zip(COLUMNS, block, strict=True)), schema=schema))
         else:
@@ -59,7 +60,10 @@ def read(path: str | Path) -> Candidates:
     """
     path = existing(path)
     if path.suffix == ".parquet":
-        table = pq.read_table(path, columns=list(COLUMNS[:3]))
+        with bitext.reading(path, "mine again"):
+            table = pq.read_table(path, columns=list(COLUMNS[:3]), page_checksum_verification=True)
+        if missing := [name for name in COLUMNS[:3] if name not in table.column_names]:
+            raise InputError(f"no column {', '.join(missing)}", path, remedy=f"needed: {', '.join(COLUMNS[:3])}")
         rows = list(zip(*(table[name].to_pylist() for name in COLUMNS[:3]), strict=True))
     else:
         rows = [tuple(line.split("\t", 3)[:3]) for line in read_lines(path)]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import __version__, bitext, grid
+from bitextbench import __version__, arrays, bitext, grid
 from bitextbench.errors import InputError, near
 from bitextbench.files import atomic, read_json
 from bitextbench.registry import entry
@@ -136,8 +136,7 @@ def published(shard: Path, data_set: str, column: str, languages: tuple[str, str
     pairs = list(zip(rows["src"].to_pylist(), rows["tgt"].to_pylist(), strict=True))
     if missing := [row for row, pair in enumerate(pairs, 1) if pair not in found]:
         raise InputError(f"pair {missing[0]} is not in {data_set}", shard, remedy="name the data set that it is of")
-    with atomic(out) as part, open(part, "wb") as file:
-        np.save(file, np.array([found[pair] for pair in pairs], np.float32))
+    arrays.save(out, np.array([found[pair] for pair in pairs], np.float32))
 
 
 def _number(text: str, where: Path, line: int) -> float:

@@ -7,16 +7,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import arrays
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
+
+AGAIN = "run the text step again"
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """`flat` int32 [tokens], `offsets` int64 [sentences + 1]; sentence i is `flat[offsets[i]:offsets[i + 1]]`."""
+    """`flat` int32 [tokens], `offsets` int64 [sentences + 1]; sentence i is `flat[offsets[i]:offsets[i + 1]]`.
+
+    `name` is the file of the ids, for messages.
+    """
 
     flat: NDArray[np.int32]
     offsets: NDArray[np.int64]
+    name: str = "ids"
 
     @classmethod
     def of(cls, sentences: Iterable[Iterable[int]]) -> "Ragged":
@@ -49,17 +55,21 @@ class Ragged:
         return Ragged(self.flat[np.repeat(self.offsets[indices], lengths) + within], offsets)
 
     def save(self, stem: str | Path) -> None:
-        """Write `<stem>.ids.npy` and `<stem>.offsets.npy`, atomically."""
-        for name, array in (("ids", self.flat), ("offsets", self.offsets)):
-            with atomic(f"{stem}.{name}.npy") as part, open(part, "wb") as file:
-                np.save(file, array)
+        """Write `<stem>.ids.npy` and `<stem>.offsets.npy`, each atomically."""
+        arrays.save(f"{stem}.ids.npy", self.flat)
+        arrays.save(f"{stem}.offsets.npy", self.offsets)
 
     @classmethod
     def load(cls, stem: str | Path) -> "Ragged":
-        """Memory-map what `save` wrote. Raises InputError when the two files do not fit together."""
-        flat, offsets = (np.load(existing(f"{stem}.{name}.npy"), mmap_mode="r") for name in ("ids", "offsets"))
-        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(flat):
-            raise InputError(
-                "ids and offsets do not belong together", f"{stem}.offsets.npy", remedy="run the text step again"
-            )
-        return cls(flat, offsets)
+        """Memory-map what `save` wrote. Raises InputError for a damaged file, and when the two do not fit together."""
+        flat = arrays.load(f"{stem}.ids.npy", AGAIN, np.int32, ["tokens"])
+        offsets = arrays.load(f"{stem}.offsets.npy", AGAIN, np.int64, ["sentences + 1"])
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(flat) or (offsets[1:] < offsets[:-1]).any():
+            raise InputError("ids and offsets do not belong together", f"{stem}.offsets.npy", remedy=AGAIN)
+        return cls(flat, offsets, f"{stem}.ids.npy")
+
+    def check(self, below: int, remedy: str) -> None:
+        """Raises InputError for an id that is not one of `below`."""
+        for wrong in (self.flat.min(initial=0), self.flat.max(initial=0)):
+            if not 0 <= wrong < below:
+                raise InputError(f"holds id {wrong:,}, but there are {below:,}", self.name, remedy=remedy)

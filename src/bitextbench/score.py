@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitextbench import bitext, vectors
+from bitextbench import arrays, bitext, vectors
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
 from bitextbench.likelihoods import Likelihoods
 from bitextbench.memory import release
 from bitextbench.progress import log
@@ -53,8 +52,7 @@ def score_shard(
     options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
     words = read_text(tokens, ids) if tokens else None
     scores = scorer(Pairs(ids, sides[0], sides[1], of_models, words, rows["label"].to_pylist()), model, **options)
-    with atomic(out) as part, open(part, "wb") as file:
-        np.save(file, scores)
+    arrays.save(out, scores)
 
 
 def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
@@ -67,15 +65,9 @@ def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
 
 def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
     """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and for NaN, with shard and row."""
-    shards = []
+    shards: list[NDArray[np.float32]] = []
     for path in paths:
-        try:
-            scores = np.load(existing(path), mmap_mode="r")
-        except (ValueError, EOFError) as error:
-            raise InputError(f"cannot be read as .npy ({error})", path, remedy="score this shard again") from None
-        if scores.dtype != np.float32 or scores.ndim != 1:
-            what = f"holds {scores.dtype} {list(scores.shape)}, not float32 [pairs]"
-            raise InputError(what, path, remedy="score this shard again")
+        scores = arrays.load(path, "score this shard again", np.float32, ["pairs"])
         for start in range(0, len(scores), BLOCK):
             if len(bad := np.flatnonzero(np.isnan(scores[start : start + BLOCK]))):
                 raise InputError("score is NaN", path, line=start + int(bad[0]) + 1, remedy="score this shard again")

@@ -37,7 +37,7 @@ def tokenize_shard(shard: Path, languages: tuple[str, str], out: Path) -> None:
         tokens = moses.tokenize(moses.normalize(present, language), language)
         columns[side] = pa.array([None if line is None else next(tokens) for line in lines], pa.string())
     with atomic(out) as part:
-        pq.write_table(pa.table(columns), part, compression="zstd")
+        pq.write_table(pa.table(columns), part, **bitext.WRITING)
 
 
 def learn_bpe(
@@ -81,17 +81,28 @@ def learn_sentencepiece(lines: Iterator[str], vocab_size: int, seed: int) -> byt
 def _sample(folder: Path, limit: int) -> Iterator[str]:
     """Up to `limit` lines of each side of a tokenised corpus: every n-th row of each shard."""
     paths = bitext.shard_paths(folder)
-    rows = sum(pq.read_metadata(path).num_rows for path in paths)
+    rows = 0
+    for path in paths:
+        with bitext.reading(path):
+            rows += pq.read_metadata(path).num_rows
     step = max(1, -(-rows // limit))
     for path in paths:
-        table = pq.read_table(path, columns=list(SIDES))
+        table = bitext.read_shard(path, list(SIDES))
         for side in SIDES:
             yield from (line for line in table[side].to_pylist()[::step] if line is not None)
 
 
+def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
+    """What `learn_bpe` wrote. Raises InputError for another kind of file."""
+    try:
+        return sentencepiece.SentencePieceProcessor(model_file=str(existing(path)))
+    except (RuntimeError, OSError):
+        raise InputError("is no sentencepiece model", path, remedy="give the BPE, or learn it again") from None
+
+
 def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True) -> None:
     """Write the ids of a tokenised shard: `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
-    bpe = sentencepiece.SentencePieceProcessor(model_file=str(existing(model)))
+    bpe = load_bpe(model)
     table = bitext.read_shard(tokens, ["id", *SIDES])
     for side in SIDES:
         lines = (line or "" for line in table[side].to_pylist())

@@ -133,6 +133,12 @@ def train(
         role: {side: model.read(role, [f"{stem}.{side}" for stem in stems]) for side in model.sides}
         for role, stems in data.items()
     }
+    for role, sides in corpora.items():
+        for sentences in sides.values():
+            if role == "hard":  # pairs of the bitext, by number
+                sentences.check(len(sentences), "mine them again from this bitext")
+            else:
+                sentences.check(vocab_size, "use the BPE that these ids were made with")
     streams = model.streams(corpora, training.batch, training.max_tokens, seed)
     for name, stream in streams.items():
         log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")

@@ -5,19 +5,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import arrays
 from bitextbench.errors import InputError
-from bitextbench.files import existing
 
 
 def load(path: str | Path) -> NDArray[np.float32]:
-    """Memory-map float32 vectors [n, d]. Raises InputError for other shapes and for damaged files."""
-    try:
-        array = np.load(existing(path), mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        raise InputError(f"cannot be read as .npy ({error})", path, remedy="encode again") from None
-    if array.ndim != 2:
-        raise InputError(f"has {array.ndim} dimensions", path, remedy="vectors are [sentences, dimensions]")
-    return array
+    """Memory-map float32 vectors [n, d]. Raises InputError for other shapes and types, and for damaged files."""
+    return arrays.load(path, "encode again", np.float32, ["sentences", "dimensions"])
 
 
 def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

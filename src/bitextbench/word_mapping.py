@@ -127,9 +127,9 @@ def learn_vectors(
     lines = (line for table in tables for line in table[side].to_pylist() if line)
     lines = (line.lower() if lowercase else line for line in lines)
     if pieces:
-        import sentencepiece
+        from bitextbench.text import load_bpe
 
-        bpe = sentencepiece.SentencePieceProcessor(model_file=str(existing(pieces)))
+        bpe = load_bpe(pieces)
         lines = (" ".join(bpe.encode(line, out_type=str)) for line in lines)
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "text"

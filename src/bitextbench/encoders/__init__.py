@@ -12,10 +12,10 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar, Protocol
 
+from bitextbench.arrays import verify_zip
 from bitextbench.batches import Padded, Sentences
 from bitextbench.device import torch
 from bitextbench.errors import InputError
-from bitextbench.files import existing
 
 Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono, valid, hard) -> side -> sentences
 
@@ -97,15 +97,19 @@ def load(path: str | Path, device: torch.device) -> Encoder:
     try:
         model = create(saved["spec"], saved["vocab_size"])
         model.load_state_dict(saved["state_dict"])
-    except (KeyError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise InputError(f"not a trained encoder ({str(error).splitlines()[0]})", path, remedy="train again") from None
     return model.to(device).eval()
 
 
 def read(path: str | Path, remedy: str) -> dict[str, Any]:
-    """What `torch.save` wrote: tensors and plain values. Raises InputError for a file that is damaged or not that."""
+    """What `torch.save` wrote: tensors and plain values, by name. Raises InputError for a file that is damaged or not that."""
+    verify_zip(path, remedy)
     try:
-        return torch.load(existing(path), map_location="cpu", weights_only=True)
+        held = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, OSError, UnpicklingError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be read as a model ({reason})", path, remedy=remedy) from None
+    if not isinstance(held, dict):
+        raise InputError(f"cannot be read as a model (it holds a {type(held).__name__})", path, remedy=remedy)
+    return held

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
+from bitextbench import text
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing, read_lines, write_json
+from bitextbench.files import atomic, read_lines, write_json
 from bitextbench.nmt.ids import to_fairseq, write_dictionary, write_texts
 from bitextbench.progress import log
 from bitextbench.ragged import Ragged
-from bitextbench.text import learn_sentencepiece
 
 Pair = tuple[str, str]  # languages, or one line in each
 
@@ -44,7 +44,7 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
     with atomic(out) as part:
         part.mkdir()
         (part / "bpe.model").write_bytes(
-            learn_sentencepiece((line for side in train for line in side), spec["vocab_size"], seed=1)
+            text.learn_sentencepiece((line for side in train for line in side), spec["vocab_size"], seed=1)
         )
         bpe, data = load_bpe(part), part / "data-bin"
         data.mkdir()
@@ -63,7 +63,7 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
 
 def load_bpe(folder: Path) -> sentencepiece.SentencePieceProcessor:
     """The BPE of what `prepare` made."""
-    return sentencepiece.SentencePieceProcessor(model_file=str(existing(folder / "bpe.model")))
+    return text.load_bpe(folder / "bpe.model")
 
 
 def encode(bpe: sentencepiece.SentencePieceProcessor, lines: Iterable[str], block: int = 100_000) -> Ragged:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.arrays import verify_zip
 from bitextbench.device import setup, torch
 from bitextbench.errors import InputError
-from bitextbench.files import existing
 from bitextbench.likelihoods import MODELS, Likelihoods
 from bitextbench.nmt.ids import EOS, PAD, load_sides, to_fairseq, write_dictionary
 from bitextbench.nmt.train import fit, translation
@@ -112,10 +112,11 @@ def load(name: str, path: Path, device: torch.device) -> tuple[torch.nn.Module, 
     from bitextbench.nmt import fairseq_shim  # noqa: F401  before fairseq
     from fairseq import checkpoint_utils  # isort: skip
 
+    verify_zip(path, "train it again")
     try:
-        state = checkpoint_utils.load_checkpoint_to_cpu(str(existing(path)))
+        state = checkpoint_utils.load_checkpoint_to_cpu(str(path))
         about, embeddings = state["extra_state"]["model"], state["model"]["decoder.embed_tokens.weight"]
-    except (RuntimeError, UnpicklingError, EOFError, KeyError) as error:
+    except (RuntimeError, UnpicklingError, EOFError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"cannot be read as a model ({error})", path, remedy="train it again") from None
     if about != name:
         raise InputError(f"is the model `{about}`, not `{name}`", path, remedy="name each model by what it is")

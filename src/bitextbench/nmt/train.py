@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from bitextbench.arrays import verify_zip
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing, read_json, remove, sha256, write_json
 from bitextbench.nmt.data import Pair
@@ -180,4 +181,5 @@ def _load(checkpoint: Path) -> dict:
     """A checkpoint of our own: it holds fairseq's configuration objects, not parameters alone."""
     import torch
 
-    return torch.load(existing(checkpoint), map_location="cpu", weights_only=False)
+    verify_zip(checkpoint, "remove its folder to train from the start")
+    return torch.load(checkpoint, map_location="cpu", weights_only=False)

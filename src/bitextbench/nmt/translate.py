@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bitextbench.arrays import verify_zip
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
+from bitextbench.files import atomic
 from bitextbench.nmt.data import Pair, encode, load_bpe
 from bitextbench.nmt.ids import to_fairseq, write_texts
 from bitextbench.nmt.train import device_options
@@ -37,12 +38,14 @@ def translate(
     for name, lines in sources.items():
         if not len(lines):
             raise InputError("the test set is empty", name, remedy="check the test corpus in the config")
+    for model in models:
+        verify_zip(model, "train it again")
     lines = list(itertools.chain.from_iterable(sources.values()))  # one batch of work: fairseq needs a second to start
     with tempfile.TemporaryDirectory() as folder:
         _binarize(lines, pair, spec["max_length"], data, Path(folder))
         fairseq_shim.run("generate", [
             folder, *options, "--source-lang", pair[0], "--target-lang", pair[1],
-            "--path", os.pathsep.join(str(existing(model)) for model in models),
+            "--path", os.pathsep.join(map(str, models)),
             "--gen-subset", "test", "--results-path", folder, "--no-progress-bar",
             "--beam", str(spec["beam"]), "--lenpen", str(spec["length_penalty"]),
             "--max-len-a", "2", "--max-len-b", "10", "--max-tokens", str(spec["batch_tokens"]),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.arrays import load_npz, save_npz
 from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
 from bitextbench.similarity import Pairs, checked
 from bitextbench.tasks.bootstrap import rate
 
@@ -92,8 +92,8 @@ def _tuned(path: Path) -> "torch.nn.Linear":
     """What `tune` wrote."""
     from bitextbench.device import torch
 
-    with np.load(existing(path)) as file:
-        known = {name: torch.from_numpy(file[name]) for name in ("weight", "bias")}
+    held = load_npz(path, "tune it again", ["weight", "bias"])
+    known = {name: torch.from_numpy(held[name]) for name in ("weight", "bias")}
     calibration = torch.nn.Linear(known["weight"].shape[1], 2)
     calibration.load_state_dict(known)
     return calibration
@@ -142,8 +142,7 @@ def tune(
         optimizer.zero_grad()
         torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted[part]).backward()
         optimizer.step()
-    with atomic(out) as file_path, open(file_path, "wb") as file:
-        np.savez(file, weight=calibration.weight.detach().numpy(), bias=calibration.bias.detach().numpy())
+    save_npz(out, weight=calibration.weight.detach().numpy(), bias=calibration.bias.detach().numpy())
 
 
 def agreement(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench import margins
+from bitextbench.arrays import load_npz, save_npz
 from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
 from bitextbench.neighbours import search
 from bitextbench.progress import log
 from bitextbench.similarity import Pairs, cosine
@@ -36,16 +36,15 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
         both = search(near, far, spec.get("k", 4), metric="cosine", **settings)
         means[start : start + batch] = np.stack(margins.means(both), axis=1)
     log(f"neighbourhoods of {len(src):,} pairs, in batches of {batch:,}")
-    with atomic(out) as part, open(part, "wb") as file:
-        np.savez(file, means=means, margin=np.array(spec.get("margin", "ratio")))
+    save_npz(out, means=means, margin=np.array(spec.get("margin", "ratio")))
 
 
 def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     """The margin [n]; -inf where a ratio has no meaning, because a neighbourhood is not similar at all."""
     if model is None:
         raise InputError("a margin needs the neighbourhoods of the corpus", remedy="find them first")
-    with np.load(existing(model)) as file:
-        means, name = file["means"], str(file["margin"])
+    known = load_npz(model, "find the neighbourhoods again", ["means", "margin"])
+    means, name = known["means"], str(known["margin"])
     if len(pairs.ids) and pairs.ids.max() >= len(means):
         what = f"has neighbourhoods of {len(means):,} pairs, and none of pair {pairs.ids.max():,}"
         raise InputError(what, model, remedy="find those of this corpus")

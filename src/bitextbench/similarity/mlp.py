@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bitextbench import bitext
+from bitextbench.arrays import load_npz, save_npz
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
 from bitextbench.progress import log
 from bitextbench.similarity import Pairs, Vectors, checked
 
@@ -47,8 +47,7 @@ def fit(src: Vectors, tgt: Vectors, labels: NDArray[np.integer], spec: dict[str,
         model.fit(features, labels)
     log(f"mlp: {counts[1]:,} positive, {counts[0]:,} negative pairs, {model.n_iter_} epochs, loss {model.loss_:.4f}")
     weights = {f"W{i}": w for i, w in enumerate(model.coefs_)} | {f"b{i}": b for i, b in enumerate(model.intercepts_)}
-    with atomic(out) as part, open(part, "wb") as file:
-        np.savez(file, **{name: array.astype(np.float32) for name, array in weights.items()})
+    save_npz(out, **{name: array.astype(np.float32) for name, array in weights.items()})
 
 
 def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
@@ -56,8 +55,8 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     src, tgt = pairs.vectors()
     if model is None:
         raise InputError("the MLP similarity needs a trained model", remedy="fit it first")
-    with np.load(existing(model)) as file:
-        layers = [(file[f"W{i}"], file[f"b{i}"]) for i in range(len(file.files) // 2)]
+    weights = load_npz(model, "fit it again", ["W0", "b0"])
+    layers = [(weights[f"W{i}"], weights[f"b{i}"]) for i in range(len(weights) // 2)]
     if (needs := layers[0][0].shape[0]) != 2 * src.shape[1]:
         raise InputError(
             f"is for vectors of {needs // 2} dimensions, not {src.shape[1]}",

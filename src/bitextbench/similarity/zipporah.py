@@ -19,9 +19,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench import dictionary, ngram_lm, ngrams
+from bitextbench.arrays import load_npz, save_npz
 from bitextbench.dictionary import Dictionary
 from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing
 from bitextbench.ngram_lm import NgramModel
 from bitextbench.progress import log
 from bitextbench.ragged import Ragged
@@ -120,14 +120,12 @@ def fit(bitext: Text, positives: Text, spec: dict[str, Any], seed: int, out: Pat
     for side, translations, fluency in zip(("src", "tgt"), dictionaries, fluencies, strict=True):
         arrays |= {f"{side}_keys": translations.keys, f"{side}_values": translations.values}
         arrays |= {f"{side}_lm_{name}": array for name, array in fluency.arrays().items()}
-    with atomic(out) as part, open(part, "wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+    save_npz(out, **arrays)
 
 
 def load(path: Path) -> Model:
-    """What `fit` wrote."""
-    with np.load(existing(path)) as file:
-        arrays = dict(file)
+    """What `fit` wrote. Raises InputError for another or a damaged file."""
+    arrays = load_npz(path, "fit it again", ["weights", "words", "src_lm_size", "tgt_lm_size"])
     words = arrays["words"].tobytes().decode().split("\n")
     dictionaries = tuple(Dictionary(arrays[f"{side}_keys"], arrays[f"{side}_values"]) for side in ("src", "tgt"))
     fluencies = tuple(

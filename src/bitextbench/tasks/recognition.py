@@ -63,6 +63,8 @@ def accuracy(
             f"scores of the shapes {parallel.shape} and {sampled.shape}",
             remedy="needed: [n] and [evaluations, n, samples]",
         )
+    if any(scores.dtype.kind not in "fiu" for scores in (parallel, sampled)):
+        raise InputError(f"scores of {parallel.dtype} and {sampled.dtype}", remedy="needed: numbers")
     if np.isnan(parallel).any() or np.isnan(sampled).any():
         raise InputError("a score is NaN", remedy="score the pairs again")
     higher = parallel[None, :, None] > sampled
