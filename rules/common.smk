@@ -12,14 +12,17 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
-from bitextbench import run_lock, tables
-from bitextbench.config import check, scorers
+from bitextbench import portable, run_lock, tables
+from bitextbench.config import check, scorers, seeded
 from bitextbench.errors import InputError
 
 try:
     check(config)
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+if config["arithmetic"] == "portable":
+    os.environ.update(portable.ENVIRONMENT)
 
 RUN = config["run"]
 SRC, TGT = config["pair"]["src"], config["pair"]["tgt"]
@@ -42,6 +45,7 @@ wildcard_constraints:
     features=r"[^/]+",
     likelihoods=r"[^/]+",
     seed=r"\d+",
+    seeds=r"[\d-]+",
     test=r"[^/]+",
 
 
@@ -186,8 +190,9 @@ def torchrun(gpus):
     return f"python -m torch.distributed.run --standalone --nproc-per-node {gpus}".split() if gpus > 1 else ["python"]
 
 
-def encoder_seed(wildcards):
-    return config["encoders"][wildcards.encoder].get("seed", config["seed"])
+def seed_of(kind):
+    """The seed of an encoder, a method, a set of likelihood models: its own, or the run's."""
+    return lambda wildcards: config[f"{kind}s"][getattr(wildcards, kind)].get("seed", config["seed"])
 
 
 def encoder_text_model(wildcards):
@@ -219,6 +224,16 @@ def hard_shards(encoder, what, pattern):
     """Files of the bitext of an encoder, by shard: `pattern` in the folder of its vectors or ids."""
     folder = encoder_ids(encoder) if what == "ids" else f"{WORK}/vectors/{config['encoders'][encoder]['hard']['by']}"
     return of_shards(f"{folder}/{{corpus}}/{pattern}", config["encoders"][encoder]["corpora"]["bitext"])
+
+
+STUDIES = config.get("studies", {})
+PORTIONS = [name for name in config["methods"] if name.startswith(f"{STUDIES.get('negatives')}-")]
+SCORERS = scorers(config)
+# ---- chains of other seeds: methods, and what they learn from, under names of their own
+ROWS = config["selection"]["methods"]
+SEEDS = config["seeds"]
+for method, seed in itertools.product([*ROWS, *PORTIONS], SEEDS):
+    seeded(config, "methods", method, seed)
 
 
 LIKELIHOODS = config["likelihoods"]
@@ -382,7 +397,7 @@ TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRI
 TESTS = config["nmt"]["tests"]
 # what each step takes from the configuration, so that a changed key reruns what uses it
 PREPARE_KEYS = ("vocab_size", "max_length")
-MODEL_KEYS = set(config["nmt"]).difference({"vocab_size"}, ("seeds", "valid", "tests", "gpus"))
+MODEL_KEYS = set(config["nmt"]).difference({"vocab_size"}, ("together", "valid", "tests", "gpus"))
 
 
 def nmt_spec(keys, settings=config["nmt"]):
@@ -427,13 +442,33 @@ def mined_vectors(side):
 
 
 BUDGETS = list(config["selection"]["budgets"])
-ROWS = config["selection"]["methods"]
-OUTPUTS = list(itertools.product(ROWS, BUDGETS, config["nmt"]["seeds"], TESTS))
+BATCHES = [
+    SEEDS[i : i + config["nmt"]["together"]] for i in range(0, len(SEEDS), config["nmt"]["together"])
+]  # of seeds whose models one job trains: loading torch and fairseq takes as long as training a model of the tiny run
 
 
-def model_output(method, budget, seed, test):
-    """The translation of a test set by the NMT model of a selection and seed."""
-    return f"{WORK}/nmt/{method}.{budget}/{seed}/{test}.{TGT}"
+def batch_name(seeds):
+    return "-".join(map(str, seeds))
+
+
+def batch_of(wildcards):
+    """The seeds of a batch."""
+    return wildcards.seeds.split("-")
+
+
+def of_batches(pattern, **names):
+    """A folder for each batch of seeds."""
+    return expand(pattern, seeds=map(batch_name, BATCHES), **names)
+
+
+def of_models(pattern, **names):
+    """A file of each model, in the folders of the batches; `pattern` ends after the batch's name."""
+    return [
+        path
+        for batch in BATCHES
+        for seed in batch
+        for path in expand(pattern, seeds=batch_name(batch), seed=seed, **names)
+    ]
 
 
 def learned_from(method):
@@ -518,21 +553,8 @@ def rescorer_weights(wildcards, input):
 
 
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
-
-
-def seeded(encoder, seed):
-    """The name of an encoder trained with another seed than the run's, which then is one of the configuration's encoders."""
-    if seed == config["seed"]:
-        return encoder
-    name, made = f"{encoder}.seed{seed}", dict(config["encoders"][encoder], seed=seed)
-    if "hard" in made:
-        made["hard"] = made["hard"] | {"by": seeded(made["hard"]["by"], seed)}
-    config["encoders"].setdefault(name, made)
-    return name
-
-
 MEASURED = [
-    f"{WORK}/metrics/encoder/{test}/{seeded(encoder, seed)}.json"
+    f"{WORK}/metrics/encoder/{test}/{seeded(config, 'encoders', encoder, seed)}.json"
     for test in COMPARED["tests"]
     for encoder in COMPARED["encoders"]
     for seed in COMPARED["seeds"]

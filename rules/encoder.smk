@@ -33,7 +33,7 @@ rule train_encoder:
         hard=lambda w, input: [f"--corpus=hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
         vectors=lambda w: [f"--vectors={side}={path}" for side, path in encoder_vectors(w).items()],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-        seed=encoder_seed,
+        seed=seed_of("encoder"),
         run=lambda w: torchrun(config["encoders"][w.encoder]["gpus"]),
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} {params.hard:q} {params.vectors:q} --bpe {input.bpe:q}"
@@ -99,7 +99,7 @@ rule hard_negatives:
             f"--{key}={value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
         ],
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-        seed=encoder_seed,
+        seed=seed_of("encoder"),
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
         "python -m bitextbench hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"

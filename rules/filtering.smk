@@ -181,7 +181,7 @@ rule published_scores:
 QUALITY = [
     (corpus, method)
     for corpus, own in config.get("quality", {}).get("corpora", {}).items()
-    for method in [*config["quality"].get("methods", scorers(config)), *own]
+    for method in [*config["quality"].get("methods", SCORERS), *own]
 ]
 
 
@@ -229,9 +229,7 @@ rule quality_table:
 
 # ---- studies: kim2019 table 5 and figure 3, artetxe2019 figure 2
 
-STUDIES = config.get("studies", {})
-PORTIONS = [name for name in config["methods"] if name.startswith(f"{STUDIES.get('negatives')}-")]
-CURVES = STUDIES.get("curves", scorers(config))
+CURVES = STUDIES.get("curves", SCORERS)
 
 
 rule selection_precision:
@@ -361,8 +359,8 @@ rule kim2019_figure3:
 
 rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2
     input:
-        data=f"{WORK}/nmt/{{method}}.{{budget}}/data",
-        model=f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
+        data=f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}",
+        models=lambda w: f"{WORK}/nmt/{w.method}.{w.budget}/{batch_name(next(b for b in BATCHES if int(w.seed) in b))}",
         tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
         references=f"{WORK}/corpus/{config['nmt']['valid']}",
     output:
@@ -378,12 +376,13 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
         gpu=config["nmt"]["gpus"],
         runtime="8h",
     params:
+        model=lambda w, input: f"{input.models}/{w.seed}/model.pt",
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         spec=nmt_spec(MODEL_KEYS),
         languages=LANGUAGES,
         gpus=config["nmt"]["gpus"],
     shell:
-        "python -m bitextbench validation-bleu {input.data:q} --model {input.model:q} --tokens {params.tokens:q}"
+        "python -m bitextbench validation-bleu {input.data:q} --model {params.model:q} --tokens {params.tokens:q}"
         " --references {input.references:q} --spec {params.spec:q} {params.languages:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
 
@@ -394,7 +393,7 @@ rule kim2019_table5:
         metrics=[
             f"{WORK}/metrics/validation_bleu/{method}.{STUDIES['budget']}.{seed}.json"
             for method in PORTIONS
-            for seed in config["nmt"]["seeds"]
+            for seed in SEEDS
         ],
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
@@ -412,7 +411,7 @@ rule kim2019_table5:
             "--seeded",
             [
                 (method.removeprefix(STUDIES["negatives"] + "-"), "10M/test2016", seed, path)
-                for (method, seed), path in zip(itertools.product(PORTIONS, config["nmt"]["seeds"]), input.metrics)
+                for (method, seed), path in zip(itertools.product(PORTIONS, SEEDS), input.metrics)
             ],
         ),
     shell:

@@ -49,7 +49,7 @@ rule likelihood_train:
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/likelihoods/{{likelihoods}}.{{model}}",
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
-        seed=config["seed"],
+        seed=lambda w: LIKELIHOODS[w.likelihoods].get("seed", config["seed"]),
     shell:
         "python -m bitextbench likelihood-train {wildcards.model:q} {input:q} --spec {params.spec:q} --max-length {params.longest:q}"
         " --seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --checkpoints {params.checkpoints:q}"

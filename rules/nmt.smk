@@ -1,16 +1,16 @@
-# a selection -> BPE and fairseq data -> one trained model a seed, and hypotheses -> BLEU
+# a selection -> BPE and fairseq data -> trained models, a batch of seeds a job, and hypotheses -> BLEU
 
 
 rule nmt_prepare:
     input:
-        selected=multiext(f"{WORK}/selected/{{method}}.{{budget}}/", f"train.{SRC}", f"train.{TGT}"),
+        selected=multiext(f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/", f"train.{SRC}", f"train.{TGT}"),
         valid=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
     output:
-        directory(f"{WORK}/nmt/{{method}}.{{budget}}/data"),
+        directory(f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}"),
     log:
-        f"logs/{RUN}/nmt_prepare/{{method}}.{{budget}}.log",
+        f"logs/{RUN}/nmt_prepare/{{method}}.{{budget}}.{{seed}}.log",
     benchmark:
-        benchmarked("nmt_prepare", "{method}.{budget}")
+        benchmarked("nmt_prepare", "{method}.{budget}.{seed}")
     conda:
         "../envs/nmt.yaml"
     resources:
@@ -28,15 +28,14 @@ rule nmt_prepare:
 
 rule nmt_train:  # and translation, in the same process
     input:
-        data=f"{WORK}/nmt/{{method}}.{{budget}}/data",
+        data=lambda w: expand(f"{WORK}/nmt/{w.method}.{w.budget}/data/{{seed}}", seed=batch_of(w)),
         tests=[of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", test) for test in TESTS],
     output:
-        model=f"{WORK}/nmt/{{method}}.{{budget}}/{{seed}}/model.pt",
-        hypotheses=expand(f"{WORK}/nmt/{{{{method}}}}.{{{{budget}}}}/{{{{seed}}}}/{{test}}.{TGT}", test=TESTS),
+        directory(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}"),  # of each seed a folder: model.pt and <test>.<language>
     log:
-        f"logs/{RUN}/nmt_train/{{method}}.{{budget}}.{{seed}}.log",
+        f"logs/{RUN}/nmt_train/{{method}}.{{budget}}.{{seeds}}.log",
     benchmark:
-        benchmarked("nmt_train", "{method}.{budget}.{seed}")
+        benchmarked("nmt_train", "{method}.{budget}.{seeds}")
     priority: -10  # what other selections wait for goes first
     retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
     conda:
@@ -48,28 +47,29 @@ rule nmt_train:  # and translation, in the same process
     params:
         spec=nmt_spec(MODEL_KEYS),
         languages=LANGUAGES,
-        seed="{seed}",
+        seeds=lambda w: [f"--seed={seed}" for seed in batch_of(w)],
         gpus=config["nmt"]["gpus"],
         tests=[f"--test={test}={WORK}/tokens/{test}" for test in TESTS],
         # checkpoints outlive a failed job: they are no output
-        checkpoints=f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}.{{seed}}",
-        folder=subpath(output.model, parent=True),
+        checkpoints=lambda w: [
+            f"--checkpoints={WORK}/checkpoints/nmt/{w.method}.{w.budget}.{seed}" for seed in batch_of(w)
+        ],
+        out=lambda w, output: [f"--out={output[0]}/{seed}" for seed in batch_of(w)],
     shell:
         "python -m bitextbench nmt-train {input.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
-        " --seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --checkpoints {params.checkpoints:q}"
-        " --out {params.folder:q} 2>> {log:q}"
+        " {params.seeds:q} --gpus {params.gpus:q} --threads {threads} {params.checkpoints:q} {params.out:q} 2>> {log:q}"
 
 
 rule bleu:
     input:
-        hypotheses=expand(f"{WORK}/nmt/{{{{method}}}}.{{{{budget}}}}/{{{{seed}}}}/{{test}}.{TGT}", test=TESTS),
+        models=f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}",
         references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
     output:
-        expand(f"{WORK}/metrics/bleu/{{{{method}}}}.{{{{budget}}}}.{{{{seed}}}}/{{test}}.json", test=TESTS),
+        directory(f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}"),  # of each seed a folder: <test>.json
     log:
-        f"logs/{RUN}/bleu/{{method}}.{{budget}}.{{seed}}.log",
+        f"logs/{RUN}/bleu/{{method}}.{{budget}}.{{seeds}}.log",
     benchmark:
-        benchmarked("bleu", "{method}.{budget}.{seed}")
+        benchmarked("bleu", "{method}.{budget}.{seeds}")
     conda:
         "../envs/nmt.yaml"
     resources:
@@ -77,9 +77,11 @@ rule bleu:
         runtime="1h",
     params:
         language=TGT,
-        hypotheses=lambda w, input: [f"--hypotheses={test}={path}" for test, path in zip(TESTS, input.hypotheses)],
+        hypotheses=lambda w, input: option(
+            "--hypotheses",
+            [(seed, test, f"{input.models}/{seed}/{test}.{TGT}") for seed in batch_of(w) for test in TESTS],
+        ),
         references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
-        folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench bleu {wildcards.method:q} --budget {wildcards.budget:q} --seed {wildcards.seed:q} --language {params.language:q}"
-        " {params.hypotheses:q} {params.references:q} --out {params.folder:q} 2> {log:q}"
+        "python -m bitextbench bleu {wildcards.method:q} --budget {wildcards.budget:q} --language {params.language:q}"
+        " {params.hypotheses:q} {params.references:q} --out {output:q} 2> {log:q}"

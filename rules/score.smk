@@ -25,7 +25,7 @@ rule fit_similarity:
         positives=lambda w, input: [f"--positives={path.removesuffix('.src.npy')}" for path in input.positives],
         pool=lambda w, input: [f"--pool={path.removesuffix('.src.npy')}" for path in input.pool],
         scores=lambda w, input: [f"--pool-scores={path}" for path in input.scores],
-        seed=config["seed"],
+        seed=seed_of("method"),
     shell:
         "python -m bitextbench fit-similarity {params.name:q} --spec {params.spec:q} {params.positives:q} {params.pool:q}"
         " {params.scores:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
@@ -57,7 +57,7 @@ rule score:
         likelihoods=lambda w, input: f"--likelihoods={input.likelihoods}" if input.likelihoods else "",
         model=lambda w, input: f"--model={input.model}" if input.model else "",
         tokens=lambda w, input: f"--tokens={input.tokens}" if input.tokens else "",
-        seed=config["seed"],
+        seed=seed_of("method"),
     shell:
         "python -m bitextbench score {input.corpus:q}/{wildcards.shard:q}.parquet --similarity {params.similarity:q}"
         " {params.vectors:q} {params.likelihoods:q} {params.model:q} {params.tokens:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

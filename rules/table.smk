@@ -3,7 +3,7 @@
 
 rule significance:
     input:
-        hypotheses=[model_output(*names) for names in OUTPUTS],
+        hypotheses=of_batches(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}", method=ROWS, budget=BUDGETS),
         references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
     output:
         report(f"{RESULTS}/table2.significance.csv", category="kim2019"),
@@ -19,8 +19,9 @@ rule significance:
         hypotheses=option(
             "--hypotheses",
             [
-                (method, budget, test, model_output(method, budget, seed, test))
-                for method, budget, seed, test in OUTPUTS
+                (method, budget, test, path)
+                for method, budget, test in itertools.product(ROWS, BUDGETS, TESTS)
+                for path in of_models(f"{WORK}/nmt/{method}.{budget}/{{seeds}}/{{seed}}/{test}.{TGT}")
             ],
         ),
         references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
@@ -32,14 +33,11 @@ rule significance:
 rule table2:
     input:
         reference="references/kim2019/table2.csv",
-        metrics=expand(
-            f"{WORK}/metrics/bleu/{{method}}.{{budget}}.{{seed}}/{{test}}.json",
-            method=ROWS,
-            budget=BUDGETS,
-            seed=config["nmt"]["seeds"],
-            test=TESTS,
+        metrics=of_batches(f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}", method=ROWS, budget=BUDGETS),
+        selections=expand(
+            f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/selection.json", method=ROWS, budget=BUDGETS, seed=SEEDS
         ),
-        selections=expand(f"{WORK}/selected/{{method}}.{{budget}}/selection.json", method=ROWS, budget=BUDGETS),
+        significance=f"{RESULTS}/table2.significance.csv",
         corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=CORPORA),
         manifests=expand(f"{DATA}/{{dataset}}/manifest.json", dataset=DATASETS),
     output:
@@ -55,14 +53,22 @@ rule table2:
         runtime="1h",
     params:
         config=spec(config),
-        metrics=lambda w, input: [f"--metric={path}" for path in input.metrics],
+        metrics=[
+            f"--metric={path}"
+            for path in of_models(
+                f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}/{{seed}}/{{test}}.json",
+                method=ROWS,
+                budget=BUDGETS,
+                test=TESTS,
+            )
+        ],
         selections=lambda w, input: [f"--selection={path}" for path in input.selections],
         corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
         manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
     shell:
         "python -m bitextbench table {input.reference:q} --config {params.config:q} {params.metrics:q}"
-        " {params.selections:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
+        " {params.selections:q} --significance {input.significance:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
         " --html {output.html:q} --provenance {output.provenance:q} --out {output.csv:q} 2> {log:q}"
 
 

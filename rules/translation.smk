@@ -124,10 +124,11 @@ use rule nmt_train as translation_train with:
     params:
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
         languages=["--src={source}", "--tgt={target}"],
-        seed=config["seed"],
+        seeds=f"--seed={config['seed']}",
         gpus=lambda w: transformer(w)["gpus"],
         tests=lambda w: f"--test={NMT_TEST}={WORK}/tokens/{translation(w)['test']}",
-        checkpoints=f"{WORK}/checkpoints/translation/{LOG}",
+        checkpoints=f"--checkpoints={WORK}/checkpoints/translation/{LOG}",
+        out=f"--out={STEM}",
 
 
 rule translation:

@@ -276,6 +276,7 @@ def fit_similarity(
 @cli.command()
 @click.argument("method")
 @click.option("--budget", required=True, help="The budget's name.")
+@click.option("--seed", type=int, default=1, help="Of the scores.")
 @click.option("--words", type=int, required=True, help="The budget in words.")
 @click.option("--corpus", type=FILE, required=True)
 @click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
@@ -289,6 +290,7 @@ def fit_similarity(
 def select(
     method: str,
     budget: str,
+    seed: int,
     words: int,
     corpus: Path,
     tokens: Path,
@@ -301,7 +303,7 @@ def select(
     """Take the best-scored pairs up to a number of words (WMT18 rule)."""
     from bitextbench.select import select as run
 
-    run(method, budget, words, corpus, tokens, scores, (src, tgt), count, out)
+    run(method, budget, seed, words, corpus, tokens, scores, (src, tgt), count, out)
 
 
 @cli.command("nmt-prepare")
@@ -320,56 +322,62 @@ def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt
 
 
 @cli.command("nmt-train")
-@click.argument("data", type=FILE)
+@click.argument("data", type=FILE, nargs=-1, required=True)
 @click.option("--test", "tests", type=Mapping(), multiple=True, help="A tokenised corpus to translate: <test>.<tgt>.")
 @spec_option
 @src_option
 @tgt_option
-@seed_option
+@click.option("--seed", "seeds", type=int, multiple=True, required=True, help="Of the model of each DATA.")
 @gpus_option
 @threads_option
-@checkpoints_option
-@out_option
+@click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
+@click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
 def nmt_train(
-    data: Path, tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, seed: int, gpus: int, threads: int,
-    checkpoints: Path, out: Path,
+    data: tuple[Path, ...], tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, seeds: tuple[int, ...],
+    gpus: int, threads: int, checkpoints: tuple[Path, ...], out: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Train a fairseq Transformer, from its last checkpoint on, and translate test sets; writes <out>/model.pt.
+    """Train a fairseq Transformer on each DATA, from its last checkpoint on, and translate test sets; writes <out>/model.pt.
 
-    Both in one process: loading torch and fairseq takes as long as translating a small test set.
+    All in one process: loading torch and fairseq takes as long as training and translating at the smallest scale.
     """
     from bitextbench.bitext import read_side
     from bitextbench.nmt.train import train
     from bitextbench.nmt.translate import translate
 
+    if len({len(data), len(seeds), len(checkpoints), len(out)}) > 1:
+        raise InputError("unequal numbers of DATA, --seed, --checkpoints and --out", remedy="give each model all four")
     device = "gpu" if gpus else "cpu"
-    models = train(data, (src, tgt), spec, seed, out / "model.pt", checkpoints, device=device, threads=threads)
     sources = {name: read_side(folder, "src") for name, folder in tests}
-    hypotheses = {name: out / f"{name}.{tgt}" for name in sources}
-    if sources:
-        translate(models, data, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
+    for text, seed, kept, folder in zip(data, seeds, checkpoints, out, strict=True):
+        models = train(text, (src, tgt), spec, seed, folder / "model.pt", kept, device=device, threads=threads)
+        hypotheses = {name: folder / f"{name}.{tgt}" for name in sources}
+        if sources:
+            translate(models, text, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
 
 
 @cli.command()
 @click.argument("method")
 @click.option("--budget", required=True)
-@click.option("--seed", type=int, required=True, help="Of the NMT model.")
 @click.option("--language", required=True, help="Target language code.")
-@click.option("--hypotheses", type=Mapping(), multiple=True, required=True)
+@click.option(
+    "--hypotheses", type=(int, str, FILE), multiple=True, required=True, help="SEED TEST PATH of a model's translation."
+)
 @click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
 @out_option
 def bleu(
-    method: str, budget: str, seed: int, language: str, hypotheses: tuple[tuple[str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+    method: str, budget: str, language: str, hypotheses: tuple[tuple[int, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
 ) -> None:  # fmt: skip
-    """Score hypotheses; writes <out>/<test>.json."""
+    """Score hypotheses; writes <out>/<seed>/<test>.json."""
     from bitextbench import bleu as metric
     from bitextbench.bitext import read_side
     from bitextbench.files import read_lines, write_json
 
-    folders = dict(references)
-    for test, path in hypotheses:
-        value = metric.bleu(list(read_lines(path)), read_side(folders[test], "tgt"), language, path)
-        write_json(out / f"{test}.json", value | {"method": method, "budget": budget, "seed": seed, "test": test})
+    texts = {test: read_side(folder, "tgt") for test, folder in references}
+    for seed, test, path in hypotheses:
+        value = metric.bleu(list(read_lines(path)), texts[test], language, path)
+        write_json(
+            out / str(seed) / f"{test}.json", value | {"method": method, "budget": budget, "seed": seed, "test": test}
+        )
 
 
 @cli.command()
@@ -404,21 +412,23 @@ def significance(
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--metric", "metrics", type=FILE, multiple=True)
 @click.option("--selection", "selections", type=FILE, multiple=True)
+@click.option("--significance", type=FILE, required=True, help="The rows compared with each other.")
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, required=True)
 @click.option("--html", type=FILE, required=True)
 @click.option("--provenance", type=FILE, required=True)
 @out_option
 def table(
-    reference: Path, config: dict[str, Any], metrics: tuple[Path, ...], selections: tuple[Path, ...], inputs: tuple[Path, ...],
-    benchmarks: Path, html: Path, provenance: Path, out: Path,
+    reference: Path, config: dict[str, Any], metrics: tuple[Path, ...], selections: tuple[Path, ...],
+    significance: Path, inputs: tuple[Path, ...], benchmarks: Path, html: Path, provenance: Path, out: Path,
 ) -> None:  # fmt: skip
     """Set our numbers beside the paper's: CSV, HTML and provenance."""
     from bitextbench.provenance import collect
+    from bitextbench.significance import read
     from bitextbench.table import build
 
     collect(config, [*inputs, *metrics, *selections], benchmarks, provenance)
-    build(reference, metrics, selections, config, out, html, provenance)
+    build(reference, metrics, selections, read(significance), config, out, html, provenance)
 
 
 @cli.command()

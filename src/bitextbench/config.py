@@ -216,3 +216,22 @@ def _check_names(config: Config) -> None:
     for place, name, defined in used:
         if name not in defined:
             raise InputError(f"`{place}` names `{name}`, which is not defined", "config", remedy=near(name, defined))
+
+
+def seeded(config: dict[str, Any], kind: str, name: str, seed: int) -> str:
+    """The name of an entry of `kind` (encoders, likelihoods, methods) as of another seed than the run's; adds it to `config`.
+
+    What it learns from is of that seed, too: the encoder and the negatives of a method, the hard negatives of an encoder.
+    """
+    if seed == config["seed"]:
+        return name
+    entry = config[kind][name] | {"seed": seed}
+    for key, learned in (("encoder", "encoders"), ("likelihoods", "likelihoods")):
+        if key in entry:
+            entry[key] = seeded(config, learned, entry[key], seed)
+    for key, learned in (("hard", "encoders"), ("negatives", "methods")):
+        if key in entry:
+            entry[key] = entry[key] | {"by": seeded(config, learned, entry[key]["by"], seed)}
+    own = f"{name}.seed{seed}"
+    config[kind].setdefault(own, entry)
+    return own

@@ -98,12 +98,12 @@ def _score(keys: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def select(
-    method: str, budget: str, budget_words: int, corpus: Path, tokens: Path, scores: Sequence[Path],
+    method: str, budget: str, seed: int, budget_words: int, corpus: Path, tokens: Path, scores: Sequence[Path],
     languages: tuple[str, str], count: str, out: Path,
 ) -> None:  # fmt: skip
     """Write the folder `out`: train.<src>, train.<tgt> (tokenised, in the order of ids) and selection.json.
 
-    `corpus` has the raw text, `tokens` the same rows tokenised, `scores` a file for each of its shards. `count` is the side
+    `seed` is that of the chain that made the scores. `corpus` has the raw text, `tokens` the same rows tokenised, `scores` a file for each of its shards. `count` is the side
     whose words count, "src" or "tgt", or "pairs": each pair counts as one word.
 
     Memory: one block of each shard. Raises InputError when lengths or ids differ, a shard or its scores are missing, a score
@@ -127,7 +127,7 @@ def select(
             what = f"no words selected by {method}"
             raise InputError(what, corpus, remedy="is the corpus empty after filtering?")
         summary = {
-            "method": method, "budget": budget, "budget_words": budget_words, "count": count, "words": by_label.total(),
+            "method": method, "budget": budget, "seed": seed, "budget_words": budget_words, "count": count, "words": by_label.total(),
             "pairs": pairs, "cutoff": cut, "reached": cut is not None, "pool_words": pool_words,
             "pool_pairs": sum(len(part.words) for part in parts),
             "words_by_label": dict(sorted(by_label.items())) if set(by_label) != {""} else {},

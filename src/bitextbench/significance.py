@@ -1,23 +1,34 @@
-"""Is one row of a table better than another? Paired bootstrap over test sentences (Koehn 2004), all seeds together.
+"""Is one row of a table better than another? Differences of BLEU, paired by seed and by test sentence.
 
-A system is all NMT models of one selection, one a seed. Its score is BLEU over the outputs of all of them; a sample draws
-sentences, and of each the outputs of every model: the models of a system share their training data, so their outputs of a
-sentence are no independent observations.
+A system is one row of the table: a translation model of each seed. The difference of two systems is the mean over seeds of
+the difference between their models of one seed. Its variance has two parts, which add:
+
+- the training: s^2 / k, s the standard deviation of the differences over k seeds;
+- the test set: that of paired bootstrap over sentences (Koehn 2004), where a sentence brings the outputs of all models: they
+  translate the same sentences, so their outputs of one are no independent observations.
+
+The 95% interval is Student's t with the degrees of freedom of Welch (1947): those of the seeds where they are the larger
+part, endless ones where the test set is all. One seed has no part of the training, which the table says.
 """
 
 import csv
 import io
 import itertools
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.bleu import SAMPLES, SEED, sacre
 from bitextbench.errors import InputError
-from bitextbench.files import atomic
+from bitextbench.files import atomic, existing
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
 
 
 class Comparison(NamedTuple):
@@ -34,15 +45,24 @@ class Comparison(NamedTuple):
     high: float
     p: float
 
+    def reversed(self) -> "Comparison":
+        """The same of `other` against `row`."""
+        return self._replace(
+            row=self.other, other=self.row, bleu=self.other_bleu, other_bleu=self.bleu,
+            difference=-self.difference, low=-self.high, high=-self.low,
+        )  # fmt: skip
+
 
 def compare(
     systems: Mapping[str, Sequence[Sequence[str]]], references: Sequence[str], language: str, budget: str, test: str
 ) -> list[Comparison]:
-    """Every pair of systems; a system is the hypotheses of each of its models, a line for each reference.
+    """Every pair of systems; a system is the hypotheses of each of its models, a line for each reference, seed by seed.
 
-    p is two-sided, as in sacreBLEU (Riezler and Maxwell 2005): the share of samples whose difference is at least as far
-    from the mean of all samples as the measured difference is from 0. Raises InputError for unequal counts.
+    Raises InputError for unequal counts of lines or of models.
     """
+    if len({len(outputs) for outputs in systems.values()}) > 1:
+        counts = ", ".join(f"{name} {len(outputs)}" for name, outputs in systems.items())
+        raise InputError(f"unequal numbers of models: {counts}", f"{budget}, {test}", remedy="give each row all seeds")
     for name, outputs in systems.items():
         for lines in outputs:
             if len(lines) != len(references):
@@ -50,33 +70,48 @@ def compare(
                 raise InputError(what, f"{name}, {budget}, {test}", remedy="translate the test set again")
     draws = np.random.default_rng(SEED).integers(0, len(references), (SAMPLES, len(references)))
     weights = np.stack([np.bincount(draw, minlength=len(references)) for draw in draws])
-    weights = np.concatenate([np.ones((1, len(references)), int), weights])  # the test set itself first
-    scores = {name: _scores(outputs, references, language, weights) for name, outputs in systems.items()}
-    return [
-        _comparison(scores[row], scores[other], budget, test, row, other)
-        for other, row in itertools.combinations(systems, 2)
-    ]
-
-
-def _scores(
-    outputs: Sequence[Sequence[str]], references: Sequence[str], language: str, weights: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """BLEU for each row of `weights` [samples, sentences]: how often a sentence counts."""
+    whole = np.ones((1, len(references)), int)
     metric = sacre(language)
-    statistics = sum(np.array(metric._extract_corpus_statistics(lines, [references])) for lines in outputs)
-    return np.array([metric._compute_score_from_stats(sums.tolist()).score for sums in weights @ statistics])
+    seeds, sampled = {}, {}
+    for name, outputs in systems.items():
+        models = [np.array(metric._extract_corpus_statistics(lines, [references])) for lines in outputs]
+        seeds[name] = np.concatenate([_scores(metric, whole, model) for model in models])
+        sampled[name] = _scores(metric, weights, sum(models))
+    return [
+        Comparison(
+            budget, test, row, other, seeds[row].mean(), seeds[other].mean(),
+            *_difference(seeds[row] - seeds[other], sampled[row] - sampled[other]),
+        )
+        for other, row in itertools.combinations(systems, 2)
+    ]  # fmt: skip
 
 
-def _comparison(
-    ours: NDArray[np.float64], theirs: NDArray[np.float64], budget: str, test: str, row: str, other: str
-) -> Comparison:
-    differences = ours - theirs
-    measured, sampled = differences[0], differences[1:]
-    extreme = int((np.abs(sampled - sampled.mean()) >= abs(measured)).sum())
-    low, high = np.percentile(sampled, [2.5, 97.5])
-    return Comparison(
-        budget, test, row, other, ours[0], theirs[0], measured, low, high, (extreme + 1) / (len(sampled) + 1)
-    )
+def _scores(metric: "BLEU", weights: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.float64]:
+    """BLEU for each row of `weights` [samples, sentences]: how often a sentence counts."""
+    return np.array([metric._compute_score_from_stats(sums.tolist()).score for sums in weights @ model])
+
+
+def _difference(seeds: NDArray[np.float64], sampled: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    """Mean, low and high end of its 95% interval, p: of the differences of each seed and of each bootstrap sample."""
+    from scipy.special import stdtr, stdtrit
+
+    k, mean = len(seeds), float(seeds.mean())
+    training, test = statistics.variance(seeds.tolist()) / k if k > 1 else 0.0, float(sampled.var())
+    if not (variance := training + test):
+        return mean, mean, mean, 1.0 if mean == 0 else 0.0
+    freedom = (k - 1) * (variance / training) ** 2 if training else math.inf
+    error = math.sqrt(variance)
+    half = float(stdtrit(freedom, 0.975)) * error
+    return mean, mean - half, mean + half, 2 * float(stdtr(freedom, -abs(mean) / error))
+
+
+def read(path: str | Path) -> list[Comparison]:
+    """What `write` wrote. Raises InputError for another file."""
+    with open(existing(path), encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        if tuple(next(reader, ())) != Comparison._fields:
+            raise InputError("not a table of comparisons", path, remedy="make it again")
+        return [Comparison(*row[:4], *map(float, row[4:])) for row in reader]  # type: ignore[call-arg]
 
 
 def write(comparisons: Sequence[Comparison], out: Path) -> None:

@@ -1,8 +1,9 @@
 """Table 2 of Kim et al. 2019 (section 4.2): each BLEU of the paper beside ours, as CSV, as text and as a page.
 
-The interval of a cell is for the mean over k NMT seeds, 95%, and has two parts:
+A seed is one of the whole chain: encoder, similarity, selection and translation model. Rows are compared by the differences of
+their models of one seed (`significance`). The interval of a cell is for the mean over k seeds, 95%, and has two parts:
 
-- the training: h_seed = t(0.975, k - 1) * s / sqrt(k), s the standard deviation over seeds (ddof 1); 0 for one seed;
+- the chain: h_seed = t(0.975, k - 1) * s / sqrt(k), s the standard deviation over seeds (ddof 1); 0 for one seed;
 - the test set: the distance from a seed's BLEU to the end of its bootstrap interval, averaged over seeds. The seeds
   translate the same sentences, so that their sampling errors go together and averaging does not make them smaller.
 
@@ -23,10 +24,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from bitextbench import references
+from bitextbench import references, significance
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, existing, read_json
 from bitextbench.references import Cell
+from bitextbench.significance import Comparison
 
 TITLE = "Kim et al. 2019, Table 2: parallel corpus filtering, German→English"
 NOT_RUN = "not in this run"
@@ -54,16 +56,18 @@ class Metric:
 
 @dataclass(frozen=True)
 class Selection:
-    """What one method selected for one budget."""
+    """What one method selected for one budget; `words`, `pairs` and `words_by_label` are sums where it stands for several seeds."""
 
     method: str
     budget: str
+    seed: int
     budget_words: int
     words: int
     pairs: int
     reached: bool
     words_by_label: dict[str, int]
     path: Path
+    seeds: int = 1
 
     @property
     def precision(self) -> float | None:
@@ -107,14 +111,14 @@ DECIMALS = {"ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision"
 
 
 def build(
-    reference: Path, metrics: Sequence[Path], selections: Sequence[Path], config: dict[str, Any], out: Path, html: Path,
-    provenance: Path | dict[str, Any],
+    reference: Path, metrics: Sequence[Path], selections: Sequence[Path], comparisons: Sequence[Comparison],
+    config: dict[str, Any], out: Path, html: Path, provenance: Path | dict[str, Any],
 ) -> None:  # fmt: skip
     """Write the table as CSV and as a self-contained page.
 
     `config` is the run's: the methods of its selection are the rows, the budgets the columns, that have our numbers; the
     paper's others say that they are not part of the run. Needs a metric file for each of these rows and budgets, each seed and test,
-    and a selection file for each row and budget.
+    and a selection file for each row, budget and seed.
     Raises InputError when one is missing, stands twice, is no part of the table, holds NaN, or has another sacreBLEU
     signature than the rest: there is no table from a part of the data.
     """
@@ -122,7 +126,7 @@ def build(
     chosen = [read_selection(path) for path in selections]
     table = lines(cells, [read_metric(path) for path in metrics], chosen, config)
     facts = provenance if isinstance(provenance, dict) else read_json(provenance)
-    text, page = to_csv(table), to_html(table, chosen, facts)
+    text, page = to_csv(table), to_html(table, pooled(chosen), comparisons, facts)
     for path, content in ((out, text), (html, page)):
         with atomic(path) as part:
             part.write_text(content, encoding="utf-8")
@@ -158,7 +162,7 @@ def interval_of(metric: dict[str, Any], path: Path) -> tuple[float, float]:
 
 def read_selection(path: Path) -> Selection:
     """One selection file. Raises InputError for missing fields, or words by label that do not add up to the words."""
-    numbers = {"budget_words": int, "words": int, "pairs": int}
+    numbers = {"seed": int, "budget_words": int, "words": int, "pairs": int}
     kinds = {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict}
     known = checked_fields(read_json(path), kinds, path)
     counts = known["words_by_label"].values()
@@ -196,9 +200,9 @@ def lines(
     columns = [column for column in _names(cells, "column") if column.split("/")[0] in budgets]
     seeds = sorted({metric.seed for metric in metrics})
     by_cell = {(m.method, f"{m.budget}/{m.test}", m.seed): m for m in metrics}
-    by_row = {(s.method, s.budget): s for s in selections}
+    by_row = {(s.method, s.budget, s.seed): s for s in selections}
     _complete("metric", metrics, by_cell, product(methods, columns, seeds or [1]))
-    _complete("selection", selections, by_row, product(methods, budgets))
+    _complete("selection", selections, by_row, product(methods, budgets, seeds or [1]))
     _same("signature", ((m.signature, m.path) for m in metrics))
     _same("metric", ((m.metric, m.path) for m in metrics))
     for test, group in groupby(sorted(metrics, key=lambda m: m.test), key=lambda m: m.test):
@@ -206,6 +210,7 @@ def lines(
     for budget in budgets:
         _same(f"budget {budget}", ((s.budget_words, s.path) for s in selections if s.budget == budget))
 
+    together = {(s.method, s.budget): s for s in pooled(selections)}
     table = []
     for cell in cells:
         budget, _, test = cell.column.partition("/")
@@ -222,7 +227,7 @@ def lines(
         ours = cell.row in methods and budget in budgets
         runs = [by_cell[cell.row, cell.column, seed] for seed in seeds] if ours else []
         table.append(
-            _with_selection(filled(place, runs), by_row[cell.row, budget]) if ours else replace(place, note=NOT_RUN)
+            _with_selection(filled(place, runs), together[cell.row, budget]) if ours else replace(place, note=NOT_RUN)
         )
     return table
 
@@ -283,10 +288,26 @@ def filled(place: Line, runs: Sequence[Run]) -> Line:
     )  # fmt: skip
 
 
+def pooled(selections: Sequence[Selection]) -> list[Selection]:
+    """What each method selected for each budget, over all seeds; `reached` where all did."""
+    together: dict[tuple[str, str], list[Selection]] = {}
+    for selection in selections:
+        together.setdefault((selection.method, selection.budget), []).append(selection)
+    return [
+        replace(
+            group[0], words=sum(s.words for s in group), pairs=sum(s.pairs for s in group), seeds=len(group),
+            reached=all(s.reached for s in group),
+            words_by_label=dict(sum((Counter(s.words_by_label) for s in group), Counter())),
+        )
+        for group in together.values()
+    ]  # fmt: skip
+
+
 def _with_selection(line: Line, selection: Selection) -> Line:
     notes = [line.note, "" if selection.reached else "budget not reached: the whole pool is taken"]
     return replace(
-        line, budget_words=selection.budget_words, words_selected=selection.words, pairs_selected=selection.pairs,
+        line, budget_words=selection.budget_words, words_selected=round(selection.words / selection.seeds),
+        pairs_selected=round(selection.pairs / selection.seeds),
         precision=None if selection.precision is None else round(selection.precision, 4), note="; ".join(filter(None, notes)),
     )  # fmt: skip
 
@@ -355,11 +376,11 @@ def short(label: str) -> str:
     return re.sub(r" \([^()]*, \d{4}\)$", "", label)
 
 
-def reading(table: Sequence[Line]) -> list[str]:
-    """Three sentences on the rows that ran: the lowest row, random against the best, and the paper's order."""
+def reading(table: Sequence[Line], comparisons: Sequence[Comparison]) -> list[str]:
+    """Sentences on the rows that ran: the lowest row, random against the best, and each order of two rows that the paper has."""
     done = [line for line in table if line.ours is not None]
     columns = {name: [line for line in done if line.column == name] for name in _names(done, "column")}
-    return [_lowest(columns), _gap(columns), _order(columns)]
+    return [_lowest(columns), _gap(columns), *_orders(columns, comparisons)]
 
 
 def _names(table: Sequence[Line] | Sequence[Cell], field: str) -> list[str]:
@@ -391,37 +412,37 @@ def _gap(columns: dict[str, list[Line]]) -> str:
     return f"Best row minus random, BLEU: {', '.join(parts)}; {against}."
 
 
-def _order(columns: dict[str, list[Line]]) -> str:
-    """Each pair of rows that the paper orders: the same way here, the other way, or undecided: intervals overlap."""
-    where: dict[str, list[str]] = {"holds": [], "is undecided": [], "is reversed": []}
-    details: dict[str, Counter[str]] = {state: Counter() for state in where}
-    columns = {name: [line for line in column if line.paper is not None] for name, column in columns.items()}
-    columns = {name: column for name, column in columns.items() if column}
+def _orders(columns: dict[str, list[Line]], comparisons: Sequence[Comparison]) -> list[str]:
+    """Each pair of rows that the paper orders, by paired differences: in which columns the order is the paper's, the other way,
+    or undecided, as the interval of the difference holds 0.
+    """
+    both = [*comparisons, *(one.reversed() for one in comparisons)]
+    differences = {(f"{one.budget}/{one.test}", one.row, one.other): one for one in both}
+    where: dict[str, dict[str, list[str]]] = {}
     for name, column in columns.items():
-        states = {"holds"}
-        for one, other in combinations(column, 2):
-            low, high = sorted((one, other), key=lambda line: line.paper or Decimal(0))
-            if low.paper == high.paper:
-                continue
-            state = "holds" if _clear(low, high) else "is reversed" if _clear(high, low) else "is undecided"
-            states.add(state)
-            details[state][f"{low.row} < {high.row}"] += 1
-        where[next(state for state in ("is reversed", "is undecided", "holds") if state in states)].append(name)
-    texts = []
-    for state, names in where.items():
-        pairs = "" if state == "holds" else f" ({'; '.join(details[state])})"
-        if names:
-            texts.append(f"{state} in {_where(names, columns)}{pairs}")
-    return f"The paper's order of these rows {', '.join(texts)}; undecided means that 95% intervals overlap."
+        for pair in combinations((line for line in column if line.paper is not None), 2):
+            low, high = sorted(pair, key=lambda line: line.paper or Decimal(0))
+            one = differences.get((name, high.row, low.row))
+            if low.paper != high.paper and one:
+                state = "holds" if one.low > 0 else "is reversed" if one.high < 0 else "is undecided"
+                where.setdefault(f"{low.row} < {high.row}", {}).setdefault(state, []).append(name)
+    if not where:
+        return ["No two rows of this run are ordered by the paper."]
+    head = "The paper's order, by paired differences (same seeds, same test sentences; 95%):"
+    return [head, *(f"  {pair} {_states(states, columns)}." for pair, states in where.items())]
 
 
-def _clear(low: Line, high: Line) -> bool:
-    return (low.high or 0.0) < (high.low or 0.0)
+def _states(states: dict[str, list[str]], columns: dict[str, list[Line]]) -> str:
+    order = ("holds", "is undecided", "is reversed")
+    return ", ".join(f"{state} in {_where(states[state], columns)}" for state in order if state in states)
 
 
 def render(path: str | Path) -> str:
-    """The table for a terminal: ours ± spread (paper) in the paper's rows and columns, precision, and a reading."""
-    table = read_csv(path)
+    """The table for a terminal: ours ± spread (paper) in the paper's rows and columns, precision, and a reading.
+
+    Rows are compared by the file beside it, <table>.significance.csv.
+    """
+    table, comparisons = read_csv(path), significance.read(Path(path).with_suffix(".significance.csv"))
     scale = table[0].scale
     budgets = _names(table, "budget")
     tests = {budget: _names([line for line in table if line.budget == budget], "test") for budget in budgets}
@@ -444,7 +465,10 @@ def render(path: str | Path) -> str:
     notes = [f"Note: {note}." for note in sorted({line.note for line in table if line.ours is not None} - {""})]
     warning = [] if scale == "paper" else [WARNING.format(scale)]
     title = f"{TITLE} ({scale} run)"
-    return "\n".join([title, rule, *texts[:2], rule, *texts[2:], rule, *reading(table), *notes, *warning]) + "\n"
+    return (
+        "\n".join([title, rule, *texts[:2], rule, *texts[2:], rule, *reading(table, comparisons), *notes, *warning])
+        + "\n"
+    )
 
 
 def _budget(table: Sequence[Line], budget: str) -> str:
@@ -461,7 +485,12 @@ def cell_text(line: Line) -> str:
     return f"{line.ours:.2f}{spread}{paper}"
 
 
-def to_html(table: Sequence[Line], selections: Sequence[Selection], provenance: dict[str, Any]) -> str:
+def to_html(
+    table: Sequence[Line],
+    selections: Sequence[Selection],
+    comparisons: Sequence[Comparison],
+    provenance: dict[str, Any],
+) -> str:
     """The page: table, plots, composition of the selections, provenance; one file that needs nothing else."""
     import jinja2
 
@@ -477,7 +506,7 @@ def to_html(table: Sequence[Line], selections: Sequence[Selection], provenance: 
         {label for chosen in selections for label in chosen.words_by_label}, key=lambda name: (name != "parallel", name)
     )
     return environment.get_template("table.html").render(
-        title=TITLE, scale=scale, warning="" if scale == "paper" else WARNING.format(scale), reading=reading(table),
+        title=TITLE, scale=scale, warning="" if scale == "paper" else WARNING.format(scale), reading=reading(table, comparisons),
         rows=rows, columns=rows[0][1], budgets={budget: _budget(table, budget) for budget in _names(table, "budget")},
         selections=sorted(selections, key=lambda s: (_names(table, "budget").index(s.budget), ranked[s.method])),
         row_labels={line.row: short(line.row_label) for line in table}, labels=labels,
