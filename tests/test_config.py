@@ -8,7 +8,7 @@ import pytest
 import yaml
 from test_workflow import OVERLAYS
 
-from bitextbench.config import check, scorers
+from bitextbench.config import check, scorers, seeded
 from bitextbench.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def changed(place: str, value) -> dict:
     [
         ("corpra", {}, r"unknown key `corpra`; did you mean `corpora: \{\}`\?"),
         ("corpora.pool.filtre", {}, r"unknown key `corpora.pool.filtre`; did you mean `filter: \{\}`\?"),
-        ("nmt.seed", [1], r"unknown key `nmt.seed`; did you mean `seeds: \[1\]`\?"),
+        ("nmt.togeter", 2, r"unknown key `nmt.togeter`; did you mean `together: 2`\?"),
         ("nmt.model", 3, r"unknown key `nmt.model`"),
         (
             "selection.budgets",
@@ -184,7 +184,7 @@ def test_names_that_are_no_names_are_refused(section, name):
         ("corpora.pool.shards", 100_000, "`corpora.pool.shards: 100000` is wrong"),
         ("corpora.pool.filter", {"max_ratio": float("nan")}, "`corpora.pool.filter.max_ratio: nan` is wrong"),
         ("seed", -1, "`seed: -1` is wrong"),
-        ("nmt.seeds", [1, 1], "has non-unique elements"),
+        ("seeds", [1, 1], "has non-unique elements"),
         ("nmt.max_updates", 1e6, "`nmt.max_updates: 1000000.0` is wrong: 1000000.0 is not of type 'integer'"),
         ("nmt.learning_rate", float("nan"), "`nmt.learning_rate: nan` is wrong"),
         ("nmt.length_penalty", float("inf"), "`nmt.length_penalty: inf` is wrong"),
@@ -194,3 +194,30 @@ def test_values_that_no_command_takes_are_refused(place, value, message):
     with pytest.raises(InputError, match=re.escape(message)) as refused:
         check(changed(place, value))
     assert "\n" not in str(refused.value)
+
+
+def test_an_entry_of_another_seed_learns_from_entries_of_that_seed():
+    config = {
+        "seed": 1,
+        "encoders": {"e": {"type": "x"}, "h": {"hard": {"by": "e", "count": 2}}},
+        "likelihoods": {"l": {"gpus": 0}},
+        "methods": {
+            "cosine": {"similarity": "cosine", "encoder": "h"},
+            "mlp": {"similarity": "mlp", "encoder": "e", "negatives": {"by": "cosine", "portion": 0.6}},
+            "nmt": {"similarity": "nmt_lm", "likelihoods": "l"},
+            "random": {"similarity": "random"},
+        },
+    }
+    before = copy.deepcopy(config)
+    assert [seeded(config, "methods", name, 1) for name in before["methods"]] == list(before["methods"])
+    assert config == before
+    names = [seeded(config, "methods", name, 3) for name in before["methods"]]
+    assert names == ["cosine.seed3", "mlp.seed3", "nmt.seed3", "random.seed3"]
+    made = config["methods"]
+    assert made["mlp.seed3"]["negatives"] == {"by": "cosine.seed3", "portion": 0.6}
+    assert (made["mlp.seed3"]["encoder"], made["nmt.seed3"]["likelihoods"]) == ("e.seed3", "l.seed3")
+    assert config["encoders"]["h.seed3"] == {"hard": {"by": "e.seed3", "count": 2}, "seed": 3}
+    assert made["random.seed3"] == {"similarity": "random", "seed": 3}
+    assert {kind: config[kind].keys() & before[kind].keys() for kind in ("encoders", "methods")} == {
+        kind: before[kind].keys() for kind in ("encoders", "methods")
+    }

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import references, table
+from bitextbench import references, significance, table
 from bitextbench.errors import InputError
 
 REFERENCE = Path(__file__).parents[1] / "references" / "kim2019" / "table2.csv"
@@ -35,12 +36,13 @@ def metric(folder: Path, method: str, budget: str, seed: int, test: str, value: 
     return write(folder / f"{method}.{budget}.{seed}.{test}.json", record)
 
 
-def selection(folder: Path, method: str, budget: str, **changes) -> Path:
+def selection(folder: Path, method: str, budget: str, seed: int, **changes) -> Path:
     words = BUDGETS[budget] + 8
-    record = {"method": method, "budget": budget, "budget_words": BUDGETS[budget], "words": words, "pairs": words // 9}
+    record = {"method": method, "budget": budget, "seed": seed, "budget_words": BUDGETS[budget]}
+    record |= {"words": words, "pairs": words // 9}
     record |= {"cutoff": 0.5, "reached": True, "pool_words": 9000, "pool_pairs": 900}
     record |= {"words_by_label": {"copy": words - 252, "parallel": 252}} | changes
-    return write(folder / f"{method}.{budget}.json", record)
+    return write(folder / f"{method}.{budget}.{seed}.json", record)
 
 
 def values(method: str, seed: int) -> float:
@@ -50,13 +52,13 @@ def values(method: str, seed: int) -> float:
 
 @pytest.fixture
 def run(tmp_path):
-    """Metric files by (method, budget, seed, test), selection files by (method, budget), and a function that builds."""
+    """Metric files by (method, budget, seed, test), selection files by (method, budget, seed), and a function that builds."""
 
     class Run:
         def __init__(self):
             keys = product(ROWS, BUDGETS, (1, 2), TESTS)
             self.metrics = {key: metric(tmp_path, *key, values(key[0], key[2])) for key in keys}
-            self.selections = {key: selection(tmp_path, *key) for key in product(ROWS, BUDGETS)}
+            self.selections = {key: selection(tmp_path, *key) for key in product(ROWS, BUDGETS, (1, 2))}
             self.methods, self.budgets = {row: {} for row in ROWS}, dict(BUDGETS)
             self.csv, self.html = tmp_path / "table2.csv", tmp_path / "table2.html"
 
@@ -64,7 +66,8 @@ def run(tmp_path):
             facts = {"code": {"commit": "abc"}} if provenance is None else provenance
             paths = list(self.metrics.values()), list(self.selections.values())
             config = {"scale": scale, "selection": {"methods": [*self.methods], "budgets": self.budgets}}
-            table.build(REFERENCE, *paths, config, self.csv, self.html, facts)
+            table.build(REFERENCE, *paths, [], config, self.csv, self.html, facts)
+            significance.write([], self.csv.with_suffix(".significance.csv"))
             return {(line.row, line.column): line for line in table.read_csv(self.csv)}
 
         def change(self, kind, key, **changes):
@@ -87,17 +90,14 @@ def test_a_method_of_the_runs_own_has_a_row_of_its_own(run, tmp_path):
     run.methods["oracle"] = {}
     for key in product(["oracle"], BUDGETS, (1, 2), TESTS):
         run.metrics[key] = metric(tmp_path, *key, 50.0)
-    for budget in BUDGETS:
-        run.selections["oracle", budget] = selection(tmp_path, "oracle", budget)
+    for key in product(["oracle"], BUDGETS, (1, 2)):
+        run.selections[key] = selection(tmp_path, *key)
     lines = run.build()
     own = [line for (row, _), line in lines.items() if row == "oracle"]
     assert {line.ours for line in own} == {50.0}
     assert {line.paper for line in own} == {None}
     assert "oracle" in run.html.read_text()
-    text = table.render(run.csv)
-    assert "oracle" in text
-    order = text[text.index("The paper's order") :].split(".")[0]
-    assert "oracle" not in order  # the paper says nothing of it
+    assert "oracle" in table.render(run.csv)
 
 
 def test_the_reference_is_the_papers_table():
@@ -168,7 +168,7 @@ def test_there_is_a_line_for_each_cell_and_rows_not_built_say_so(run):
 def test_a_run_of_fewer_rows_and_budgets(run):
     run.methods, run.budgets = {"mlp": {}}, {"10M": 1000}
     run.metrics = {key: path for key, path in run.metrics.items() if key[:2] == ("mlp", "10M")}
-    run.selections = {key: path for key, path in run.selections.items() if key == ("mlp", "10M")}
+    run.selections = {key: path for key, path in run.selections.items() if key[:2] == ("mlp", "10M")}
     ran = {key for key, line in run.build().items() if line.ours is not None}
     assert ran == {("mlp", "10M/test2017"), ("mlp", "10M/test2018")}
     assert "not in this run (23.2)" in table.render(run.csv)
@@ -185,6 +185,7 @@ def test_verdicts_at_paper_scale(run):
 
 def test_one_seed_has_no_spread(run):
     run.metrics = {key: path for key, path in run.metrics.items() if key[2] == 1}
+    run.selections = {key: path for key, path in run.selections.items() if key[2] == 1}
     line = run.build()["mlp", "10M/test2017"]
     assert (line.ours, line.spread, line.low, line.high, line.seeds) == (29.0, None, 27.5, 31.0, "1")
     assert "one seed" in line.note
@@ -195,7 +196,8 @@ def test_one_seed_has_no_spread(run):
 
 @pytest.mark.parametrize("labels", [{}, {"": 1008}])
 def test_unknown_labels_leave_the_precision_empty(run, labels):
-    run.change("selections", ("mlp", "10M"), words_by_label=labels)
+    for seed in (1, 2):
+        run.change("selections", ("mlp", "10M", seed), words_by_label=labels)
     lines = run.build()
     assert lines["mlp", "10M/test2017"].precision is None
     assert lines["mlp", "100M/test2017"].precision == 0.0503  # 252 of 5008
@@ -203,8 +205,9 @@ def test_unknown_labels_leave_the_precision_empty(run, labels):
 
 
 def test_precision_is_of_the_words_whose_label_is_known(run):
-    run.change("selections", ("mlp", "10M"), words_by_label={"": 8, "copy": 400, "parallel": 600})
-    assert run.build()["mlp", "10M/test2017"].precision == 0.6
+    run.change("selections", ("mlp", "10M", 1), words_by_label={"": 8, "copy": 400, "parallel": 600})
+    run.change("selections", ("mlp", "10M", 2), words_by_label={"": 8, "copy": 200, "parallel": 800})
+    assert run.build()["mlp", "10M/test2017"].precision == 0.7  # of both seeds together
 
 
 def test_no_labels_anywhere(run):
@@ -216,7 +219,8 @@ def test_no_labels_anywhere(run):
 
 
 def test_a_selection_without_a_good_pair_has_precision_0(run):
-    run.change("selections", ("mlp", "10M"), words_by_label={"copy": 1008}, reached=False)
+    run.change("selections", ("mlp", "10M", 1), words_by_label={"copy": 1008}, reached=False)
+    run.change("selections", ("mlp", "10M", 2), words_by_label={"copy": 1008})
     line = run.build()["mlp", "10M/test2018"]
     assert line.precision == 0.0
     assert line.note == "budget not reached: the whole pool is taken"
@@ -229,7 +233,7 @@ KEY = ("mlp", "10M", 2, "test2018")
     ("key", "message"),
     [
         (KEY, "no metric file for mlp, 10M/test2018, 2;"),
-        (("mlp", "10M"), "no selection file for mlp, 10M;"),
+        (("mlp", "10M", 2), "no selection file for mlp, 10M, 2;"),
     ],
 )
 def test_a_missing_file_is_refused(run, key, message):
@@ -254,7 +258,7 @@ def test_files_that_are_no_part_of_the_table_are_refused(run, tmp_path):
     with pytest.raises(InputError, match="no part of the table: laser"):
         run.build()
     del run.metrics["more"]
-    run.selections["more"] = run.selections["mlp", "10M"]
+    run.selections["more"] = run.selections["mlp", "10M", 1]
     with pytest.raises(InputError, match="two selection files"):
         run.build()
 
@@ -293,7 +297,7 @@ def test_a_bad_metric_file_is_refused(run, changes, message):
     ],
 )
 def test_a_bad_selection_file_is_refused(run, changes, message):
-    run.change("selections", ("mlp", "10M"), **changes)
+    run.change("selections", ("mlp", "10M", 1), **changes)
     with pytest.raises(InputError, match=message):
         run.build()
 
@@ -341,31 +345,43 @@ def line(row: str, paper: float, ours: float, half: float = 1.0, column: str = "
     return table.Line("kim2019/table2", row, row.upper(), column, budget, test, paper, **numbers)
 
 
+def compared(row: str, other: str, difference: float, half: float, column: str = "10M/test2017"):
+    budget, test = column.split("/")
+    return significance.Comparison(
+        budget, test, row, other, 20 + difference, 20, difference, difference - half, difference + half, 0.5
+    )
+
+
 def test_reading_where_all_is_as_in_the_paper():
-    lowest, gap, order = table.reading([line("random", 19, 10), line("cosine", 23, 15), line("mlp", 29, 20)])
+    rows = [line("random", 19, 10), line("cosine", 23, 15), line("mlp", 29, 20)]
+    found = [compared("cosine", "random", 5, 1), compared("random", "mlp", -10, 1), compared("mlp", "cosine", 5, 4.9)]
+    lowest, gap, head, *orders = table.reading(rows, found)
     assert lowest == "Lowest row: RANDOM in all 1 columns."
     assert "10.00 in 10M/test2017 (mlp); at least 20.0 times the spread" in gap  # (20 - 10) / 0.5
-    assert order.startswith("The paper's order of these rows holds in all 1 columns;")
+    assert "paired differences" in head
+    assert [order.strip() for order in orders] == [
+        "random < cosine holds in all 1 columns.",
+        "random < mlp holds in all 1 columns.",  # though it was compared the other way round
+        "cosine < mlp holds in all 1 columns.",
+    ]
 
 
 def test_reading_where_it_is_not():
     rows = [
-        *(line("random", 19, 10), line("cosine", 23, 9), line("mlp", 29, 20)),  # 9 to 11 and 8 to 10 overlap
-        *(
-            line(*cell, column="10M/test2018")
-            for cell in (("random", 23, 10.0), ("cosine", 28, 5.0), ("mlp", 35, 20.0))
-        ),
+        line(row, paper, ours, column=column)
+        for column in ("10M/test2017", "10M/test2018")
+        for row, paper, ours in (("random", 19, 10), ("cosine", 23, 9))
     ]
-    lowest, _, order = table.reading(rows)
+    found = [compared("cosine", "random", -1, 1.5), compared("cosine", "random", -5, 4, column="10M/test2018")]
+    lowest, _, _, order = table.reading(rows, found)
     assert lowest == "Lowest row: COSINE in all 2 columns."
-    assert "holds" not in order
-    assert "is undecided in 10M/test2017 (random < cosine)" in order
-    assert "is reversed in 10M/test2018 (random < cosine)" in order
+    assert order.strip() == "random < cosine is undecided in 10M/test2017, is reversed in 10M/test2018."
 
 
-def test_rows_that_tie_in_the_paper_have_no_order():
-    order = table.reading([line("random", 19, 10), line("pivot", 37.5, 30), line("mlp", 37.5, 20)])[2]
-    assert "holds in all 1 columns" in order
+def test_rows_that_tie_in_the_paper_or_are_not_in_it_have_no_order():
+    rows = [line("pivot", 37.5, 30), line("mlp", 37.5, 20), replace(line("oracle", 0, 50), paper=None)]
+    found = [compared("mlp", "pivot", -10, 1), compared("oracle", "mlp", 30, 1)]
+    assert table.reading(rows, found)[2:] == ["No two rows of this run are ordered by the paper."]
 
 
 def test_the_page_needs_nothing_else_and_escapes_its_input(run):

@@ -303,7 +303,7 @@ def select(
     """Take the best-scored pairs up to a number of words (WMT18 rule)."""
     from bitextbench.select import select as run
 
-    run(method, budget, seed, words, corpus, tokens, scores, (src, tgt), count, out)
+    run(method, budget, words, corpus, tokens, scores, (src, tgt), count, out, seed=seed)
 
 
 @cli.command("nmt-prepare")

@@ -98,8 +98,8 @@ def _score(keys: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def select(
-    method: str, budget: str, seed: int, budget_words: int, corpus: Path, tokens: Path, scores: Sequence[Path],
-    languages: tuple[str, str], count: str, out: Path,
+    method: str, budget: str, budget_words: int, corpus: Path, tokens: Path, scores: Sequence[Path],
+    languages: tuple[str, str], count: str, out: Path, *, seed: int = 1,
 ) -> None:  # fmt: skip
     """Write the folder `out`: train.<src>, train.<tgt> (tokenised, in the order of ids) and selection.json.
 
