@@ -261,12 +261,19 @@ def spec(name: str, model: dict | None = None, **training) -> dict:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_overfits_64_pairs(tmp_path: Path, name):
+@pytest.mark.parametrize(
+    ("name", "model", "training"),
+    [
+        # from small embeddings, dan_dual's default, 250 updates of so few words are not always enough
+        ("dan_dual", {"initial": 0.3}, {"updates": 80, "batch": 64}),
+        ("transformer_dual", {}, {"updates": 150}),
+    ],
+)
+def test_overfits_64_pairs(tmp_path: Path, name, model, training):
     data = [cipher(tmp_path, "pairs", 64)]
-    wanted = spec(name, updates=250 if name == "dan_dual" else 150, log_every=50)
+    wanted = spec(name, model, **training)
     found = trainer.train(wanted, V, {"bitext": data, "valid": data}, tmp_path / "model.pt", tmp_path / "kept")
-    assert found["valid"] >= 0.98  # 64 random sentences may have twins
+    assert found["valid"] == 1.0  # no two of these sentences are twins
 
 
 @pytest.mark.parametrize("name", NAMES)
