@@ -3,9 +3,9 @@
 Same bytes for any number of threads: MKL's matrix products are bit-identical for 1, 2 or more threads in the mode
 `MKL_CBWR=AUTO,STRICT`, which it reads before its first product, so it is set here, above the import of torch. What is
 left are reductions of a whole tensor of more than 32,768 elements to one number, which torch splits by threads (the
-trainer has none), products with one vector (`x @ v`, of which there are none either), and its sigmoid, which rounds the
-last few elements of each thread's part in another way: there is no such rest where layers are multiples of 16. All this is
-of float32: products in bfloat16 (`precision`: auto on a processor that has it, bf16) are oneDNN's, whose last bit
+trainer has none), products with one vector (`x @ v`, of which there are none either), its sigmoid, which rounds the
+last few elements of each thread's part in another way: there is no such rest where layers are multiples of 16, and the
+gradient of its softmax, for the same reason: see `batches.aligned`. All this is of float32: products in bfloat16 (`precision`: auto on a processor that has it, bf16) are oneDNN's, whose last bit
 depends on the number of threads.
 """
 
