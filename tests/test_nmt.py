@@ -19,7 +19,7 @@ from bitextbench.nmt import data, fairseq_shim, train, translate
 
 PAIR = ("de", "en")
 SPEC = {
-    "vocab_size": 120, "max_length": 20, "layers": 3, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "dropout": 0.1,
+    "vocab_size": 120, "max_length": 20, "layers": 3, "embed_dim": 32, "ffn_dim": 64, "heads": 2, "dropout": 0.1,
     "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1,
     "max_updates": 30, "validate_every": 10,
     "patience": 0, "ensemble": 1, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,

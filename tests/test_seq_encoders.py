@@ -193,12 +193,12 @@ def toy(folder: Path, count: int) -> int:
 @pytest.mark.parametrize(
     ("kind", "sizes", "roles", "updates"),
     [
-        ("pivot_nmt", {"embedding": 32, "hidden": 64}, ("pivot_src", "pivot_tgt"), 120),
+        ("pivot_nmt", {"embedding": 32, "hidden": 64}, ("pivot_src", "pivot_tgt"), 80),
         (
             "shared_seq2seq",
             {"embedding": 32, "hidden": 32, "decoder": 64, "language": 4, "dropout": 0.0, "autoencoding": True},
             ("bitext",),
-            300,
+            150,
         ),
     ],
 )
@@ -212,8 +212,8 @@ def test_overfits_64_pairs(tmp_path: Path, kind: str, sizes: dict, roles: tuple[
         losses = [
             [float(row[key]) for key in row if key in ("src", "tgt", "translation")] for row in csv.DictReader(file)
         ]
-    assert np.mean(losses[-1]) < np.mean(losses[0]) / 20
-    assert found["valid"] >= 0.95
+    assert np.mean(losses[-1]) < np.mean(losses[0]) / 50
+    assert found["valid"] > 0.8  # nothing trains vectors to be near; chance is 1 in 64
 
 
 @pytest.mark.parametrize(

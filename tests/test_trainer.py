@@ -139,16 +139,17 @@ def test_sgd_moves_by_rate_times_clipped_gradient():
 
 def test_overfits_64_pairs(tmp_path: Path):
     data = [cipher(tmp_path, "pairs", 64)]
-    training = {"optimizer": "adam", "learning_rate": 0.01, "updates": 250, "batch": 64, "valid_every": 250}
+    training = {"optimizer": "adam", "learning_rate": 0.01, "updates": 100, "batch": 64, "valid_every": 100}
     found = trainer.train(
         spec(**training), V, {"bitext": data, "valid": data}, tmp_path / "model.pt", tmp_path / "kept"
     )
-    assert found["valid"] == 1.0
+    assert found["valid"] > 0.9  # nothing trains vectors to be near; chance is 1 in 64
     with open(tmp_path / "curve.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [*rows[0]] == ["update", "learning_rate", "nmt", "autoencoding", "valid"]
-    assert float(rows[-1]["nmt"]) < float(rows[0]["nmt"]) / 3
-    assert rows[-1]["valid"] == "1"
+    for loss in ("nmt", "autoencoding"):
+        assert float(rows[-1][loss]) < float(rows[0][loss]) / 50
+    assert rows[-1]["valid"] == f"{found['valid']:.6g}"
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "kept" / "last.pt").exists()
 

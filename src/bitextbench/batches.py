@@ -14,6 +14,7 @@ from bitextbench.ragged import Ragged
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 CHUNK = 100  # batches that are sorted by length together
+LANES = 16  # numbers in the widest vector of a CPU
 
 
 class Padded(NamedTuple):
@@ -28,6 +29,11 @@ def stack(*parts: Padded) -> Padded:
     width = max(part.ids.shape[1] for part in parts)
     ids = [torch.nn.functional.pad(part.ids, (0, width - part.ids.shape[1]), value=PAD) for part in parts]
     return Padded(torch.cat(ids), torch.cat([part.lengths for part in parts]))
+
+
+def aligned(width: int) -> int:
+    """The next multiple of LANES: the gradient of torch's softmax over other widths depends on the number of threads."""
+    return -(-width // LANES) * LANES
 
 
 class Sentences:

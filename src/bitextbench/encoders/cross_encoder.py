@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench import encoders
-from bitextbench.batches import BOS, EOS, PAD, Buckets, Padded, Sentences
+from bitextbench.batches import BOS, EOS, PAD, Buckets, Padded, Sentences, aligned
 from bitextbench.device import torch
 from bitextbench.encode import batches_of_one_length
 from bitextbench.encoders import Corpora, Encoder, Stream
@@ -53,7 +53,7 @@ class Model(Encoder):
                 remedy="heads divide hidden; positions hold a pair; the marks are in the vocabulary",
             )
         self.vocab_size, self.dimension, self.cls, self.sep, self.easy = vocab_size, hidden, cls, sep, easy
-        self.longest = (positions - 3) // 2  # pieces of a side
+        self.positions, self.longest = positions, (positions - 3) // 2  # the latter: pieces of a side
         config = BertConfig(
             vocab_size=vocab_size, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
             intermediate_size=filters, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout,
@@ -138,7 +138,10 @@ class Model(Encoder):
         """What BERT reads, [b, t] each: ids, segments (0 or 1), and bool: no padding."""
         device = src.ids.device
         a, b = (side.lengths.clamp(max=self.longest).to(device)[:, None] for side in (src, tgt))
-        place = torch.arange(int((a + b).max()) + 3, device=device)[None]  # [1, t]
+        width = int((a + b).max()) + 3
+        if self.training:
+            width = min(aligned(width), self.positions)
+        place = torch.arange(width, device=device)[None]  # [1, t]
         ids = torch.full((len(a), place.shape[1]), PAD, device=device)
         for side, length, first in ((src, a, 1), (tgt, b, a + 2)):
             here = torch.arange(side.ids.shape[1], device=device)[None] < length

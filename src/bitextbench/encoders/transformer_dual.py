@@ -27,7 +27,7 @@ What the paper leaves open or contradicts, and what is done here:
 import math
 from collections.abc import Iterator, Sequence
 
-from bitextbench.batches import Padded
+from bitextbench.batches import Padded, aligned
 from bitextbench.device import torch
 from bitextbench.dual_encoder import DualEncoder, bags, features
 from bitextbench.errors import InputError
@@ -98,7 +98,8 @@ class Model(DualEncoder):
 
     def encode_alike(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Sentence embeddings [b, D] of one padded tensor: `ids` [b, n], `lengths` [b] in tokens, on the CPU."""
-        tokens = (torch.arange(int(lengths.max())) < lengths[:, None]).to(ids.device)  # [b, t]
+        width = int(lengths.max())
+        tokens = (torch.arange(aligned(width) if self.training else width) < lengths[:, None]).to(ids.device)  # [b, t]
         h = self.embed(ids, tokens)  # [b, t, H]
         padding = None if bool(tokens.all()) else ~tokens
         for layer in self.layers:
