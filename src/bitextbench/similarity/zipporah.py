@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitextbench import dictionary, ngram_lm, ngrams
+from bitextbench import bitext, dictionary, ngram_lm, ngrams
 from bitextbench.arrays import load_npz, save_npz
 from bitextbench.dictionary import Dictionary
 from bitextbench.errors import InputError
@@ -31,7 +31,7 @@ FLOOR = 1e-4
 POWER, SCALE = 8, 10.0
 PENALTY = 1e5  # C of scikit-learn: next to no regularisation
 VOCABULARY = 200_000
-BLOCK = 4096  # pairs at a time
+BLOCK = bitext.BLOCK  # pairs at a time: the same blocks, whose sums run through them, for any number of shards
 
 
 class Words:
@@ -97,17 +97,17 @@ class Model:
         return out
 
 
-def fit(bitext: Text, positives: Text, spec: dict[str, Any], seed: int, out: Path) -> None:
-    """Learn dictionaries and language models from `bitext`, weights from `positives` and what is made bad of them.
+def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: Path) -> None:
+    """Learn dictionaries and language models from `parallel`, weights from `positives` and what is made bad of them.
 
     spec: `vocabulary`, the most words (200,000). Raises InputError for too few pairs.
     """
-    if len(bitext.src) < 2 or len(positives.src) < 2:
-        what = f"{len(bitext.src):,} pairs of bitext and {len(positives.src):,} good ones"
+    if len(parallel.src) < 2 or len(positives.src) < 2:
+        what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good ones"
         raise InputError(what, remedy="Zipporah learns from more than one of each")
-    words = _most_frequent(bitext, spec.get("vocabulary", VOCABULARY))
+    words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
     index = Words(words)
-    src, tgt = (index.ids(side) for side in bitext)
+    src, tgt = (index.ids(side) for side in parallel)
     dictionaries = tuple(
         dictionary.learn(*(_within(side, len(words)) for side in pair)) for pair in ((src, tgt), (tgt, src))
     )
