@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from bitextbench import bitext, dictionary, ngram_lm, ngrams
 from bitextbench.arrays import load_npz, save_npz
@@ -92,7 +93,7 @@ class Model:
         for start in range(0, len(out), BLOCK):
             block = slice(start, start + BLOCK)
             features = self.features(*(self.words.ids(side.slice(start, BLOCK)) for side in text))
-            out[block] = features @ self.weights[:-1] + self.weights[-1]
+            out[block] = (features * self.weights[:-1]).sum(axis=1) + self.weights[-1]
             self.words.forget()
         return out
 
@@ -189,6 +190,7 @@ def _regression(good: NDArray[np.float64], bad: NDArray[np.float64]) -> NDArray[
 
     features, labels = np.concatenate([good, bad]), np.repeat([1, 0], [len(good), len(bad)])
     scaler = StandardScaler().fit(features)
-    model = LogisticRegression(C=PENALTY).fit(scaler.transform(features), labels)
+    with threadpool_limits(1):  # sums of BLAS depend on the number of threads
+        model = LogisticRegression(C=PENALTY).fit(scaler.transform(features), labels)
     weights = model.coef_[0] / scaler.scale_
     return np.append(weights, model.intercept_[0] - weights @ scaler.mean_)
