@@ -178,6 +178,20 @@ def test_scores_do_not_depend_on_shard_or_batch(trained, scored, tmp_path):
         np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(scored, name))
 
 
+def test_log_probabilities_do_not_depend_on_the_rows_of_a_batch(trained, tmp_path):
+    """Of a model wide enough that MKL has kernels of its own for few rows."""
+    spec = LANGUAGE | {"embed_dim": 64, "hidden_dim": 128, "max_updates": 1, "validate_every": 1}
+    likelihoods.train("tgt", trained / "data", spec, LONGEST, 1, tmp_path / "tgt.pt", tmp_path / "checkpoints")
+    model, vocab_size, _ = likelihoods.load("tgt", tmp_path / "tgt.pt", torch.device("cpu"))
+    sentences = ids.to_fairseq(Ragged.load(trained / "bitext.tgt").take(np.arange(60)), vocab_size, "bitext")
+    whole, *others = (
+        likelihoods.log_probabilities(model, sentences, batch_tokens=tokens, what="score")
+        for tokens in (8192, 1, 40, 100)
+    )
+    for other in others:
+        np.testing.assert_array_equal(other, whole)
+
+
 def test_what_the_models_do_not_take_comes_last(trained, tmp_path, bpe):
     write_ids(tmp_path / "odd", ["", "der Hund " * 31, "Xyz", LINES["de"][1]], ["a", "dog", "Ω?", LINES["en"][1]], bpe)
     found = likelihoods.score(tmp_path / "odd", models(trained), tmp_path / "odd.npz")

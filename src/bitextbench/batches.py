@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import bitext
 from bitextbench.device import torch
 from bitextbench.errors import InputError
 from bitextbench.ragged import Ragged
@@ -37,7 +38,7 @@ def aligned(width: int) -> int:
 
 
 class Sentences:
-    """The sentences of several Ragged parts, numbered through. The parts stay where they are (memory-mapped).
+    """The sentences of the shards of a corpus, Ragged `parts`, numbered by id. They stay where they are (memory-mapped).
 
     `lengths` int32 [sentences], in tokens: an id is one; where `below` is given, an id below it begins one (see `ngrams`).
     """
@@ -45,12 +46,25 @@ class Sentences:
     def __init__(self, parts: Iterable[Ragged], below: int | None = None) -> None:
         self.parts, self.below = [part for part in parts if len(part)], below
         self.starts = np.cumsum([0, *map(len, self.parts)])
-        self.lengths = np.concatenate([np.empty(0, np.int32), *map(self._lengths, self.parts)])
+        self.order = bitext.order_of_ids([*map(len, self.parts)]) if len(self.parts) > 1 else None
+        self.lengths = np.concatenate([np.empty(0, np.int32), *map(self._lengths, self.parts)])[self._places(...)]
 
     @classmethod
     def load(cls, stems: Iterable[str | Path], below: int | None = None) -> "Sentences":
         """Raises InputError as Ragged.load."""
         return cls(map(Ragged.load, stems), below)
+
+    def __add__(self, other: "Sentences") -> "Sentences":
+        """The sentences of two corpora, one after the other."""
+        both = Sentences([*self.parts, *other.parts], self.below)
+        first, second = (corpus._places(np.arange(len(corpus))) for corpus in (self, other))
+        both.order = np.concatenate([first, len(self) + second])
+        both.lengths = np.concatenate([self.lengths, other.lengths])
+        return both
+
+    def _places(self, indices: Any) -> Any:
+        """Of sentences, where they are in the parts laid end to end."""
+        return indices if self.order is None else self.order[indices]
 
     def _lengths(self, part: Ragged) -> NDArray[np.int32]:
         if self.below is None:
@@ -62,8 +76,9 @@ class Sentences:
         return len(self.lengths)
 
     def __getitem__(self, index: int) -> NDArray[np.int32]:
-        part = int(np.searchsorted(self.starts, index, side="right")) - 1
-        return self.parts[part][index - self.starts[part]]
+        place = self._places(index)
+        part = int(np.searchsorted(self.starts, place, side="right")) - 1
+        return self.parts[part][place - self.starts[part]]
 
     def check(self, below: int, remedy: str) -> None:
         """Raises InputError, with the file, for an id that is not one of `below`."""
@@ -76,9 +91,10 @@ class Sentences:
 
     def padded(self, indices: NDArray[np.integer]) -> Padded:
         """The sentences at `indices` as one tensor, in that order."""
-        part = np.searchsorted(self.starts, indices, side="right") - 1
+        places = self._places(indices)
+        part = np.searchsorted(self.starts, places, side="right") - 1
         drawn = {
-            number: self.parts[number].take(indices[part == number] - self.starts[number]) for number in np.unique(part)
+            number: self.parts[number].take(places[part == number] - self.starts[number]) for number in np.unique(part)
         }
         width = max((int(rows.lengths.max()) for rows in drawn.values()), default=0)
         ids = np.full((len(indices), max(1, width)), PAD, np.int64)

@@ -11,12 +11,15 @@ Each page has a CRC-32, which is verified when it is read.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from bitextbench.errors import InputError
 from bitextbench.files import existing
@@ -66,6 +69,20 @@ def _blocks(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
             held, size = [table.slice(whole)], size - whole
     if size:
         yield pa.concat_tables(held).combine_chunks()
+
+
+def order_of_ids(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """For each row of a corpus, in the order of ids, its place in its shards laid end to end, which have `sizes` rows.
+
+    Whatever depends on the order of rows (ties, draws, training) takes them in this one, which no number of shards changes.
+    """
+    starts = np.cumsum([0, *sizes]).tolist()
+    blocks = (
+        np.arange(start + low, min(start + low + BLOCK, end))
+        for low in range(0, max(sizes, default=0), BLOCK)
+        for start, end in pairwise(starts)
+    )
+    return np.concatenate([np.empty(0, np.int64), *blocks])
 
 
 def shard_paths(folder: str | Path) -> list[Path]:
@@ -137,17 +154,11 @@ def read_side(folder: str | Path, side: str) -> list[str]:
 
 
 def read_batches(folder: str | Path, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """All rows of a corpus, a block at a time, in the order of ids: the first block of every shard, the second, and so on."""
-    with contextlib.ExitStack() as stack:
-        files = []
-        for path in shard_paths(folder):
-            with reading(path):
-                files.append((path, stack.enter_context(_opened(path))))
-            _check_columns(path, files[-1][1].schema_arrow, columns or SCHEMA.names)
-        for group in range(max(file.num_row_groups for _, file in files)):
-            for path, file in files:
-                if group < file.num_row_groups:
-                    with reading(path):
-                        table = file.read_row_group(group, columns=columns)
-                        _check_rows(len(table), file.metadata.row_group(group).num_rows)
-                    yield table
+    """All rows of a corpus, a block at a time, in the order of ids."""
+    return batches_by_id(shard_paths(folder), columns or SCHEMA.names)
+
+
+def batches_by_id(shards: Iterable[Path], columns: list[str]) -> Iterator[pa.Table]:
+    """All rows of the shards of a corpus: the first block of every shard, the second, and so on."""
+    for blocks in zip_longest(*(shard_batches(path, columns, BLOCK) for path in shards)):
+        yield from (pa.Table.from_batches([block]) for block in blocks if block is not None)

@@ -46,13 +46,11 @@ mined("failures", "False positives and false negatives of cosine similarity (Yan
 @out_option
 def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> None:
     """Pairs that two similarities judge alike and otherwise; the second one's are logits (Kim et al. 2019, Table 4)."""
-    import numpy as np
-
     from bitextbench import examples
     from bitextbench.cli_filtering import by_method
-    from bitextbench.score import load_scores
+    from bitextbench.score import scores_by_id
 
-    of_all = {name: np.concatenate(load_scores(paths)) for name, paths in by_method(scores).items()}
+    of_all = {name: scores_by_id(paths) for name, paths in by_method(scores).items()}
     examples.write(out, examples.corners(corpus, of_all))
 
 

@@ -118,14 +118,11 @@ def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
 def _scored_pairs(
     src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...]
 ) -> tuple[Any, Any, Any]:
-    """Both sides and the scores, the shards one below the other."""
-    import numpy as np
+    """Both sides and the scores, in the order of ids."""
+    from bitextbench.embeddings import read_shards
+    from bitextbench.score import scores_by_id
 
-    from bitextbench.embeddings import Embeddings, stacked
-    from bitextbench.score import load_scores
-
-    src, tgt = (Embeddings(*stacked(paths)) for paths in (src_emb, tgt_emb))
-    return src, tgt, np.concatenate(load_scores(scores))
+    return read_shards(src_emb), read_shards(tgt_emb), scores_by_id(scores)
 
 
 @click.command("tune-confidence")

@@ -124,7 +124,7 @@ def read_shards(paths: Sequence[str | Path]) -> Embeddings:
 
 
 def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:
-    """Memory-map the vectors of shards one below the other, as their scores are; and the name of the first, for messages.
+    """Memory-map the vectors of shards one below the other; and the name of the first, for messages.
 
     Raises InputError as `read`, and when dimensions differ.
     """
@@ -139,16 +139,14 @@ def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:
 
     Raises InputError for sizes that are not those of the shards of one corpus; `where` is the file that it names.
     """
-    starts = np.cumsum([0, *sizes])
-    shard = np.arange(len(sizes)).repeat(sizes)
-    blocks = (np.arange(starts[-1]) - starts[shard]) // bitext.BLOCK * len(sizes) + shard
-    if (np.bincount(blocks)[:-1] != bitext.BLOCK).any():
+    dealt = np.bincount(np.arange(sum(sizes)) // bitext.BLOCK % len(sizes), minlength=len(sizes))
+    if dealt.tolist() != [*sizes]:
         raise InputError(
             f"the shards have {', '.join(map(str, sizes))} rows",
             where,
             remedy="give all shards of one corpus, in their order",
         )
-    return np.argsort(blocks, kind="stable")
+    return bitext.order_of_ids(sizes)
 
 
 def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]:

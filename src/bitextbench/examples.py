@@ -100,7 +100,7 @@ def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2
 def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: float = 0.01) -> Iterator[str]:
     """kim2019, table 4: of the pairs that the second scorer puts last and first, those that the first one likes least and most.
 
-    `scores`: two scorers, each float32 [n] by the shards of the corpus; the extremes are a `share` of the pairs, one at least.
+    `scores`: two scorers, each float32 [n] in the order of ids; the extremes are a `share` of the pairs, one at least.
     The second's are logits, printed as probabilities. Raises InputError for scores of another corpus.
     """
     (one, first), (other, second) = scores.items()
@@ -143,18 +143,17 @@ def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterat
 
 
 def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[str, str]]:
-    """The pairs at some rows of a corpus whose shards lie end to end.
+    """The pairs at some rows of a corpus, in the order of ids.
 
     Raises InputError unless the corpus has `total` rows.
     """
     found: dict[int, tuple[str, str]] = {}
     wanted, start = np.unique(list(rows)), 0
-    for path in bitext.shard_paths(corpus):
-        shard = bitext.read_shard(path, ["src", "tgt"])
-        here = wanted[(wanted >= start) & (wanted < start + len(shard))]
-        columns = shard.take(here - start).to_pydict()
+    for block in bitext.read_batches(corpus, ["src", "tgt"]):
+        here = wanted[(wanted >= start) & (wanted < start + len(block))]
+        columns = block.take(here - start).to_pydict()
         found |= dict(zip(here.tolist(), zip(columns["src"], columns["tgt"], strict=True), strict=True))
-        start += len(shard)
+        start += len(block)
     if start != total:
         raise InputError(
             f"{start:,} pairs, not {total:,}", corpus, remedy="these scores or negatives are of another corpus"

@@ -12,8 +12,9 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from bitextbench import vectors
+from bitextbench import bitext, vectors
 from bitextbench.device import setup, torch
+from bitextbench.embeddings import Embeddings, Stacked
 from bitextbench.errors import InputError
 from bitextbench.progress import log, progress
 from bitextbench.ragged import Ragged
@@ -39,7 +40,7 @@ def mine(
 ) -> int:
     """Write `<out>.src` and `<out>.tgt` (see Ragged.save): `count` hard negatives for a random `share` of the pairs.
 
-    `vector_stems`, `id_stems`: the shards of the bitext, in one order, without `.src` and `.tgt`. `share` 0.2 is guo2018's, who
+    `vector_stems`, `id_stems`: the shards of the bitext, in order, without `.src` and `.tgt`; pairs are numbered by id. `share` 0.2 is guo2018's, who
     mine by `dot`. A candidate that reads as the translation does (the same ids) is no negative, nor is an empty sentence, and a
     pair with an empty side gets none. Exact; memory: the vectors of the chosen pairs and one block.
 
@@ -48,19 +49,18 @@ def mine(
     if similarity not in SIMILARITIES:
         raise InputError(f"similarity: {similarity} is unknown", "hard", remedy=f"choose {' or '.join(SIMILARITIES)}")
     where = setup(threads, device)
-    keys = {
-        side: np.concatenate([texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems]) for side in ("src", "tgt")
-    }
-    shards = {side: [vectors.load(f"{stem}.{side}.npy") for stem in vector_stems] for side in keys}
-    for side, parts in shards.items():
-        if (rows := sum(map(len, parts))) != len(keys[side]):
-            what = f"{rows:,} vectors for {len(keys[side]):,} sentences ({side})"
+    parts = {side: [texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems] for side in ("src", "tgt")}
+    keys = {side: np.concatenate(shards)[bitext.order_of_ids([*map(len, shards)])] for side, shards in parts.items()}
+    held = {side: _vectors([vectors.load(f"{stem}.{side}.npy") for stem in vector_stems]) for side in keys}
+    for side, rows in held.items():
+        if len(rows) != len(keys[side]):
+            what = f"{len(rows):,} vectors for {len(keys[side]):,} sentences ({side})"
             raise InputError(what, vector_stems[0] if vector_stems else None, remedy="encode the bitext again")
     whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
     chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
     for side, other in (("src", "tgt"), ("tgt", "src")):
-        queries = unit(gather(shards[side], chosen), similarity)
-        found = nearest(queries, keys[other][chosen], shards[other], keys[other], count, similarity, where)
+        queries = unit(held[side].take(chosen), similarity)
+        found = nearest(queries, keys[other][chosen], held[other], keys[other], count, similarity, where)
         lengths = np.zeros(len(keys[side]), np.int64)
         lengths[chosen] = [len(row) for row in found]
         flat = np.concatenate([np.empty(0, np.int32), *found]).astype(np.int32)
@@ -75,24 +75,21 @@ def texts(sentences: Ragged) -> NDArray[np.uint64]:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, rows), np.uint64, len(sentences))
 
 
-def gather(shards: Sequence[NDArray[np.float32]], rows: NDArray[np.integer]) -> NDArray[np.float32]:
-    """The vectors at `rows`, ascending, of all shards numbered through."""
-    starts = np.cumsum([0, *map(len, shards)])
-    cuts = np.searchsorted(rows, starts)
-    parts = [shard[rows[a:b] - start] for shard, start, a, b in zip(shards, starts, cuts, cuts[1:], strict=False)]
-    return np.concatenate(parts)
+def _vectors(shards: Sequence[NDArray[np.float32]]) -> Embeddings:
+    """The vectors of one side, in the order of ids."""
+    return Embeddings(Stacked(shards), rows=bitext.order_of_ids([*map(len, shards)]))
 
 
 def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:
     """Rows for a product that is the similarity: of unit length for the cosine."""
-    tensor = torch.from_numpy(np.array(rows, np.float32))
+    tensor = torch.from_numpy(rows)
     return torch.nn.functional.normalize(tensor, dim=1) if similarity == "cosine" else tensor
 
 
 def nearest(
     queries: torch.Tensor,
     excluded: NDArray[np.uint64],
-    shards: Sequence[NDArray[np.float32]],
+    vectors: Embeddings,
     keys: NDArray[np.uint64],
     count: int,
     similarity: str,
@@ -104,7 +101,7 @@ def nearest(
     """
     best = torch.full((len(queries), count), NONE, device=device)
     queries, not_for = queries.to(device), torch.from_numpy(excluded.view(np.int64)).to(device)
-    for first, block in progress(blocks(shards), "hard negatives", unit="blocks"):
+    for first, block in progress(blocks(vectors), "hard negatives", unit="blocks"):
         candidates = unit(block, similarity).to(device).T
         theirs = torch.from_numpy(keys[first : first + len(block)].view(np.int64)).to(device)
         for low in range(0, len(queries), BLOCK[0]):
@@ -129,19 +126,16 @@ def by_row(row: torch.Tensor, order: torch.Tensor, rows: int) -> torch.Tensor:
     return table
 
 
-def blocks(shards: Sequence[NDArray[np.float32]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The number of its first row, and a view of some rows, still on disk: at most BLOCK[1], and few at first.
+def blocks(vectors: Embeddings) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The number of its first row, and some rows: at most BLOCK[1], and few at first.
 
     All of the first block are better than nothing; from then on a block is as long as what came before, or shorter.
     """
     first = 0
-    for shard in shards:
-        low = 0
-        while low < len(shard):
-            size = min(BLOCK[1], max(128, first + low))
-            yield first + low, shard[low : low + size]
-            low += size
-        first += len(shard)
+    while first < len(vectors):
+        size = min(BLOCK[1], max(128, first), len(vectors) - first)
+        yield first, vectors.block(first, first + size)
+        first += size
 
 
 def ordered(similarity: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:

@@ -382,7 +382,7 @@ def search(
     metric: cosine (kim2019 eq. 13; 0 for a zero vector), dot, euclidean (eq. 14: minus the distance).
     backend: torch, faiss. precision: of the search, auto, fp32 or bf16; the result does not depend on it, nor on `tile`
     (rows and columns of a block), `threads`, `device`. memory: bytes beside the vectors and the result (24 k bytes a pair of
-    sentences); vectors may be memory-mapped and larger than memory.
+    sentences), what malloc keeps of freed blocks apart; vectors may be memory-mapped and larger than memory.
     Raises InputError for an empty side, dimensions that differ, a vector that is not finite, a k below 1, unknown names.
     """
     _check(k, metric, backend, memory)

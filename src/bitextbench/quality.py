@@ -47,8 +47,9 @@ def evaluate(corpus: Path, scores: Sequence[Path], *, seed: int = SEED) -> dict[
     if [*map(len, labels)] != [*map(len, loaded)]:
         what = f"{', '.join(f'{len(s):,}' for s in loaded)} scores for {', '.join(f'{len(s):,}' for s in labels)} pairs"
         raise InputError(what, scores[0] if scores else corpus, remedy="give the scores of each shard, in order")
-    names = np.array([label for shard in labels for label in shard], object)
-    return measure(np.concatenate(loaded), names, seed=seed, where=corpus)
+    order = bitext.order_of_ids([*map(len, loaded)])
+    names = np.array([label for shard in labels for label in shard], object)[order]
+    return measure(np.concatenate(loaded)[order], names, seed=seed, where=corpus)
 
 
 def measure(

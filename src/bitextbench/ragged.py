@@ -49,7 +49,7 @@ class Ragged:
 
     def take(self, indices: NDArray[np.integer]) -> "Ragged":
         """The sentences at `indices`, in that order."""
-        lengths = self.lengths[indices]
+        lengths = self.offsets[indices + 1] - self.offsets[indices]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         return Ragged(self.flat[np.repeat(self.offsets[indices], lengths) + within], offsets)

@@ -1,7 +1,9 @@
-"""Scores of a corpus, shard by shard: a float32 [n] `.npy` a shard, in the order of its rows."""
+"""Scores of a corpus, shard by shard: a float32 [n] `.npy` a shard, in the order of its rows.
+
+What learns from a corpus takes its rows in the order of ids: the same bytes for any number of shards.
+"""
 
 import inspect
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench import arrays, bitext, vectors
+from bitextbench.embeddings import Embeddings, Stacked
 from bitextbench.errors import InputError
 from bitextbench.likelihoods import Likelihoods
 from bitextbench.memory import release
@@ -76,8 +79,14 @@ def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
     return shards
 
 
+def scores_by_id(paths: Sequence[Path]) -> NDArray[np.float32]:
+    """The scores of all shards [n], in memory, in the order of ids. Raises InputError as `load_scores`."""
+    shards = load_scores(paths)
+    return np.concatenate([np.empty(0, np.float32), *shards])[bitext.order_of_ids([*map(len, shards)])]
+
+
 def negatives(scores: NDArray[np.float32], portion: float | str, count: int, seed: int) -> NDArray[np.int64]:
-    """Rows [count] of non-parallel examples in a scored corpus (kim2019 section 5.2).
+    """Rows [count] of non-parallel examples in a scored corpus [n] (kim2019 section 5.2).
 
     `portion` in (0, 1]: the last `count` rows of the top-scored portion, so 1.0 is the worst of all and 0.6 what they
     call "60% worst"; "random": drawn without replacement. Ties are ordered by row. Fewer rows than `count`: all of them.
@@ -98,32 +107,37 @@ def fit_similarity(
 
     `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: scores of the pool's shards, in the same order.
     """
-    good = [np.concatenate(side) for side in zip(*(vectors.load_pair(*paths) for paths in positives), strict=True)]
-    shards = [vectors.load_pair(*paths) for paths in pool]
-    scores = load_scores(pool_scores)
-    for path, (src, _), shard in zip(pool_scores, shards, scores, strict=True):
-        if len(src) != len(shard):
-            raise InputError(f"{len(shard):,} scores for {len(src):,} pairs", path, remedy="score this shard again")
-    rows = negatives(np.concatenate(scores), spec["negatives"]["portion"], len(good[0]), seed)
-    starts = np.cumsum([0, *(len(shard) for shard in scores)])
-    bad = [
-        np.concatenate([shard[side][rows[(rows >= low) & (rows < high)] - low] for shard, low, high in zip(shards, starts, starts[1:], strict=False)])
-        for side in (0, 1)
-    ]  # fmt: skip
-    log(f"{name}: negatives from portion {spec['negatives']['portion']} of {starts[-1]:,} pairs")
-    labels = np.repeat([1, 0], [len(good[0]), len(bad[0])])
-    similarity(name).fit(np.concatenate([good[0], bad[0]]), np.concatenate([good[1], bad[1]]), labels, spec, seed, out)
+    good, shards = ([vectors.load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
+    for path, (src, _), scores in zip(pool_scores, shards, load_scores(pool_scores), strict=True):
+        if len(src) != len(scores):
+            raise InputError(f"{len(scores):,} scores for {len(src):,} pairs", path, remedy="score this shard again")
+    count = sum(len(src) for src, _ in good)
+    rows = negatives(scores_by_id(pool_scores), spec["negatives"]["portion"], count, seed)
+    log(
+        f"{name}: negatives from portion {spec['negatives']['portion']} of {sum(len(src) for src, _ in shards):,} pairs"
+    )
+    src, tgt = (
+        np.concatenate([_by_id(right).block(0, count), _by_id(wrong).take(rows)])
+        for right, wrong in zip(zip(*good, strict=True), zip(*shards, strict=True), strict=True)
+    )
+    similarity(name).fit(src, tgt, np.repeat([1, 0], [count, len(rows)]), spec, seed, out)
+
+
+def _by_id(shards: Sequence[NDArray[np.float32]]) -> Embeddings:
+    """The vectors of one side of a corpus."""
+    return Embeddings(Stacked(shards), rows=bitext.order_of_ids([*map(len, shards)]))
 
 
 def fit_text_similarity(
     name: str, spec: dict[str, Any], bitext_tokens: Sequence[Path], positives: Sequence[Path], seed: int, out: Path
 ) -> None:
     """Train a similarity on words: `bitext_tokens` and `positives` are the tokenised shards of two corpora of good pairs."""
-    corpora = (_together([read_text(path) for path in paths]) for paths in (bitext_tokens, positives))
+    corpora = (_text(paths) for paths in (bitext_tokens, positives))
     similarity(name).fit(*corpora, spec, seed, out)
 
 
-def _together(shards: Sequence[Text]) -> Text:
-    return Text(
-        *(pa.chunked_array([*itertools.chain(*(side.chunks for side in sides))]) for sides in zip(*shards, strict=True))
-    )
+def _text(shards: Sequence[Path]) -> Text:
+    """A tokenised corpus."""
+    none = pa.schema([bitext.SCHEMA.field(side) for side in Text._fields]).empty_table()
+    lines = pa.concat_tables([none, *bitext.batches_by_id(shards, [*Text._fields])])
+    return Text(*(lines[side] for side in Text._fields))

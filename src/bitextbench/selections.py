@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bitextbench import bitext
 from bitextbench.errors import InputError
 from bitextbench.files import atomic
-from bitextbench.score import load_scores
+from bitextbench.score import load_scores, scores_by_id
 from bitextbench.select import Scored, count_words, cutoff
 from bitextbench.tasks import bootstrap, curves
 
@@ -21,7 +21,7 @@ NEAR_ONE, ZERO = 0.99, 0.005  # of probabilities: "between 0.99 and 1.0", and wh
 
 
 class Pool:
-    """Scores float32 [n], words int64 [n] and labels [n] of a corpus, in memory."""
+    """Scores float32 [n], words int64 [n] and labels [n] of a corpus, in memory, in the order of ids."""
 
     def __init__(self, corpus: Path, scores: Sequence[Path], count: str) -> None:
         column = [] if count == "pairs" else [count]
@@ -30,10 +30,11 @@ class Pool:
         if [*map(len, loaded)] != [*map(len, shards)]:
             what = f"{', '.join(f'{len(s):,}' for s in loaded)} scores for {', '.join(f'{len(s):,}' for s in shards)} pairs"
             raise InputError(what, scores[0] if scores else corpus, remedy="give the scores of each shard, in order")
-        self.scores = np.concatenate(loaded)
+        order = bitext.order_of_ids([*map(len, loaded)])
+        self.scores = np.concatenate(loaded)[order]
         words = [count_words(shard[count]) if column else np.ones(len(shard), np.int64) for shard in shards]
-        self.words = np.concatenate(words)
-        self.labels = np.array([label for shard in shards for label in shard["label"].to_pylist()], object)
+        self.words = np.concatenate(words)[order]
+        self.labels = np.array([label for shard in shards for label in shard["label"].to_pylist()], object)[order]
         self.good = (self.labels == GOOD) * self.words
         self.known = (self.labels != "") * self.words
 
@@ -107,7 +108,7 @@ def distribution(
     """
     lines, shares = {}, {}
     for method, paths in methods.items():
-        scores: NDArray[np.float64] = np.concatenate(load_scores(paths)).astype(np.float64)
+        scores: NDArray[np.float64] = scores_by_id(paths).astype(np.float64)
         scores = scores[np.isfinite(scores)]
         if not len(scores):
             raise InputError("no finite score", paths[0] if paths else None, remedy="score the pool again")

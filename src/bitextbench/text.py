@@ -37,7 +37,7 @@ def tokenize_shard(shard: Path, languages: tuple[str, str], out: Path) -> None:
         tokens = moses.tokenize(moses.normalize(present, language), language)
         columns[side] = pa.array([None if line is None else next(tokens) for line in lines], pa.string())
     with atomic(out) as part:
-        pq.write_table(pa.table(columns), part, **bitext.WRITING)
+        pq.write_table(pa.table(columns), part, row_group_size=bitext.BLOCK, **bitext.WRITING)
 
 
 def learn_bpe(
@@ -45,7 +45,7 @@ def learn_bpe(
 ) -> None:
     """Learn one BPE model for all languages from tokenised corpora (folders of token shards), atomically.
 
-    At most `sample` lines of each corpus are used, spread evenly over its shards. The vocabulary holds pad=0, unk=1, bos=2,
+    At most `sample` lines of each corpus are used, spread evenly over it. The vocabulary holds pad=0, unk=1, bos=2,
     eos=3. A text too small for `vocab_size` gives a smaller vocabulary, and says so.
 
     Source: Sennrich et al. 2016, in the implementation of sentencepiece, over Moses tokens; kim2019 section 4.
@@ -79,17 +79,18 @@ def learn_sentencepiece(lines: Iterator[str], vocab_size: int, seed: int) -> byt
 
 
 def _sample(folder: Path, limit: int) -> Iterator[str]:
-    """Up to `limit` lines of each side of a tokenised corpus: every n-th row of each shard."""
+    """Up to `limit` lines of each side of a tokenised corpus: every n-th row, by id."""
     paths = bitext.shard_paths(folder)
     rows = 0
     for path in paths:
         with bitext.reading(path):
             rows += pq.read_metadata(path).num_rows
     step = max(1, -(-rows // limit))
-    for path in paths:
-        table = bitext.read_shard(path, list(SIDES))
+    start = 0
+    for block in bitext.batches_by_id(paths, list(SIDES)):
         for side in SIDES:
-            yield from (line for line in table[side].to_pylist()[::step] if line is not None)
+            yield from (line for line in block[side].to_pylist()[-start % step :: step] if line is not None)
+        start += len(block)
 
 
 def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:

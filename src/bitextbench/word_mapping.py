@@ -15,6 +15,7 @@ space of y, and W is [d, d].
 """
 
 import inspect
+import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -116,14 +117,15 @@ def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, m
 def learn_vectors(
     shards: Sequence[Path], side: str, out: Path, spec: dict[str, int], *, pieces: Path | None = None, lowercase: bool = True
 ) -> int:  # fmt: skip
-    """`skip_gram` with the keywords `spec`, of the words of token shards, or of the BPE `pieces` that they are cut into.
+    """`skip_gram` with the keywords `spec`, of the words of token shards, corpus by corpus, or of the BPE `pieces` that they are cut into.
 
     Raises InputError for an unknown key, no text of this side, and as `skip_gram`.
     """
     known = list(inspect.signature(skip_gram).parameters)[2:]
     if unknown := set(spec) - set(known):
         raise InputError(f"unknown key {', '.join(sorted(unknown))}", "skip_gram", remedy=f"known: {', '.join(known)}")
-    tables = (bitext.read_shard(path, [side]) for path in shards)
+    corpora = itertools.groupby(shards, lambda path: path.parent)
+    tables = (table for _, corpus in corpora for table in bitext.batches_by_id(corpus, [side]))
     lines = (line for table in tables for line in table[side].to_pylist() if line)
     lines = (line.lower() if lowercase else line for line in lines)
     if pieces:

@@ -27,6 +27,7 @@ from bitextbench.encode import batches_of_one_length
 from bitextbench.encoders import Corpora, Encoder, Stream
 from bitextbench.encoders.transformer_dual import Norm
 from bitextbench.errors import InputError
+from bitextbench.ragged import Ragged
 from bitextbench.streams import Wrong
 
 nn = torch.nn
@@ -113,7 +114,7 @@ class Model(Encoder):
         if "valid_negatives" in corpora:
             wrong = self.columns(corpora["valid_negatives"])
         else:
-            wrong = [right[0], Sentences([part.take(np.roll(np.arange(len(part)), -1)) for part in right[1].parts])]
+            wrong = [right[0], Sentences([Ragged.of(right[1][i] for i in np.roll(np.arange(len(right[1])), -1))])]
         found = [self.score_pairs(*columns) > 0 for columns in (right, wrong)]
         return 2 * float(found[0].sum()) / max(1.0, float(found[0].sum() + found[1].sum() + len(found[0])))
 

@@ -18,7 +18,7 @@ What the paper leaves open, and what is done here:
 
 from pathlib import Path
 
-from bitextbench.batches import PAD, Buckets, Padded, Sentences, stack
+from bitextbench.batches import PAD, Buckets, Padded, stack
 from bitextbench.device import torch
 from bitextbench.encoders import Corpora, Encoder, Stream
 from bitextbench.encoders._recurrent import CELLS, max_pooled, negative_log_likelihood, shifted
@@ -66,7 +66,7 @@ class Model(Encoder):
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """Half of a batch translates; half autoencodes one side of the bitext and monolingual text (section 3.2)."""
         bitext, side = corpora["bitext"], self.autoencode
-        alone = Sentences([*bitext[side].parts, *(corpora["mono"][side].parts if "mono" in corpora else [])])
+        alone = bitext[side] + corpora["mono"][side] if "mono" in corpora else bitext[side]
         return {
             "nmt": Buckets([bitext[self.translate], bitext[side]], batch // 2, max_tokens, [seed, 0], "bitext"),
             "autoencoding": Buckets([alone], batch // 2, max_tokens, [seed, 1], f"bitext and mono, {side}"),

@@ -3,6 +3,7 @@
 sentencepiece's pieces keep their ids; the four marks before them, which fairseq has in another order, are exchanged.
 """
 
+import itertools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.bitext import BLOCK
 from bitextbench.errors import InputError
 from bitextbench.files import atomic, write_json
 from bitextbench.progress import log
@@ -25,11 +27,11 @@ Counts = dict[str, int]
 def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: int, out: Path) -> None:
     """Write `out`/{translation,src,tgt}/ and counts.json, atomically: data for translation and for both language models.
 
-    `corpora`: role -> stems of id shards (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`); `bitext` is trained
+    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`); `bitext` is trained
     on, `mono` (which may be missing, or have one side) by the language models too, `valid` validates. Left out, and
     counted: pairs, or for language models sentences, that are empty or of more than `max_length` pieces.
 
-    Memory: one shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it is left, when an id is not below
+    Memory: one block of a shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it is left, when an id is not below
     `vocab_size`, or when the sides of a shard have unequal numbers of sentences.
     """
     if not 0 < max_length <= 1000:
@@ -37,8 +39,8 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
     if missing := [role for role in ("bitext", "valid") if not corpora.get(role)]:
         raise InputError(f"no corpus {' and '.join(missing)}", remedy="give the id shards of bitext and valid")
     bitext, valid = corpora["bitext"], corpora["valid"]
-    pairs = {"train": bitext, "valid": valid}
-    sentences = {"train": [*bitext, *corpora.get("mono", [])], "valid": valid}
+    pairs = {"train": [bitext], "valid": [valid]}
+    sentences = {"train": [bitext, corpora.get("mono", [])], "valid": [valid]}
     with atomic(out) as part:
         endings = {side: f".src-tgt.{side}" for side in SIDES}
         counts = {"translation": _prepare(part / "translation", pairs, endings, vocab_size, max_length)}
@@ -50,16 +52,20 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
 
 
 def _prepare(
-    folder: Path, subsets: Mapping[str, Sequence[Path]], endings: Mapping[str, str], vocab_size: int, max_length: int
+    folder: Path,
+    subsets: Mapping[str, Sequence[Sequence[Path]]],
+    endings: Mapping[str, str],
+    vocab_size: int,
+    max_length: int,
 ) -> dict[str, Counts]:
     """Dictionaries and texts of the sides in `endings`, which has the end of fairseq's name for each; what was left out."""
     folder.mkdir(parents=True)
     for side, ending in endings.items():
         write_dictionary(folder / (f"dict.{side}.txt" if ending else "dict.txt"), vocab_size)
     counts = {}
-    for subset, stems in subsets.items():
+    for subset, parts in subsets.items():
         counts[subset] = found = dict.fromkeys(("lines", "kept", "empty", "too long"), 0)
-        texts = _kept(stems, [*endings], max_length, vocab_size, found)
+        texts = (text for stems in parts for text in _kept(stems, [*endings], max_length, vocab_size, found))
         write_texts(texts, [folder / f"{subset}{ending}" for ending in endings.values()], vocab_size)
         if not found["kept"]:
             what = f"no sentence of {'/'.join(endings)} is left of {found}"
@@ -96,16 +102,18 @@ def load_sides(stem: Path, sides: Sequence[str] = SIDES) -> list[Ragged]:
 def _kept(
     stems: Iterable[Path], sides: Sequence[str], max_length: int, vocab_size: int, counts: Counts
 ) -> Iterator[list[Ragged]]:
-    """What can be trained on of each shard, with fairseq's ids; counts all."""
-    for stem in stems:
-        shard = load_sides(stem, sides)
-        lengths = np.stack([side.lengths for side in shard])
+    """What can be trained on of each block of a corpus, in the order of ids, with fairseq's ids; counts all."""
+    shards = [(stem, load_sides(stem, sides)) for stem in stems]
+    starts = range(0, max((len(shard[0]) for _, shard in shards), default=0), BLOCK)
+    for start, (stem, shard) in itertools.product(starts, shards):
+        lengths = np.stack([np.diff(side.offsets[start : start + BLOCK + 1]) for side in shard])
         empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0) & (lengths > 0).all(axis=0)
         kept = np.flatnonzero(~empty & ~long)
         found = {"lines": len(empty), "kept": len(kept), "empty": int(empty.sum()), "too long": int(long.sum())}
         counts.update({name: counts[name] + number for name, number in found.items()})
         yield [
-            to_fairseq(side.take(kept), vocab_size, f"{stem}.{name}") for side, name in zip(shard, sides, strict=True)
+            to_fairseq(side.take(start + kept), vocab_size, f"{stem}.{name}")
+            for side, name in zip(shard, sides, strict=True)
         ]
 
 

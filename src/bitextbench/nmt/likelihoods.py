@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bitextbench.arrays import verify_zip
 from bitextbench.device import setup, torch
+from bitextbench.encode import ROWS
 from bitextbench.errors import InputError
 from bitextbench.likelihoods import MODELS, Likelihoods
 from bitextbench.nmt.ids import EOS, PAD, load_sides, to_fairseq, write_dictionary
@@ -79,7 +80,7 @@ def score(
 
     `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at most.
     Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on each
-    side and, on the CPU, one thread: the same bytes for any shards and batches.
+    side, filled up as in `encode`, and, on the CPU, one thread: the same bytes for any shards and batches.
     An empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name says,
     an id outside its vocabulary, a missing GPU, or a log-probability that is not finite.
     """
@@ -128,22 +129,23 @@ def load(name: str, path: Path, device: torch.device) -> tuple[torch.nn.Module, 
     return model.to(device).eval(), len(embeddings), model.decoder.max_positions() - 1
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) -> NDArray[np.float32]:
     """ln p of the last of the `sides` [n], given the other if there is one; ids are fairseq's and end in its EOS."""
     device = next(model.parameters()).device
     out = np.empty(len(sides[-1]), np.float32)
     widths = np.stack([side.lengths // STEP + 1 for side in sides]) * STEP
     for rows in progress(of_one_width(widths, batch_tokens), what, unit="batches"):
+        filled = np.concatenate([rows, rows[-1:].repeat(-len(rows) % ROWS)])
         *given, target = (
-            padded(side.take(rows), width).to(device) for side, width in zip(sides, widths[:, rows[0]], strict=True)
+            padded(side.take(filled), width).to(device) for side, width in zip(sides, widths[:, rows[0]], strict=True)
         )
         sources = [given[0], (given[0] != PAD).sum(1)] if given else []
         previous = torch.where(target == PAD, PAD, target.roll(1, dims=1))
         previous[:, 0] = EOS  # with which fairseq's decoders begin
         output = model(*sources, previous)
         found = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]
-        out[rows] = found.where(target != PAD, 0).cpu().numpy().sum(axis=1, dtype=np.float64)
+        out[rows] = found.where(target != PAD, 0)[: len(rows)].cpu().numpy().sum(axis=1, dtype=np.float64)
     return out
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.bitext import order_of_ids
 from bitextbench.device import setup
 from bitextbench.errors import InputError
 from bitextbench.nmt.ids import load_sides, to_fairseq
@@ -33,7 +34,7 @@ def align(
         raise InputError(f"no model {' and '.join(missing)}", remedy=f"give {' and '.join(MODELS)}")
     where = setup(1, device)
     columns = zip(*map(load_sides, stems), strict=True)
-    sides = {side: Ragged.concatenate(column) for side, column in zip(SIDES, columns, strict=True)}
+    sides = {side: by_id(column) for side, column in zip(SIDES, columns, strict=True)}
     loaded = {name: load(name, models[name], where) for name in MODELS}
     longest = min(longest for _, _, longest in loaded.values())
     taken = {side: (column.lengths > 0) & (column.lengths <= longest) for side, column in sides.items()}
@@ -64,3 +65,8 @@ def align(
         return scores.reshape(-1, n)
 
     return recover(score, n, AT_ONCE)
+
+
+def by_id(shards: Sequence[Ragged]) -> Ragged:
+    """The sentences of one side of a corpus."""
+    return Ragged.concatenate(shards).take(order_of_ids([*map(len, shards)]))

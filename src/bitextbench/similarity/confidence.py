@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import bitext
 from bitextbench.arrays import load_npz, save_npz
 from bitextbench.embeddings import Embeddings
 from bitextbench.errors import InputError
@@ -21,7 +22,7 @@ from bitextbench.tasks.bootstrap import rate
 if TYPE_CHECKING:
     import torch
 
-BLOCK = 65_536  # sources at a time
+BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards
 UPDATES, BATCH = 2000, 512  # of `tune`
 Logits = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from bitextbench import dictionary, ngram_lm, ngrams
+from bitextbench import bitext, dictionary, ngram_lm, ngrams
 from bitextbench.arrays import load_npz, save_npz
 from bitextbench.dictionary import Dictionary
 from bitextbench.errors import InputError
@@ -31,7 +32,7 @@ FLOOR = 1e-4
 POWER, SCALE = 8, 10.0
 PENALTY = 1e5  # C of scikit-learn: next to no regularisation
 VOCABULARY = 200_000
-BLOCK = 4096  # pairs at a time
+BLOCK = bitext.BLOCK  # pairs at a time: the same blocks, whose sums run through them, for any number of shards
 
 
 class Words:
@@ -92,22 +93,22 @@ class Model:
         for start in range(0, len(out), BLOCK):
             block = slice(start, start + BLOCK)
             features = self.features(*(self.words.ids(side.slice(start, BLOCK)) for side in text))
-            out[block] = features @ self.weights[:-1] + self.weights[-1]
+            out[block] = (features * self.weights[:-1]).sum(axis=1) + self.weights[-1]
             self.words.forget()
         return out
 
 
-def fit(bitext: Text, positives: Text, spec: dict[str, Any], seed: int, out: Path) -> None:
-    """Learn dictionaries and language models from `bitext`, weights from `positives` and what is made bad of them.
+def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: Path) -> None:
+    """Learn dictionaries and language models from `parallel`, weights from `positives` and what is made bad of them.
 
     spec: `vocabulary`, the most words (200,000). Raises InputError for too few pairs.
     """
-    if len(bitext.src) < 2 or len(positives.src) < 2:
-        what = f"{len(bitext.src):,} pairs of bitext and {len(positives.src):,} good ones"
+    if len(parallel.src) < 2 or len(positives.src) < 2:
+        what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good ones"
         raise InputError(what, remedy="Zipporah learns from more than one of each")
-    words = _most_frequent(bitext, spec.get("vocabulary", VOCABULARY))
+    words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
     index = Words(words)
-    src, tgt = (index.ids(side) for side in bitext)
+    src, tgt = (index.ids(side) for side in parallel)
     dictionaries = tuple(
         dictionary.learn(*(_within(side, len(words)) for side in pair)) for pair in ((src, tgt), (tgt, src))
     )
@@ -189,6 +190,7 @@ def _regression(good: NDArray[np.float64], bad: NDArray[np.float64]) -> NDArray[
 
     features, labels = np.concatenate([good, bad]), np.repeat([1, 0], [len(good), len(bad)])
     scaler = StandardScaler().fit(features)
-    model = LogisticRegression(C=PENALTY).fit(scaler.transform(features), labels)
+    with threadpool_limits(1):  # sums of BLAS depend on the number of threads
+        model = LogisticRegression(C=PENALTY).fit(scaler.transform(features), labels)
     weights = model.coef_[0] / scaler.scale_
     return np.append(weights, model.intercept_[0] - weights @ scaler.mean_)
