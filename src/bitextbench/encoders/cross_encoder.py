@@ -114,7 +114,8 @@ class Model(Encoder):
         if "valid_negatives" in corpora:
             wrong = self.columns(corpora["valid_negatives"])
         else:
-            wrong = [right[0], Sentences([Ragged.of(right[1][i] for i in np.roll(np.arange(len(right[1])), -1))])]
+            rows = np.roll(np.arange(len(right[1])), -1).tolist()
+            wrong = [right[0], Sentences([Ragged.of(right[1][row] for row in rows)])]
         found = [self.score_pairs(*columns) > 0 for columns in (right, wrong)]
         return 2 * float(found[0].sum()) / max(1.0, float(found[0].sum() + found[1].sum() + len(found[0])))
 

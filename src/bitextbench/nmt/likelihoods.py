@@ -135,8 +135,10 @@ def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) 
     device = next(model.parameters()).device
     out = np.empty(len(sides[-1]), np.float32)
     widths = np.stack([side.lengths // STEP + 1 for side in sides]) * STEP
+    # an LSTM multiplies one row a sentence, a Transformer one a token, and widths are multiples of STEP
+    together = ROWS if len(sides) == 1 else ROWS // STEP
     for rows in progress(of_one_width(widths, batch_tokens), what, unit="batches"):
-        filled = np.concatenate([rows, rows[-1:].repeat(-len(rows) % ROWS)])
+        filled = np.concatenate([rows, rows[-1:].repeat(-len(rows) % together)])
         *given, target = (
             padded(side.take(filled), width).to(device) for side, width in zip(sides, widths[:, rows[0]], strict=True)
         )

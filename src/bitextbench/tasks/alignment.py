@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from bitextbench import neighbours
 from bitextbench.embeddings import Embeddings, check_pair
@@ -59,7 +60,8 @@ def by_vectors(
         return both.forward.ids[:, 0], both.backward.ids[:, 0]
     f, g = means(neighbours.search(src, tgt, k, metric=metric, **search))
     a, b = (_unit(side) for side in (src, tgt))
-    return recover(lambda rows: margin(rule, (a[rows] @ b.T).astype(np.float32), f[rows, None], g), len(src))
+    with threadpool_limits(1):  # the last bit of a product of BLAS depends on the number of threads
+        return recover(lambda rows: margin(rule, (a[rows] @ b.T).astype(np.float32), f[rows, None], g), len(src))
 
 
 def _unit(side: Embeddings) -> NDArray[np.float64]:
