@@ -54,6 +54,7 @@ use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 sectio
     params:
         method=lambda w: trained_on(w, "selected")["method"],
         budget="pairs",
+        seed=config["seed"],
         words=lambda w: trained_on(w, "selected")["pairs"],
         side="pairs",
         languages=["--src={source}", "--tgt={target}"],

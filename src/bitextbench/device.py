@@ -15,6 +15,7 @@ bit depends on the number of threads.
 Same bytes on processors of either maker: see `portable`.
 """
 
+import inspect
 import os
 
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
@@ -27,6 +28,10 @@ from bitextbench.errors import InputError
 
 if portable.wanted():
     portable.replace_kernels()
+
+# All are wrapped so as to import torch._dynamo, which takes 3 s and has no use here.
+for _name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
+    setattr(torch.optim.Optimizer, _name, inspect.unwrap(getattr(torch.optim.Optimizer, _name)))
 
 
 def setup(threads: int, device: str = "cpu") -> torch.device:

@@ -5,6 +5,7 @@ and k, and a run that was killed and started again ends in the same bytes.
 """
 
 import csv
+import inspect
 import json
 import math
 import time
@@ -236,7 +237,8 @@ def step(
         return values if all(bool(p.isfinite().all()) for p in model.parameters()) else None
     if norm > training.clip:
         torch._foreach_mul_([dense(p.grad) for p in model.parameters() if p.grad is not None], training.clip / norm)
-    optimizer.step()
+    with torch.no_grad():
+        inspect.unwrap(type(optimizer).step)(optimizer)  # unwrapped: see `device`
     return values
 
 

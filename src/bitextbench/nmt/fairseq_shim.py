@@ -55,10 +55,6 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase  # noq
 
 TransformerEncoderLayerBase.can_use_fastpath = property(lambda layer: False, lambda layer, value: None)
 
-# All are wrapped so as to import torch._dynamo (3 s), which fairseq has no use for.
-for _name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
-    setattr(torch.optim.Optimizer, _name, getattr(torch.optim.Optimizer, _name).__wrapped__)
-
 # Attention checks the shape of its mask by means that import sympy (0.8 s).
 setattr(torch.nn.functional, "_check_key_padding_mask", lambda *_: None)  # noqa: B010  mypy does not know the name
 
