@@ -2,12 +2,13 @@
 # make full   the same with every row and three seeds
 # make small  the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
 # make tables all tables of the tiny run, and the audit (RUN=small: of the small one)
+# make golden write tests/golden/tiny.json anew, with what every file of the tiny run is to hold (RUN=micro: of the tests' run)
 # make test   set up and run every test
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
-.PHONY: tiny full small tables test env lock clean
+.PHONY: tiny full small tables golden test env lock clean
 RUN = tiny
 
 tiny small: env
@@ -25,6 +26,10 @@ tables: env
 	@for table in results/$(RUN)/*2*/*.csv; do bitextbench show $$table; echo; done
 	@bitextbench show results/$(RUN)/table2.csv
 	@echo "every number of the papers beside ours: results/$(RUN)/audit.csv, every claim: results/$(RUN)/claims.csv"
+
+golden: env
+	snakemake --profile profiles/tiny --configfile config/tiny.yaml $(wildcard tests/$(RUN).yaml) -- results/$(RUN)/table2.csv
+	python tests/golden.py make $(RUN)
 
 test: env
 	pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import golden
 import pytest
 from test_workflow import ROOT, copy_checkout, environment
 
@@ -50,6 +51,13 @@ def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
         )
         assert best.ours - random.ours > max(best.spread, random.spread)
         assert lines["pivot", column].verdict == "not run"
+
+
+@pytest.mark.slow
+def test_make_tiny_ends_in_the_bytes_of_the_golden_run(tiny):
+    root, _ = tiny
+    found = golden.check(root, "tiny")
+    assert not found.broken(), f"{found}"
 
 
 @pytest.mark.slow
