@@ -75,7 +75,7 @@ def test_the_slurm_profile_plans_the_paper_scale_job(paper_scale):
     assert planned["train_encoder"] == 2
     assert planned["likelihood_train"] == 4
     assert planned["likelihoods"] == 64  # shards of the pool
-    assert planned["nmt_train"] == 5 * 2 * 3  # methods, budgets, seeds
+    assert planned["nmt_train"] == planned["select"] == 5 * 2  # methods, budgets; one seed
     assert planned["encode"] == 2 * 64 + 1  # the pool's shards by two encoders, and the MLP's positives
     assert planned["table2"] == 1
 
@@ -105,13 +105,15 @@ def test_paper_scale_jobs_ask_for_gpus_and_time(paper_scale):
     assert re.search(r"resources: .*runtime=4320.*gpu=1", job), job
 
 
-@pytest.mark.parametrize(("run", "rows"), [("tiny", 3), ("small", 5)])
-def test_smaller_runs_have_the_same_rows(checkout, run, rows):
+@pytest.mark.parametrize(("run", "rows", "seeds"), [("tiny", 3, 5), ("small", 5, 2)])
+def test_smaller_runs_have_the_same_rows(checkout, run, rows, seeds):
     planned = jobs(
         snakemake("--profile", f"profiles/{run}", "-n", "-F", f"results/{run}/table2.csv", cwd=checkout).stdout
     )
-    assert planned["select"] == rows * 2
-    assert planned["fit_similarity"] == 1
+    assert planned["select"] == planned["nmt_prepare"] == rows * 2 * seeds
+    assert planned["nmt_train"] == rows * 2 * (1 if run == "tiny" else seeds)  # at tiny one job trains all seeds
+    assert planned["fit_similarity"] == seeds
+    assert planned["train_encoder"] == (1 if run == "tiny" else 2) * seeds
     assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
 
 
@@ -362,9 +364,9 @@ def test_more_shards_change_nothing_that_is_selected(finished, tmp_path):
     root = shutil.copytree(finished, tmp_path / "repo", symlinks=True)
     config = (root / "tests/micro.yaml").read_text().replace("  pool:\n", "  pool:\n    shards: 3\n")
     (root / "tests/micro.yaml").write_text(config)
-    snakemake(*MICRO, "work/micro/selected/mlp.10M/selection.json", cwd=root)
+    snakemake(*MICRO, "work/micro/selected/mlp.10M/1/selection.json", cwd=root)
     assert (root / "work/micro/vectors/nmt_autoencoder/pool/00002.src.npy").exists()
-    name = "work/micro/selected/mlp.10M/train.de"
+    name = "work/micro/selected/mlp.10M/1/train.de"
     assert (root / name).read_bytes() == (finished / name).read_bytes()
 
 
@@ -372,7 +374,7 @@ def test_more_shards_change_nothing_that_is_selected(finished, tmp_path):
 def test_provenance_names_what_made_the_table(finished):
     facts = json.loads((finished / "results/micro/table2.provenance.json").read_text())
     assert facts["config"]["run"] == "micro"
-    assert any(entry["path"].endswith("mlp.10M/selection.json") for entry in facts["inputs"])
+    assert any(entry["path"].endswith("mlp.10M/1/selection.json") for entry in facts["inputs"])
 
 
 @pytest.mark.slow
