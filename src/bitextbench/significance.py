@@ -76,7 +76,7 @@ def compare(
     for name, outputs in systems.items():
         models = [np.array(metric._extract_corpus_statistics(lines, [references])) for lines in outputs]
         seeds[name] = np.concatenate([_scores(metric, whole, model) for model in models])
-        sampled[name] = _scores(metric, weights, sum(models))
+        sampled[name] = _scores(metric, weights, np.sum(models, axis=0))
     return [
         Comparison(
             budget, test, row, other, seeds[row].mean(), seeds[other].mean(),
@@ -111,7 +111,7 @@ def read(path: str | Path) -> list[Comparison]:
         reader = csv.reader(file)
         if tuple(next(reader, ())) != Comparison._fields:
             raise InputError("not a table of comparisons", path, remedy="make it again")
-        return [Comparison(*row[:4], *map(float, row[4:])) for row in reader]  # type: ignore[call-arg]
+        return [Comparison(*row[:4], *map(float, row[4:])) for row in reader]  # type: ignore[arg-type, call-arg]
 
 
 def write(comparisons: Sequence[Comparison], out: Path) -> None:
