@@ -50,6 +50,8 @@ def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
             max((lines[row, column] for row in ("cosine", "mlp")), key=lambda x: x.ours),
         )
         assert best.ours - random.ours > max(best.spread, random.spread)
+    for pair in ("random < cosine", "random < mlp"):
+        assert f"{pair} holds in all 4 columns." in done.stdout
         assert lines["pivot", column].verdict == "not run"
 
 
@@ -58,6 +60,12 @@ def test_make_tiny_ends_in_the_bytes_of_the_golden_run(tiny):
     root, _ = tiny
     found = golden.check(root, "tiny")
     assert not found.broken(), f"{found}"
+
+
+@pytest.mark.slow
+def test_make_tiny_prints_the_table_of_the_readme(tiny):
+    table = re.search(r"```\n(Kim et al.*?)```", README, flags=re.S)[1]
+    assert table in tiny[1].stdout
 
 
 @pytest.mark.slow

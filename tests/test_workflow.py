@@ -131,7 +131,9 @@ def test_an_overlay_is_planned_as_its_head_says(checkout, overlay):
     assert f"config/{overlay}" in options
     assert planned["train_encoder"] >= 1
     if overlay == "languages.yaml":
-        assert planned["train_encoder"] == 32 + 4  # of all types but pivot_nmt, in up to five pairs; seeds 2 to 5 of table 2
+        assert (
+            planned["train_encoder"] == 32 + 4
+        )  # of all types but pivot_nmt, in up to five pairs; seeds 2 to 5 of table 2
 
 
 def test_lint():
