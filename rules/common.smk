@@ -191,7 +191,7 @@ def torchrun(gpus):
 
 
 def seed_of(kind):
-    """The seed of an encoder, a method, a set of likelihood models: its own, or the run's."""
+    """The seed of an encoder or a method: its own, or the run's."""
     return lambda wildcards: config[f"{kind}s"][getattr(wildcards, kind)].get("seed", config["seed"])
 
 
