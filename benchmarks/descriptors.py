@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench import encoders
-from bitextbench.batches import Sentences
-from bitextbench.device import setup, torch
-from bitextbench.embeddings import Embeddings
-from bitextbench.encode import batches_of_one_length
-from bitextbench.encoders.descriptor_autoencoder import Model
-from bitextbench.neighbours import search
+from bitextbench.base.device import setup, torch
+from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.encode import batches_of_one_length
+from bitextbench.encoders.models.descriptor_autoencoder import Model
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.scoring.neighbours import search
 
 CORRELATIONS = 100
 TOKENS = 8192  # together

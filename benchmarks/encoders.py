@@ -27,13 +27,14 @@ import yaml
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from bitextbench import encoders, trainer
-from bitextbench.batches import Sentences
+from bitextbench import encoders
+from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.progress import log
 from bitextbench.config import check
-from bitextbench.device import number_format, setup, torch
-from bitextbench.encode import write_vectors
-from bitextbench.progress import log
-from bitextbench.ragged import Ragged
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.encode import write_vectors
+from bitextbench.formats.ids import Ragged
 
 LENGTH = 25
 NGRAMS = 10  # of a word

@@ -63,15 +63,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from bitextbench import bitext, synth
-from bitextbench.deduplicate import Deduplicator
-from bitextbench.language import identify
-from bitextbench.memory import keep_freed
-from bitextbench.noise import PARALLEL, add_noise
-from bitextbench.prefilter import WEB, prefilter
-from bitextbench.progress import log, progress
-from bitextbench.select import Scored, cutoff, select
-from bitextbench.similarity import Pairs, random
+from bitextbench.base.memory import keep_freed
+from bitextbench.base.progress import log, progress
+from bitextbench.corpus.deduplicate import Deduplicator
+from bitextbench.corpus.language_id import identify
+from bitextbench.corpus.noise import PARALLEL, add_noise
+from bitextbench.corpus.prefilter import WEB, prefilter
+from bitextbench.data import synth
+from bitextbench.formats import bitext
+from bitextbench.scoring import Pairs
+from bitextbench.scoring.select import Scored, cutoff, select
+from bitextbench.scoring.similarities import random
 
 PAIR = ("de", "en")
 RULES = {  # config.yaml's, less the language

@@ -44,13 +44,13 @@ from typing import Any
 import click
 import numpy as np
 
-from bitextbench import neighbours
-from bitextbench.device import number_format, setup, torch
-from bitextbench.embeddings import Embeddings
-from bitextbench.margins import score_neighbours
-from bitextbench.neighbours import search
-from bitextbench.progress import log
-from bitextbench.retrieval import retrieve
+from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.progress import log
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.mining.retrieval import retrieve
+from bitextbench.scoring import neighbours
+from bitextbench.scoring.margins import score_neighbours
+from bitextbench.scoring.neighbours import search
 
 K = 4
 MEMORY = """

@@ -12,9 +12,10 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
-from bitextbench import portable, run_lock, tables
+from bitextbench.base import portable, run_lock
+from bitextbench.report import cells
 from bitextbench.config import check, scorers, seeded
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
 
 try:
     check(config)
@@ -311,7 +312,7 @@ def encoder_model(encoder):
 
 # ---- tables of single metrics: which cells this run can fill, and from what
 
-CELLS = tables.load()
+CELLS = cells.load()
 
 
 def missing(cell):

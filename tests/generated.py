@@ -14,8 +14,11 @@ from pathlib import Path
 
 import sentencepiece
 
-from bitextbench import moses, synth, text, trainer
-from bitextbench.ragged import Ragged
+from bitextbench.data import synth
+from bitextbench.encoders import trainer
+from bitextbench.formats.ids import Ragged
+from bitextbench.text import moses
+from bitextbench.text.bpe import learn_sentencepiece
 
 
 def held_out(
@@ -33,7 +36,7 @@ def held_out(
     """
     languages = sorted({language for pair in roles.values() for language in pair})
     tokens = {name: draw(name, languages, count, longest) for name, count in (("train", train), ("held", 2 * held))}
-    model = text.learn_sentencepiece(itertools.chain(*tokens["train"].values()), vocab, 1)
+    model = learn_sentencepiece(itertools.chain(*tokens["train"].values()), vocab, 1)
     bpe = sentencepiece.SentencePieceProcessor(model_proto=model)
     pair = next(iter(roles.values()))
     seen = {language: set(tokens["train"][language]) for language in pair}

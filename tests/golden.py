@@ -17,8 +17,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bitextbench import provenance
-from bitextbench.files import read_json
+from bitextbench.base.files import read_json
+from bitextbench.report import provenance
 
 ROOT = Path(__file__).parents[1]
 STAGES = (  # in the order of the flow

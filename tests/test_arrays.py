@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitextbench import arrays, encoders
-from bitextbench.device import torch
-from bitextbench.errors import InputError
-from bitextbench.trainer import save
+from bitextbench import encoders
+from bitextbench.base import arrays
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders.trainer import save
 
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import audit, claims, references, table
-from bitextbench.cli import cli
-from bitextbench.errors import InputError
-from bitextbench.table import Line
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.report import audit, claims, kim2019_table2, references
+from bitextbench.report.kim2019_table2 import Line
 
 REFERENCES = Path(__file__).parents[1] / "references"
 TABLE1 = """paper,table,row,row_label,column,value,unit,condition,note
@@ -47,7 +47,7 @@ def ours(
 
 def run(folder: Path, *lines: Line) -> tuple[dict, dict]:
     path = folder.parent / "table1.csv"
-    path.write_text(table.to_csv(lines), encoding="utf-8")
+    path.write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
     numbers, judgements = audit.audit(folder, [path])
     return {(n.row, n.column): n for n in numbers}, {j.claim: j for j in judgements}
 
@@ -148,7 +148,7 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
             for cell in cells
         ]  # fmt: skip
         paths.append(tmp_path / f"{place.replace('/', '-')}.csv")
-        paths[-1].write_text(table.to_csv(lines), encoding="utf-8")
+        paths[-1].write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
     numbers, judgements = audit.audit(REFERENCES, paths)
     assert len(numbers) == sum(map(len, printed.values()))
     assert {(number.verdict, number.delta) for number in numbers} == {("reproduced", 0.0)}
@@ -159,7 +159,7 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
 
 def test_the_command_writes_both_files(folder):
     lines = [ours("a", "x", 20.0, 20.0, 1.0), replace(ours("b", "x", 25.0, None, None), note="not in this run")]
-    (folder.parent / "table1.csv").write_text(table.to_csv(lines), encoding="utf-8")
+    (folder.parent / "table1.csv").write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
     arguments = ["--references", folder, "--claims", folder.parent / "claims.csv", "-o", folder.parent / "audit.csv"]
     done = CliRunner().invoke(cli, ["audit", str(folder.parent / "table1.csv"), *map(str, arguments)])
     assert done.exit_code == 0, done.output

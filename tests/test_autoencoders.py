@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 from test_encoder import batch, padded, sentences, weights
 from test_trainer import cipher
 
-from bitextbench import encoders, trainer
-from bitextbench.batches import Sentences
-from bitextbench.device import torch
-from bitextbench.encoders import descriptor_autoencoder
-from bitextbench.encoders.bow_autoencoder import correlation
-from bitextbench.encoders.descriptor_autoencoder import semantic_distance
-from bitextbench.errors import InputError
-from bitextbench.files import sha256
-from bitextbench.ragged import Ragged
+from bitextbench import encoders
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import sha256
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.models import descriptor_autoencoder
+from bitextbench.encoders.models.bow_autoencoder import correlation
+from bitextbench.encoders.models.descriptor_autoencoder import semantic_distance
+from bitextbench.formats.ids import Ragged
 
 V, D = 40, 6
 SIDES = ("src", "tgt")

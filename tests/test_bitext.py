@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import bitext
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench.base.errors import InputError
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
 
 
 def rows(n: int) -> pa.Table:

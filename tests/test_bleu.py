@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from bitextbench.bleu import bleu
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.evaluation.bleu import bleu
 
 REFERENCES = ["the cat sat on the mat .", "there is a dog in the small garden .", "he went home ."] * 10
 

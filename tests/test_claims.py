@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import claims
-from bitextbench.claims import Claim, Interval
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.report import claims
+from bitextbench.report.claims import Claim, Interval
 
 
 def numbers(**cells: tuple[float, float]) -> dict:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bitextbench.bitext import read_shard
-from bitextbench.cli_types import Spec
-from bitextbench.errors import InputError
-from bitextbench.files import read_json
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json
+from bitextbench.cli.options import Spec
+from bitextbench.formats.bitext import read_shard
 
 
 def bitextbench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from bitextbench import bitext, comparison, table
-from bitextbench.cli import cli
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.formats import bitext
+from bitextbench.report import encoders, kim2019_table2
 
 N = 40
 
@@ -81,8 +82,10 @@ def test_seeds_make_a_line_and_a_person_can_read_it(tmp_path):
     assert (first["encoder"], second["encoder"], first["seeds"], first["candidates"]) == ("b", "a", "1 2", "40")
     assert (first["cpu_seconds"], first["parameters"], first["updates"], first["dimension"]) == ("4", "900", "7", "6")
     held = [json.loads(Path(path).read_text())["p1"]["forward"] for path in files[:2]]
-    mean, spread, low, high = table.summarise([one["value"] for one in held], [one["interval"] for one in held])
-    numbers = [float(first["p1_forward" + part]) for part in comparison.PARTS]
+    mean, spread, low, high = kim2019_table2.summarise(
+        [one["value"] for one in held], [one["interval"] for one in held]
+    )
+    numbers = [float(first["p1_forward" + part]) for part in encoders.PARTS]
     assert numbers == pytest.approx([mean, spread, max(low, 0), min(high, 100)], abs=0.006)
     assert f"{mean:.2f} ± {spread:.2f}" in shown
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
@@ -94,20 +97,20 @@ def test_what_does_not_fit_is_refused(tmp_path):
     one, two = measured(tmp_path, "x", 1), measured(tmp_path, "y", 1)
     out, page = tmp_path / "t.csv", tmp_path / "t.html"
     with pytest.raises(InputError, match="x on held: a seed is given twice"):
-        comparison.build([Path(one), Path(one)], out, page)
+        encoders.build([Path(one), Path(one)], out, page)
     changed = json.loads(Path(two).read_text()) | {"candidates": 39}
     Path(two).write_text(json.dumps(changed))
     with pytest.raises(InputError, match="held has 40 candidates and 39"):
-        comparison.build([Path(one), Path(two)], out, page)
+        encoders.build([Path(one), Path(two)], out, page)
     del changed["error"]["backward"]["interval"]
     Path(two).write_text(json.dumps(changed))
     with pytest.raises(InputError, match=r"y\.1\.json: interval is None"):
-        comparison.build([Path(two)], out, page)
+        encoders.build([Path(two)], out, page)
     with pytest.raises(InputError, match="no measurements"):
-        comparison.build([], out, page)
+        encoders.build([], out, page)
     np.save(tmp_path / "x1/x.src.npy", np.ones((N - 1, 6), np.float32))
     np.save(tmp_path / "x1/x.tgt.npy", np.ones((N - 1, 6), np.float32))
     files = [tmp_path / "x1" / name for name in ("training.json", "x.src.npy", "x.tgt.npy", "corpus")]
     with pytest.raises(InputError, match="40 sentences for 39 vectors"):
-        comparison.measure("x", "held", files[0], [files[1]], [files[2]], files[3])
+        encoders.measure("x", "held", files[0], [files[1]], [files[2]], files[3])
     assert not out.exists()

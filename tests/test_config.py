@@ -8,8 +8,8 @@ import pytest
 import yaml
 from test_workflow import OVERLAYS
 
+from bitextbench.base.errors import InputError
 from bitextbench.config import check, scorers, seeded
-from bitextbench.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import bitext, corpus, files
-from bitextbench.errors import InputError
-from bitextbench.noise import KINDS
+from bitextbench.base import files
+from bitextbench.base.errors import InputError
+from bitextbench.corpus import build as corpus
+from bitextbench.corpus.noise import KINDS
+from bitextbench.formats import bitext
 
 PAIR = ("de", "en")
 

@@ -6,15 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitextbench import encoders, rescoring, trainer
-from bitextbench.batches import BOS, EOS, PAD, Buckets, Sentences
-from bitextbench.device import torch
-from bitextbench.embeddings import Embeddings, rows_of_shards
-from bitextbench.errors import InputError
-from bitextbench.monolingual import Sentences as Text
-from bitextbench.ragged import Ragged
-from bitextbench.streams import Wrong
-from bitextbench.tasks.comparable import Comparable
+from bitextbench import encoders
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import BOS, EOS, PAD, Buckets, Sentences
+from bitextbench.encoders.streams import Wrong
+from bitextbench.evaluation import rescoring
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.sentences import Sentences as Text
+from bitextbench.formats.vectors import Embeddings, rows_of_shards
+from bitextbench.mining.comparable import Comparable
 
 pytest.importorskip("transformers")
 V = 40

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from bitextbench import files
-from bitextbench.datasets import Row, parse, rows
-from bitextbench.errors import InputError
-from bitextbench.fetch import fetch
-from bitextbench.files import decode_lines
-from bitextbench.registry import TIERS, DataSet, File, Parser, load
-from bitextbench.unpack import open_place
+from bitextbench.base import files
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import decode_lines
+from bitextbench.data.fetch import fetch
+from bitextbench.data.parsers import Row, parse, rows
+from bitextbench.data.registry import TIERS, DataSet, File, Parser, load
+from bitextbench.data.unpack import open_place
 
 DE_EN = ("de", "en")
 

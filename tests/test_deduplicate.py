@@ -10,8 +10,8 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import deduplicate
-from bitextbench.deduplicate import SORTING, Deduplicator, digests
+from bitextbench.corpus import deduplicate
+from bitextbench.corpus.deduplicate import SORTING, Deduplicator, digests
 
 Pairs = list[tuple[str | None, str | None]]
 

@@ -11,14 +11,15 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import encoders, losses, trainer
-from bitextbench.batches import Sentences
-from bitextbench.cli import cli
-from bitextbench.device import autocast, torch
-from bitextbench.encode import encode
-from bitextbench.encoders import transformer_dual
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench import encoders
+from bitextbench.base.device import autocast, torch
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.encoders import losses, trainer
+from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.encode import encode
+from bitextbench.encoders.models import transformer_dual
+from bitextbench.formats.ids import Ragged
 
 WORDS, V, E = 20, 50, 6  # ids of words, all ids, embedding
 SIZES = {

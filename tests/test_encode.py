@@ -10,13 +10,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import encoders, text, trainer, vectors
-from bitextbench.batches import Sentences
-from bitextbench.cli import cli
-from bitextbench.device import torch
-from bitextbench.encode import batches_of_one_length, encode
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench import encoders, vectors
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.encode import batches_of_one_length, encode
+from bitextbench.formats.ids import Ragged
+from bitextbench.text import bpe
 
 V = 50
 
@@ -148,9 +150,9 @@ def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
     corpus = pa.table({"id": range(4), "src": lines, "tgt": lines})
     pq.write_table(corpus, tmp_path / "00000.parquet")
     tokens = tmp_path / "tokens" / "00000.parquet"
-    text.tokenize_shard(tmp_path / "00000.parquet", ("de", "de"), tokens)
-    text.learn_bpe([tokens.parent], 60, 10, 1, tmp_path / "bpe.model")
-    text.encode_shard(tokens, tmp_path / "bpe.model", tmp_path)
+    bpe.tokenize_shard(tmp_path / "00000.parquet", ("de", "de"), tokens)
+    bpe.learn_bpe([tokens.parent], 60, 10, 1, tmp_path / "bpe.model")
+    bpe.encode_shard(tokens, tmp_path / "bpe.model", tmp_path)
     model = saved(tmp_path, vocab_size=60)
     encode(model, tmp_path / "00000.src", "src", tmp_path / "one.npy")
     done = CliRunner().invoke(cli, [
@@ -190,4 +192,4 @@ def test_a_bpe_that_is_text(tmp_path: Path):
     (tmp_path / "bpe.model").write_text("a b\n")
     pq.write_table(pa.table({"id": [0], "src": ["a"], "tgt": ["b"]}), tmp_path / "00000.parquet")
     with pytest.raises(InputError, match=r"bpe\.model: is no sentencepiece model"):
-        text.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)
+        bpe.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)

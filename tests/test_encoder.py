@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import encoders, trainer
-from bitextbench.batches import BOS, EOS, Sentences, stack
-from bitextbench.device import number_format, setup, torch
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench import encoders
+from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import BOS, EOS, Sentences, stack
+from bitextbench.formats.ids import Ragged
 
 V, E, D = 23, 8, 32
 

@@ -7,12 +7,13 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from bitextbench import bitext, examples
-from bitextbench.cli import cli
-from bitextbench.embeddings import Embeddings
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
-from bitextbench.tasks import comparable
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.mining import comparable
+from bitextbench.report import examples
 
 
 def corpus(folder: Path, pairs: list[tuple[str | None, str | None]], shards: int = 1) -> Path:

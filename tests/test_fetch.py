@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from bitextbench import fetch as module
-from bitextbench.errors import InputError
-from bitextbench.fetch import fetch, fetch_data_set, mirror_folders
-from bitextbench.registry import DataSet, File
+from bitextbench.base.errors import InputError
+from bitextbench.data import fetch as module
+from bitextbench.data.fetch import fetch, fetch_data_set, mirror_folders
+from bitextbench.data.registry import DataSet, File
 
 TEXT = bytes(range(256)) * 12_000  # three chunks
 

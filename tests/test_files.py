@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import files
-from bitextbench.errors import InputError
-from bitextbench.files import atomic, parse, read_json, read_lines
+from bitextbench.base import files
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, parse, read_json, read_lines
 
 PACKERS = {
     "": bytes,

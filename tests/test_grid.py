@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bitextbench import grid, table
-from bitextbench.cli import cli
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.report import kim2019_table2
+from bitextbench.report import table as grid
 
 REFERENCE = """paper,table,row,row_label,column,value,unit,condition
 kim2019,3,cosine,Cosine & more,de-en,4.3,error rate [%],newstest2018
@@ -36,7 +37,7 @@ def measured(tmp_path, value=5.0, row="cosine", column="de-en", seed=1, **change
 
 def built(reference, tmp_path, runs, scale="paper"):
     grid.build(reference, runs, scale, tmp_path / "out.csv", tmp_path / "out.html")
-    return {(line.row, line.column): line for line in table.read_csv(tmp_path / "out.csv")}
+    return {(line.row, line.column): line for line in kim2019_table2.read_csv(tmp_path / "out.csv")}
 
 
 def test_a_cell_worked_out_by_hand(reference, tmp_path):
@@ -79,7 +80,7 @@ def test_test_sets_of_a_cell_make_a_mean_and_notes_say_why(reference, tmp_path):
     ]
     notes = {("cosine", "de-en"): "two sets", ("mlp", "de-en"): "no encoder x"}
     grid.build(reference, [grid.mean(parts)], "tiny", tmp_path / "out.csv", tmp_path / "out.html", notes)
-    lines = {(line.row, line.column): line for line in table.read_csv(tmp_path / "out.csv")}
+    lines = {(line.row, line.column): line for line in kim2019_table2.read_csv(tmp_path / "out.csv")}
     line = lines["cosine", "de-en"]
     # independent halves of 1 below and 2 above: sqrt(2) / 2 and sqrt(8) / 2
     assert (line.ours, line.low, line.high) == (7.0, 6.29, 8.41)

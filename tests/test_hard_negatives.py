@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench import hard_negatives
-from bitextbench.batches import Buckets, Sentences
-from bitextbench.device import torch
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
-from bitextbench.streams import Augmented, HardPairs, Mixture
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import hard_negatives
+from bitextbench.encoders.batches import Buckets, Sentences
+from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
+from bitextbench.formats.ids import Ragged
 
 SIDES = ("src", "tgt")
 

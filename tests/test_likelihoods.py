@@ -21,14 +21,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from test_nmt import LINES, parameters
 
-from bitextbench import text
-from bitextbench.cli import cli
-from bitextbench.errors import InputError
-from bitextbench.likelihoods import MODELS, Likelihoods
-from bitextbench.nmt import fairseq_shim, ids, likelihoods, posteriors
-from bitextbench.ragged import Ragged
-from bitextbench.score import score_shard
-from bitextbench.similarity import Pairs, dual_cross_entropy, nmt_lm
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.evaluation import posteriors
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.likelihoods import MODELS, Likelihoods
+from bitextbench.nmt import fairseq_shim, ids, likelihood_models
+from bitextbench.scoring import Pairs
+from bitextbench.scoring.score import score_shard
+from bitextbench.scoring.similarities import dual_cross_entropy, nmt_lm
+from bitextbench.text.bpe import learn_sentencepiece
 
 SCHEDULE = {
     "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1, "max_updates": 100,
@@ -57,7 +59,7 @@ def write_ids(stem: Path, sources: list[str], targets: list[str], bpe: sentencep
 @pytest.fixture(scope="module")
 def bpe():
     return sentencepiece.SentencePieceProcessor(
-        model_proto=text.learn_sentencepiece(iter([*LINES["de"], *LINES["en"]]), VOCAB, 1)
+        model_proto=learn_sentencepiece(iter([*LINES["de"], *LINES["en"]]), VOCAB, 1)
     )
 
 
@@ -79,7 +81,7 @@ def trained(tmp_path_factory, bpe):
 
 
 def train(name: str, folder: Path, out: Path, checkpoints: Path) -> None:
-    likelihoods.train(name, folder / "data", SPECS[name], LONGEST, 1, out, checkpoints)
+    likelihood_models.train(name, folder / "data", SPECS[name], LONGEST, 1, out, checkpoints)
 
 
 def models(folder: Path) -> dict[str, Path]:
@@ -88,7 +90,7 @@ def models(folder: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def scored(trained, tmp_path_factory):
-    return likelihoods.score(trained / "valid", models(trained), tmp_path_factory.mktemp("scored") / "valid.npz")
+    return likelihood_models.score(trained / "valid", models(trained), tmp_path_factory.mktemp("scored") / "valid.npz")
 
 
 def test_data_are_what_fairseq_itself_writes(trained, tmp_path):
@@ -116,7 +118,7 @@ def test_alignment_by_posteriors_scores_all_pairs(trained, tmp_path, bpe):
     forward, backward = posteriors.align(stems, both, batch_tokens=300)
     pairs = [(f, e) for f in german for e in english]
     write_ids(tmp_path / "all", *map(list, zip(*pairs, strict=True)), bpe)
-    found = likelihoods.score(tmp_path / "all", models(trained), tmp_path / "all.npz")
+    found = likelihood_models.score(tmp_path / "all", models(trained), tmp_path / "all.npz")
     scores = found.per_token(posteriors.MODELS).mean(axis=0).reshape(12, 12)
     assert forward.tolist() == scores.argmax(axis=1).tolist()
     assert backward[1:].tolist() == scores.argmax(axis=0)[1:].tolist()
@@ -159,7 +161,7 @@ def test_language_models_agree_with_fairseq_eval_lm(trained, scored, caplog, nam
 
 def test_translations_are_likelier_than_other_pairs(trained, scored, tmp_path, bpe):
     write_ids(tmp_path / "shuffled", LINES["de"][::5], LINES["en"][15::5] + LINES["en"][:15:5], bpe)
-    shuffled = likelihoods.score(tmp_path / "shuffled", models(trained), tmp_path / "shuffled.npz")
+    shuffled = likelihood_models.score(tmp_path / "shuffled", models(trained), tmp_path / "shuffled.npz")
     for module in (nmt_lm, dual_cross_entropy):
         good, bad = (module.score(Pairs(np.arange(10), likelihoods=each)) for each in (scored, shuffled))
         assert (good[:, None] > bad).mean() > 0.9
@@ -172,7 +174,9 @@ def test_scores_do_not_depend_on_shard_or_batch(trained, scored, tmp_path):
         for side, sentences in zip(("src", "tgt"), whole, strict=True):
             sentences.take(rows).save(tmp_path / f"{number}.{side}")
         parts.append(
-            likelihoods.score(tmp_path / str(number), models(trained), tmp_path / f"{number}.npz", batch_tokens=40)
+            likelihood_models.score(
+                tmp_path / str(number), models(trained), tmp_path / f"{number}.npz", batch_tokens=40
+            )
         )
     for name in MODELS:
         np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(scored, name))
@@ -181,11 +185,11 @@ def test_scores_do_not_depend_on_shard_or_batch(trained, scored, tmp_path):
 def test_log_probabilities_do_not_depend_on_the_rows_of_a_batch(trained, tmp_path):
     """Of a model wide enough that MKL has kernels of its own for few rows."""
     spec = LANGUAGE | {"embed_dim": 64, "hidden_dim": 128, "max_updates": 1, "validate_every": 1}
-    likelihoods.train("tgt", trained / "data", spec, LONGEST, 1, tmp_path / "tgt.pt", tmp_path / "checkpoints")
-    model, vocab_size, _ = likelihoods.load("tgt", tmp_path / "tgt.pt", torch.device("cpu"))
+    likelihood_models.train("tgt", trained / "data", spec, LONGEST, 1, tmp_path / "tgt.pt", tmp_path / "checkpoints")
+    model, vocab_size, _ = likelihood_models.load("tgt", tmp_path / "tgt.pt", torch.device("cpu"))
     sentences = ids.to_fairseq(Ragged.load(trained / "bitext.tgt").take(np.arange(60)), vocab_size, "bitext")
     whole, *others = (
-        likelihoods.log_probabilities(model, sentences, batch_tokens=tokens, what="score")
+        likelihood_models.log_probabilities(model, sentences, batch_tokens=tokens, what="score")
         for tokens in (8192, 1, 40, 100)
     )
     for other in others:
@@ -194,7 +198,7 @@ def test_log_probabilities_do_not_depend_on_the_rows_of_a_batch(trained, tmp_pat
 
 def test_what_the_models_do_not_take_comes_last(trained, tmp_path, bpe):
     write_ids(tmp_path / "odd", ["", "der Hund " * 31, "Xyz", LINES["de"][1]], ["a", "dog", "Ω?", LINES["en"][1]], bpe)
-    found = likelihoods.score(tmp_path / "odd", models(trained), tmp_path / "odd.npz")
+    found = likelihood_models.score(tmp_path / "odd", models(trained), tmp_path / "odd.npz")
     for name in MODELS:
         assert np.isfinite(getattr(found, name)).tolist() == [False, False, True, True]
     pairs = Pairs(np.arange(4), likelihoods=Likelihoods.load(tmp_path / "odd.npz"))
@@ -204,7 +208,7 @@ def test_what_the_models_do_not_take_comes_last(trained, tmp_path, bpe):
 
 
 def test_an_empty_shard_has_empty_likelihoods(trained, tmp_path, bpe):
-    found = likelihoods.score(write_ids(tmp_path / "none", [], [], bpe), models(trained), tmp_path / "out.npz")
+    found = likelihood_models.score(write_ids(tmp_path / "none", [], [], bpe), models(trained), tmp_path / "out.npz")
     assert len(found) == len(Likelihoods.load(tmp_path / "out.npz")) == 0
     pairs = Pairs(np.arange(0), likelihoods=found)
     assert len(nmt_lm.score(pairs)) == len(dual_cross_entropy.score(pairs)) == 0
@@ -213,19 +217,21 @@ def test_an_empty_shard_has_empty_likelihoods(trained, tmp_path, bpe):
 def test_wrong_models_and_data_are_named(trained, tmp_path, bpe):
     swapped = models(trained) | {"src": trained / "tgt.pt"}
     with pytest.raises(InputError, match="is the model `tgt`, not `src`"):
-        likelihoods.score(trained / "valid", swapped, tmp_path / "out.npz")
+        likelihood_models.score(trained / "valid", swapped, tmp_path / "out.npz")
     (tmp_path / "damaged.pt").write_bytes(b"x" * 100)
     with pytest.raises(InputError, match=r"damaged.pt: cannot be read"):
-        likelihoods.score(trained / "valid", models(trained) | {"tgt": tmp_path / "damaged.pt"}, tmp_path / "out.npz")
+        likelihood_models.score(
+            trained / "valid", models(trained) | {"tgt": tmp_path / "damaged.pt"}, tmp_path / "out.npz"
+        )
     for side in ("src", "tgt"):
         Ragged.of([[4, 5], [4, 500]]).save(tmp_path / f"other.{side}")
     with pytest.raises(InputError, match="holds id 500, but the vocabulary has"):
-        likelihoods.score(tmp_path / "other", models(trained), tmp_path / "out.npz")
+        likelihood_models.score(tmp_path / "other", models(trained), tmp_path / "out.npz")
     broken = torch.load(trained / "src.pt", weights_only=False)
     broken["model"]["decoder.embed_tokens.weight"][7] = math.nan
     torch.save(broken, tmp_path / "nan.pt")
     with pytest.raises(InputError, match=r"nan.pt: the log-probability of pair .* is not finite; train it again"):
-        likelihoods.score(trained / "valid", models(trained) | {"src": tmp_path / "nan.pt"}, tmp_path / "out.npz")
+        likelihood_models.score(trained / "valid", models(trained) | {"src": tmp_path / "nan.pt"}, tmp_path / "out.npz")
     assert not (tmp_path / "out.npz").exists()
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench import losses
-from bitextbench.device import torch
+from bitextbench.base.device import torch
+from bitextbench.encoders import losses
 
 SIMILARITIES = st.tuples(st.integers(1, 5), st.integers(0, 4)).flatmap(
     lambda size: hnp.arrays(np.float64, (size[0], sum(size)), elements=st.floats(-3, 3))

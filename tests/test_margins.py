@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench.embeddings import Embeddings
-from bitextbench.errors import InputError
-from bitextbench.margins import MARGINS, SIMILARITIES, margin, means, score_neighbours
-from bitextbench.neighbours import METRICS, search
+from bitextbench.base.errors import InputError
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.scoring.margins import MARGINS, SIMILARITIES, margin, means, score_neighbours
+from bitextbench.scoring.neighbours import METRICS, search
 
 
 def oracle(name: str, cosine: np.ndarray, i: int, j: int, k: int) -> float:

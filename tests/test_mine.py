@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from bitextbench import monolingual, pairs
-from bitextbench.cli import cli
-from bitextbench.errors import InputError
-from bitextbench.mining import mine
-from bitextbench.monolingual import Sentences
-from bitextbench.retrieval import Mined
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.formats import mined_pairs, sentences
+from bitextbench.formats.sentences import Sentences
+from bitextbench.mining.retrieval import Mined
+from bitextbench.mining.texts import mine
 
 SRC = ["eins", "zwei", "", "drei", "zwei", "vier\tfünf"]
 TGT = ["two", "one", "three", "noise"]
@@ -100,15 +100,15 @@ def test_bucc_ids_and_parquet_out(files, tmp_path):
     noise = {"src_id": "src-5", "tgt_id": "tgt-3", "src": "vier\tfünf", "tgt": "noise"}
     assert [row for row in rows if noise.items() <= row.items()]
     mine(**files, out=tmp_path / "p.tsv")
-    for one, other in zip(pairs.read(tmp_path / "p.parquet"), pairs.read(tmp_path / "p.tsv"), strict=True):
+    for one, other in zip(mined_pairs.read(tmp_path / "p.parquet"), mined_pairs.read(tmp_path / "p.tsv"), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_plain_lines_with_a_tab_first(tmp_path):
     (tmp_path / "S").write_text("a\tb\nno tab\n")
     with pytest.raises(InputError, match=r"S:2: line is not `id<TAB>sentence`; mend it, or say"):
-        monolingual.read(tmp_path / "S")
-    assert monolingual.read(tmp_path / "S", form="lines").text == ["a\tb", "no tab"]
+        sentences.read(tmp_path / "S")
+    assert sentences.read(tmp_path / "S", form="lines").text == ["a\tb", "no tab"]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ def test_neighbours_in_parts(files, tmp_path):
 def test_pairs_come_back_as_they_were(tmp_path):
     text = Sentences(["a", "b"], ["x\ty", "z\r"], "S")
     scores = np.array([1.1, 1 / 3], np.float32)
-    pairs.write(tmp_path / "p.tsv", Mined(np.array([1, 0]), np.array([0, 1]), scores), text, text)
+    mined_pairs.write(tmp_path / "p.tsv", Mined(np.array([1, 0]), np.array([0, 1]), scores), text, text)
     assert (tmp_path / "p.tsv").read_text().splitlines()[0] == "1.1\tb\ta\tz \tx y"
-    back = pairs.read(tmp_path / "p.tsv")
+    back = mined_pairs.read(tmp_path / "p.tsv")
     np.testing.assert_array_equal(back.scores, scores)
     assert (back.src, back.tgt) == (["b", "a"], ["a", "b"])
 
@@ -198,7 +198,7 @@ def test_pairs_come_back_as_they_were(tmp_path):
 def test_bad_pairs(tmp_path, content, message):
     (tmp_path / "p.tsv").write_text(content)
     with pytest.raises(InputError, match=message):
-        pairs.read(tmp_path / "p.tsv")
+        mined_pairs.read(tmp_path / "p.tsv")
 
 
 def test_help_of_the_commands():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import moses
+from bitextbench.text import moses
 
 TEXTS = {
     "en": "He said: \"It's 3.5% of 1,000 in the Jones' house, isn't it?\" (Really?) B & B",

@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench import bitext, embeddings, neighbours, portable
-from bitextbench.device import torch
-from bitextbench.embeddings import Embeddings, read, read_pair
-from bitextbench.errors import InputError
-from bitextbench.neighbours import LEAST_MEMORY, Both, load, merge, save, search
+from bitextbench.base import portable
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.formats import bitext
+from bitextbench.formats.vectors import Embeddings, read, read_pair, read_shards
+from bitextbench.scoring import neighbours
+from bitextbench.scoring.neighbours import LEAST_MEMORY, Both, load, merge, save, search
 
 
 def oracle(x: np.ndarray, y: np.ndarray, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -304,7 +306,7 @@ def test_shards_are_read_in_the_order_of_ids(rows, shards, block):
         paths = [Path(name) / f"{shard}.npy" for shard in range(shards)]
         for shard, path in enumerate(paths):
             np.save(path, vectors[np.arange(rows) // block % shards == shard])
-        read = embeddings.read_shards(paths)
+        read = read_shards(paths)
         np.testing.assert_array_equal(read.block(0, rows), vectors)
         np.testing.assert_array_equal(read.take(np.array([0, rows - 1])), vectors[[0, -1]])
         np.testing.assert_array_equal(read.part(rows // 2, rows).block(0, rows), vectors[rows // 2 :])
@@ -314,6 +316,6 @@ def test_shards_that_are_not_those_of_one_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(bitext, "BLOCK", 2)
     for name, rows in (("a", 3), ("b", 2)):
         np.save(tmp_path / f"{name}.npy", np.ones((rows, 2), np.float32))
-    assert len(embeddings.read_shards([tmp_path / "a.npy", tmp_path / "b.npy"])) == 5
+    assert len(read_shards([tmp_path / "a.npy", tmp_path / "b.npy"])) == 5
     with pytest.raises(InputError, match="the shards have 2, 3 rows"):
-        embeddings.read_shards([tmp_path / "b.npy", tmp_path / "a.npy"])
+        read_shards([tmp_path / "b.npy", tmp_path / "a.npy"])

@@ -12,9 +12,9 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import ngrams
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench.base.errors import InputError
+from bitextbench.formats.ids import Ragged
+from bitextbench.text import ngrams
 
 LINES = st.lists(st.one_of(st.none(), st.text(alphabet="aAbcß 日", max_size=14)), max_size=8)
 WORDS = ngrams.Words(50, 70)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from bitextbench.bleu import bleu
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.evaluation.bleu import bleu
 from bitextbench.nmt import data, fairseq_shim, train, translate
 
 PAIR = ("de", "en")

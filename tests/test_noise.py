@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench.errors import InputError
-from bitextbench.language import words
-from bitextbench.noise import BOILERPLATE, DEFAULT_PROPORTIONS, KINDS, MENU, add_noise
+from bitextbench.base.errors import InputError
+from bitextbench.corpus.language_id import words
+from bitextbench.corpus.noise import BOILERPLATE, DEFAULT_PROPORTIONS, KINDS, MENU, add_noise
 
 PAIR = ("de", "en")
 NUMBERS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben"]

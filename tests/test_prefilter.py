@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import language
-from bitextbench.errors import InputError
-from bitextbench.language import UNKNOWN, identify, words
-from bitextbench.lines import BLOCK, Lines
-from bitextbench.prefilter import RULES, prefilter
+from bitextbench.base.errors import InputError
+from bitextbench.corpus import language_id
+from bitextbench.corpus.byte_lines import BLOCK, Lines
+from bitextbench.corpus.language_id import UNKNOWN, identify, words
+from bitextbench.corpus.prefilter import RULES, prefilter
 
 PAIR = ("de", "en")
 SENTENCES = {
@@ -219,7 +219,7 @@ def py3langid_classify():
 def lid(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("fasttext")
     path = tmp_path_factory.mktemp("lid") / "lid.bin"
-    language.fit({code: [text] * 30 for code, text in SENTENCES.items()}, path, epochs=30)
+    language_id.fit({code: [text] * 30 for code, text in SENTENCES.items()}, path, epochs=30)
     return str(path)
 
 
@@ -240,4 +240,4 @@ def test_a_model_of_few_languages_filters(lid):
 def test_a_language_model_needs_text_of_two_languages(tmp_path, texts):
     pytest.importorskip("fasttext")
     with pytest.raises(InputError, match="give text of two or more"):
-        language.fit(texts, tmp_path / "lid.bin")
+        language_id.fit(texts, tmp_path / "lid.bin")

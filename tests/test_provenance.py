@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from bitextbench import provenance
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.report import provenance
 
 HEADER = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
 

@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from bitextbench import bitext, cli, quality, selections, table
-from bitextbench.errors import InputError
-from bitextbench.files import read_json, write_json
-from bitextbench.quality import AP, AUC
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json, write_json
+from bitextbench.cli import main
+from bitextbench.evaluation import quality, selections
+from bitextbench.evaluation.quality import AP, AUC
+from bitextbench.formats import bitext
+from bitextbench.report import kim2019_table2
 
 KINDS = ("parallel", "copy", "salad", "")
 
@@ -171,9 +174,9 @@ def test_the_table(pool, tmp_path):
         "-o",
         str(out),
     ]
-    done = CliRunner().invoke(cli.cli, command, catch_exceptions=False)
+    done = CliRunner().invoke(main.cli, command, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    lines = table.read_csv(out)
+    lines = kim2019_table2.read_csv(out)
     assert [line.column for line in lines] == ["random", "cosine"] * 4
     assert [line.row for line in lines][::2] == [
         f"human: {name}" for name in (AP, AUC, f"{AUC}, copy", f"{AUC}, salad")
@@ -183,7 +186,7 @@ def test_the_table(pool, tmp_path):
     assert lines[2].note == "30 good pairs, 60 bad"
     assert "ROC-AUC, copy" in page.read_text()
     assert picture.stat().st_size > 1000
-    shown = CliRunner().invoke(cli.cli, ["show", str(out)], catch_exceptions=False)
+    shown = CliRunner().invoke(main.cli, ["show", str(out)], catch_exceptions=False)
     assert "random" in shown.output
     with pytest.raises(InputError, match="is given twice"):
         quality.table([("human", "random", tmp_path / "random.json")] * 2, "tiny", 1, out, page, picture)

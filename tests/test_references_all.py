@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bitextbench import claims, references
-from bitextbench.claims import Claim
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.report import claims, references
+from bitextbench.report.claims import Claim
 
 FOLDER = Path(__file__).parents[1] / "references"
 TABLES = references.load_all(FOLDER)

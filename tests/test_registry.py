@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from bitextbench import datasets
-from bitextbench.errors import InputError
-from bitextbench.registry import DataSet, entry, load, read
+from bitextbench.base.errors import InputError
+from bitextbench.data import parsers
+from bitextbench.data.registry import DataSet, entry, load, read
 
 GOOD = {
     "name": "a.de-en",
@@ -107,7 +107,7 @@ def test_entry_is_sound(data_set: DataSet) -> None:
     assert all(file.sha256 or file.sha1 or file.url.startswith("http") for file in data_set.files)
     files = {re.sub(r"\.\d\d$", "", file.path) for file in data_set.files}
     for parser in data_set.parsers:
-        datasets.parser_function(parser, data_set.name)
+        parsers.parser_function(parser, data_set.name)
         arguments = {
             key: parser.arguments[key] for key in ("text", "texts", "pairs", "hter", "docs") if key in parser.arguments
         }

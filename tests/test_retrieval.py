@@ -6,9 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench.errors import InputError
-from bitextbench.neighbours import Both, Neighbours
-from bitextbench.retrieval import STRATEGIES, Mined, first_copies, one_to_one, retrieve
+from bitextbench.base.errors import InputError
+from bitextbench.mining.retrieval import STRATEGIES, Mined, first_copies, one_to_one, retrieve
+from bitextbench.scoring.neighbours import Both, Neighbours
 
 
 def neighbourhood(scores: np.ndarray, k: int) -> tuple[Both, tuple[np.ndarray, np.ndarray]]:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import bitext
-from bitextbench import select as selection
-from bitextbench.errors import InputError
-from bitextbench.files import read_json
-from bitextbench.select import Scored, count_words, cutoff, select
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json
+from bitextbench.formats import bitext
+from bitextbench.scoring import select as selection
+from bitextbench.scoring.select import Scored, count_words, cutoff, select
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 from test_workflow import copy_checkout, jobs, snakemake
 
-from bitextbench.cli import cli
-from bitextbench.embeddings import Embeddings
-from bitextbench.errors import InputError
-from bitextbench.tasks.separation import separation
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.evaluation.separation import separation
+from bitextbench.formats.vectors import Embeddings
 
 
 def at(*degrees: float) -> Embeddings:

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from test_encoder import D, E, V, embed, negative_log_likelihood, padded, sentences, sigmoid, weights
 from test_encoder import batch as three
 
-from bitextbench import encoders, trainer
-from bitextbench.batches import BOS, EOS, Buckets, Sentences
-from bitextbench.device import torch
-from bitextbench.encoders.shared_seq2seq import Turn
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench import encoders
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import BOS, EOS, Buckets, Sentences
+from bitextbench.encoders.models.shared_seq2seq import Turn
+from bitextbench.formats.ids import Ragged
 
 SIZES = {
     "pivot_nmt": {"embedding": E, "hidden": D},

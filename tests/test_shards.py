@@ -11,14 +11,20 @@ import pytest
 from click.testing import CliRunner
 from test_training_pairs import plain_model
 
-from bitextbench import bitext, examples, hard_negatives, ngrams, quality, selections, synth, text, word_mapping
-from bitextbench.batches import Sentences
-from bitextbench.cli import cli
-from bitextbench.encode import batches_of_one_length
-from bitextbench.nmt import ids, posteriors
-from bitextbench.ragged import Ragged
-from bitextbench.score import fit_similarity, fit_text_similarity, load_scores, score_shard, scores_by_id
-from bitextbench.similarity import confidence, mlp, zipporah
+from bitextbench.cli.main import cli
+from bitextbench.data import synth
+from bitextbench.encoders import hard_negatives, word_mapping
+from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.encode import batches_of_one_length
+from bitextbench.evaluation import posteriors, quality, selections
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.nmt import ids
+from bitextbench.report import examples
+from bitextbench.scoring.score import fit_similarity, fit_text_similarity, load_scores, score_shard, scores_by_id
+from bitextbench.scoring.similarities import confidence, mlp, zipporah
+from bitextbench.text import bpe as text
+from bitextbench.text import ngrams
 
 ROWS, BLOCK, DIMENSION = 330, 50, 8
 SHARDS = (1, 2, 3)

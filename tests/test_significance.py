@@ -10,9 +10,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 from scipy.special import stdtr, stdtrit
 
-from bitextbench import significance
-from bitextbench.errors import InputError
-from bitextbench.significance import compare, read, write
+from bitextbench.base.errors import InputError
+from bitextbench.evaluation import significance
+from bitextbench.evaluation.significance import compare, read, write
 
 WORDS = ["the", "a", "cat", "dog", "sees", "likes", "red", "small", "house", "tree"]
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
-from bitextbench.arrays import save_npz
-from bitextbench.errors import InputError
-from bitextbench.score import negatives, score_shard
-from bitextbench.similarity import Pairs, Text, cosine, mlp, random, similarity
+from bitextbench.base.arrays import save_npz
+from bitextbench.base.errors import InputError
+from bitextbench.scoring import Pairs, Text, similarity
+from bitextbench.scoring.score import negatives, score_shard
+from bitextbench.scoring.similarities import cosine, mlp, random
 from bitextbench.vectors import load_pair
 
 FINITE = st.floats(-100, 100, width=32)

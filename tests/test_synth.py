@@ -12,10 +12,10 @@ from collections import defaultdict
 
 import pytest
 
-from bitextbench.errors import InputError
-from bitextbench.synth import LANGUAGES, sentences
-from bitextbench.synth.lexicon import key, table
-from bitextbench.synth.meaning import (
+from bitextbench.base.errors import InputError
+from bitextbench.data.synth import LANGUAGES, sentences
+from bitextbench.data.synth.lexicon import key, table
+from bitextbench.data.synth.meaning import (  # fmt: skip
     NP,
     Age,
     Born,
@@ -38,7 +38,7 @@ from bitextbench.synth.meaning import (
     draw_document,
     paths,
     world,
-)  # fmt: skip
+)
 
 CODES = ["en", "de", "fr", "es", "ru", "zh"]
 ANNA, PETER = Person("Anna", "Keller", "f"), Person("Peter", "", "m")

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import references, significance, table
-from bitextbench.errors import InputError
+from bitextbench.base.errors import InputError
+from bitextbench.evaluation import significance
+from bitextbench.report import kim2019_table2, references
 
 REFERENCE = Path(__file__).parents[1] / "references" / "kim2019" / "table2.csv"
 BUDGETS = {"10M": 1000, "100M": 5000}
@@ -66,9 +67,9 @@ def run(tmp_path):
             facts = {"code": {"commit": "abc"}} if provenance is None else provenance
             paths = list(self.metrics.values()), list(self.selections.values())
             config = {"scale": scale, "selection": {"methods": [*self.methods], "budgets": self.budgets}}
-            table.build(REFERENCE, *paths, [], config, self.csv, self.html, facts)
+            kim2019_table2.build(REFERENCE, *paths, [], config, self.csv, self.html, facts)
             significance.write([], self.csv.with_suffix(".significance.csv"))
-            return {(line.row, line.column): line for line in table.read_csv(self.csv)}
+            return {(line.row, line.column): line for line in kim2019_table2.read_csv(self.csv)}
 
         def change(self, kind, key, **changes):
             path = getattr(self, kind)[key]
@@ -97,7 +98,7 @@ def test_a_method_of_the_runs_own_has_a_row_of_its_own(run, tmp_path):
     assert {line.ours for line in own} == {50.0}
     assert {line.paper for line in own} == {None}
     assert "oracle" in run.html.read_text()
-    assert "oracle" in table.render(run.csv)
+    assert "oracle" in kim2019_table2.render(run.csv)
 
 
 def test_the_reference_is_the_papers_table():
@@ -171,7 +172,7 @@ def test_a_run_of_fewer_rows_and_budgets(run):
     run.selections = {key: path for key, path in run.selections.items() if key[:2] == ("mlp", "10M")}
     ran = {key for key, line in run.build().items() if line.ours is not None}
     assert ran == {("mlp", "10M/test2017"), ("mlp", "10M/test2018")}
-    assert "not in this run (23.2)" in table.render(run.csv)
+    assert "not in this run (23.2)" in kim2019_table2.render(run.csv)
 
 
 def test_verdicts_at_paper_scale(run):
@@ -189,7 +190,7 @@ def test_one_seed_has_no_spread(run):
     line = run.build()["mlp", "10M/test2017"]
     assert (line.ours, line.spread, line.low, line.high, line.seeds) == (29.0, None, 27.5, 31.0, "1")
     assert "one seed" in line.note
-    text = table.render(run.csv)
+    text = kim2019_table2.render(run.csv)
     assert "29.00 (29.2)" in text
     assert "one seed has no spread" in text
 
@@ -215,7 +216,7 @@ def test_no_labels_anywhere(run):
         run.change("selections", key, words_by_label={})
     run.build()
     assert "The pool has no labels" in run.html.read_text(encoding="utf-8")
-    assert not re.search(r"\d\.\d%", table.render(run.csv))
+    assert not re.search(r"\d\.\d%", kim2019_table2.render(run.csv))
 
 
 def test_a_selection_without_a_good_pair_has_precision_0(run):
@@ -313,18 +314,18 @@ def test_the_same_files_in_any_order_give_the_same_bytes(run):
 
 def test_the_csv_reads_back_as_it_was_written(run):
     run.build()
-    assert table.to_csv(table.read_csv(run.csv)) == run.csv.read_text(encoding="utf-8")
+    assert kim2019_table2.to_csv(kim2019_table2.read_csv(run.csv)) == run.csv.read_text(encoding="utf-8")
 
 
 def test_another_csv_is_not_rendered(tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="not a table of this program"):
-        table.render(tmp_path / "other.csv")
+        kim2019_table2.render(tmp_path / "other.csv")
 
 
 def test_the_text_table(run):
     run.build()
-    text = table.render(run.csv)
+    text = kim2019_table2.render(run.csv)
     assert "10M words (here 1,000)" in text
     row = next(line for line in text.splitlines() if line.startswith("Our method (MLP similarity)"))
     assert re.split(r"\s{2,}", row)[1:] == [
@@ -336,13 +337,13 @@ def test_the_text_table(run):
     assert "not in this run (29.1)" in text
     assert "Numbers of the tiny run compare methods, not papers" in text
     run.build("paper")
-    assert "compare methods, not papers" not in table.render(run.csv)
+    assert "compare methods, not papers" not in kim2019_table2.render(run.csv)
 
 
-def line(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> table.Line:
+def line(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> kim2019_table2.Line:
     budget, test = column.split("/")
     numbers = {"ours": ours, "spread": 0.5, "low": ours - half, "high": ours + half}
-    return table.Line("kim2019/table2", row, row.upper(), column, budget, test, paper, **numbers)
+    return kim2019_table2.Line("kim2019/table2", row, row.upper(), column, budget, test, paper, **numbers)
 
 
 def compared(row: str, other: str, difference: float, half: float, column: str = "10M/test2017"):
@@ -355,7 +356,7 @@ def compared(row: str, other: str, difference: float, half: float, column: str =
 def test_reading_where_all_is_as_in_the_paper():
     rows = [line("random", 19, 10), line("cosine", 23, 15), line("mlp", 29, 20)]
     found = [compared("cosine", "random", 5, 1), compared("random", "mlp", -10, 1), compared("mlp", "cosine", 5, 4.9)]
-    lowest, gap, head, *orders = table.reading(rows, found)
+    lowest, gap, head, *orders = kim2019_table2.reading(rows, found)
     assert lowest == "Lowest row: RANDOM in all 1 columns."
     assert "10.00 in 10M/test2017 (mlp); at least 20.0 times the spread" in gap  # (20 - 10) / 0.5
     assert "paired differences" in head
@@ -373,7 +374,7 @@ def test_reading_where_it_is_not():
         for row, paper, ours in (("random", 19, 10), ("cosine", 23, 9))
     ]
     found = [compared("cosine", "random", -1, 1.5), compared("cosine", "random", -5, 4, column="10M/test2018")]
-    lowest, _, _, order = table.reading(rows, found)
+    lowest, _, _, order = kim2019_table2.reading(rows, found)
     assert lowest == "Lowest row: COSINE in all 2 columns."
     assert order.strip() == "random < cosine is undecided in 10M/test2017, is reversed in 10M/test2018."
 
@@ -381,7 +382,7 @@ def test_reading_where_it_is_not():
 def test_rows_that_tie_in_the_paper_or_are_not_in_it_have_no_order():
     rows = [line("pivot", 37.5, 30), line("mlp", 37.5, 20), replace(line("oracle", 0, 50), paper=None)]
     found = [compared("mlp", "pivot", -10, 1), compared("oracle", "mlp", 30, 1)]
-    assert table.reading(rows, found)[2:] == ["No two rows of this run are ordered by the paper."]
+    assert kim2019_table2.reading(rows, found)[2:] == ["No two rows of this run are ordered by the paper."]
 
 
 def test_the_page_needs_nothing_else_and_escapes_its_input(run):
@@ -401,7 +402,7 @@ scores = st.lists(st.floats(0, 100), min_size=1, max_size=6)
 
 @given(scores, st.floats(0, 5), st.floats(0, 5))
 def test_the_interval_holds_the_mean_and_the_test_sets_part(values, below, above):
-    mean, spread, low, high = table.summarise(values, [(v - below, v + above) for v in values])
+    mean, spread, low, high = kim2019_table2.summarise(values, [(v - below, v + above) for v in values])
     assert min(values) - 1e-9 <= mean <= max(values) + 1e-9
     assert low <= mean - below + 1e-9
     assert high >= mean + above - 1e-9
@@ -411,10 +412,10 @@ def test_the_interval_holds_the_mean_and_the_test_sets_part(values, below, above
 @given(scores)
 def test_equal_seeds_add_nothing(values):
     same = [values[0]] * len(values)
-    _, spread, low, high = table.summarise(same, [(v - 1, v + 2) for v in same])
+    _, spread, low, high = kim2019_table2.summarise(same, [(v - 1, v + 2) for v in same])
     assert (low, high) == pytest.approx((values[0] - 1, values[0] + 2))
     assert not spread
 
 
 def test_a_bootstrap_interval_beside_its_value_does_not_turn_the_interval_round():
-    assert table.summarise([5.0], [(5.5, 6.0)]) == (5.0, None, 5.0, 6.0)
+    assert kim2019_table2.summarise([5.0], [(5.5, 6.0)]) == (5.0, None, 5.0, 6.0)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bitextbench import references, tables
-from bitextbench.errors import InputError
-from bitextbench.margins import SIMILARITIES
-from bitextbench.retrieval import STRATEGIES
+from bitextbench.base.errors import InputError
+from bitextbench.mining.retrieval import STRATEGIES
+from bitextbench.report import references
+from bitextbench.report.cells import Entry, load
+from bitextbench.scoring.margins import SIMILARITIES
 
 FOLDER = Path(__file__).parents[1] / "references"
 MEASURES = {
@@ -31,12 +32,12 @@ MEASURES = {
 
 def test_each_table_has_the_cells_of_the_paper_once():
     printed = references.load_all(FOLDER)
-    for place, entries in tables.load().items():
+    for place, entries in load().items():
         assert {(entry.row, entry.column) for entry in entries} == {(cell.row, cell.column) for cell in printed[place]}
 
 
 def test_each_cell_is_something_that_a_task_measures():
-    for place, entries in tables.load().items():
+    for place, entries in load().items():
         for entry in entries:
             if not entry.why:
                 assert entry.metric in MEASURES[entry.task], (place, entry)
@@ -48,7 +49,7 @@ def test_each_cell_is_something_that_a_task_measures():
 
 def test_english_is_the_source_and_bucc_is_searched_into_it():
     """guo2018 and yang2019 table 1: from English; yang2019 footnote 5: BUCC's forward is into English."""
-    cells = {(place, entry.row, entry.column): entry for place, entries in tables.load().items() for entry in entries}
+    cells = {(place, entry.row, entry.column): entry for place, entries in load().items() for entry in entries}
     assert cells["yang2019/table2", "backward", "en-ru"].metric == "backward.by_text.P@1"
     forward = cells["yang2019/table5", "bide-am-forward", "de-en/P"]
     assert (forward.corpora, forward.encoder) == (("bucc.en-de",), "transformer_bide_am.en-de")
@@ -58,7 +59,7 @@ def test_english_is_the_source_and_bucc_is_searched_into_it():
 
 
 def test_what_a_run_has_not_leaves_its_reason(tmp_path):
-    entry = tables.Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1")
+    entry = Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1")
     data = {"parts": [{"dataset": "d"}]}
     pair = {"src": "de", "tgt": "en"}
     corpora = {"x": data, "z": data}
@@ -74,14 +75,14 @@ def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     assert entry.missing(config) == f"no file {own}"
     own.write_text("x\n")
     assert entry.missing(config) == ""
-    assert tables.Entry("a", "b", why="quoted").missing({}) == "quoted"
-    confident = tables.Entry("a", "b", "agreement", ("x",), "tuned", metric="correlation")
+    assert Entry("a", "b", why="quoted").missing({}) == "quoted"
+    confident = Entry("a", "b", "agreement", ("x",), "tuned", metric="correlation")
     assert confident.missing({"methods": {}}) == "no method tuned in this run"
     assert confident.missing({"methods": {"tuned": {}}}) == ""
 
 
 def test_a_translation_is_missing_unless_the_run_has_it_and_its_test():
-    entry = tables.Entry("a", "b", "translation", ("news",), "mined", metric="bleu")
+    entry = Entry("a", "b", "translation", ("news",), "mined", metric="bleu")
     assert entry.key == "bleu"
     assert entry.missing({}) == "no translation model mined in this run"
     assert entry.missing({"translations": {"mined": {"test": "talks"}}}) == "mined translates talks in this run"
@@ -99,4 +100,4 @@ BLOCK = "p/table1:\n- {cell: [a, b], task: mining, corpus: x, encoder: y, simila
 def test_bad_entries(tmp_path, text, message):
     (tmp_path / "t.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
-        tables.load(tmp_path / "t.yaml")
+        load(tmp_path / "t.yaml")

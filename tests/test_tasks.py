@@ -18,20 +18,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench import bitext, encoders, monolingual, synth, text
-from bitextbench.batches import Padded
-from bitextbench.cli import cli
-from bitextbench.device import torch
-from bitextbench.embeddings import Embeddings
-from bitextbench.encoders import dan_dual
-from bitextbench.errors import InputError
-from bitextbench.margins import SIMILARITIES
-from bitextbench.monolingual import Sentences
-from bitextbench.neighbours import Both, Neighbours, search
-from bitextbench.pairs import Candidates
-from bitextbench.retrieval import STRATEGIES
-from bitextbench.similarity import Pairs, Text, confidence, levenshtein, mlp
-from bitextbench.tasks import alignment, bootstrap, bucc, comparable, curves, documents, recognition, reconstruction
+from bitextbench import encoders
+from bitextbench.base import bootstrap
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.data import synth
+from bitextbench.encoders.batches import Padded
+from bitextbench.encoders.models import dan_dual
+from bitextbench.evaluation import alignment, bucc, curves, recognition, reconstruction
+from bitextbench.formats import bitext, sentences
+from bitextbench.formats.mined_pairs import Candidates
+from bitextbench.formats.sentences import Sentences
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.mining import comparable, documents
+from bitextbench.mining.retrieval import STRATEGIES
+from bitextbench.scoring import Pairs, Text
+from bitextbench.scoring.margins import SIMILARITIES
+from bitextbench.scoring.neighbours import Both, Neighbours, search
+from bitextbench.scoring.similarities import confidence, levenshtein, mlp
+from bitextbench.text.bpe import learn_bpe
 
 
 def run(*arguments: str | Path) -> Result:
@@ -372,7 +378,7 @@ def test_a_comparable_corpus_gives_nothing_away(tmp_path):
     assert found.src.text != sorted(found.src.text)
     assert [f"s{row}" for row in found.rows[0]] == found.src.text
     comparable.write(found, tmp_path / "set")
-    src, tgt = (monolingual.read(tmp_path / f"set.{side}", form="bucc") for side in ("src", "tgt"))
+    src, tgt = (sentences.read(tmp_path / f"set.{side}", form="bucc") for side in ("src", "tgt"))
     assert (src.ids, tgt.text) == (found.src.ids, found.tgt.text)
     assert bucc.read_gold(tmp_path / "set.gold", src, tgt) == found.gold
 
@@ -657,7 +663,7 @@ def pieces(tmp_path_factory):
     table = pa.table({"id": range(60), "src": [r[1][0] for r in rows], "tgt": [r[1][1] for r in rows]})
     (folder / "tokens").mkdir()
     pq.write_table(table, folder / "tokens/00000.parquet")
-    text.learn_bpe([folder / "tokens"], 200, 1000, 1, folder / "joint.model")
+    learn_bpe([folder / "tokens"], 200, 1000, 1, folder / "joint.model")
     return folder
 
 

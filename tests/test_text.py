@@ -5,10 +5,10 @@ import pyarrow.parquet as pq
 import pytest
 import sentencepiece
 
-from bitextbench import bitext
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
-from bitextbench.text import encode_shard, learn_bpe, tokenize_shard
+from bitextbench.base.errors import InputError
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.text.bpe import encode_shard, learn_bpe, tokenize_shard
 
 
 @pytest.fixture

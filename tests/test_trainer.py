@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import encoders, trainer
-from bitextbench.batches import Buckets, Sentences
-from bitextbench.device import torch
-from bitextbench.errors import InputError
-from bitextbench.files import sha256
-from bitextbench.ragged import Ragged
+from bitextbench import encoders
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import sha256
+from bitextbench.encoders import trainer
+from bitextbench.encoders.batches import Buckets, Sentences
+from bitextbench.formats.ids import Ragged
 
 V = 40
 

@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_workflow import copy_checkout, jobs, snakemake
 
-from bitextbench import bitext, training_pairs, training_text
-from bitextbench.bleu import bleu, tokenised
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
 from bitextbench.config import scorers
-from bitextbench.device import torch
-from bitextbench.embeddings import Embeddings
-from bitextbench.encoders import dan_dual
-from bitextbench.errors import InputError
-from bitextbench.similarity import Pairs, confidence
+from bitextbench.encoders.models import dan_dual
+from bitextbench.evaluation.bleu import bleu, tokenised
+from bitextbench.formats import bitext
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.mining import corpora
+from bitextbench.nmt import training_text
+from bitextbench.scoring import Pairs
+from bitextbench.scoring.similarities import confidence
 
 PAIR = ("en", "fr")
 FORWARD = {"similarity": "cosine", "retrieval": "forward"}
@@ -33,7 +36,7 @@ def corpus(folder, src, tgt, doc=None):
 def run(folder, spec, src=None, tgt=None, **more):
     out = folder / "mined"
     vectors = tuple(Embeddings(np.asarray(side, np.float32)) for side in (src, tgt))
-    training_pairs.mine(folder / "c", folder / "c", vectors, PAIR, spec, out, **more)
+    corpora.mine(folder / "c", folder / "c", vectors, PAIR, spec, out, **more)
     lines = [(out / f"train.{code}").read_text().splitlines() for code in PAIR]
     return list(zip(*lines, strict=True)), json.loads((out / "selection.json").read_text())
 
@@ -111,7 +114,7 @@ def test_the_best_monotone_alignment(gains):
         for left in combinations(range(n), size)
         for right in combinations(range(m), size)
     )
-    i, j = training_pairs.monotone(gains)
+    i, j = corpora.monotone(gains)
     assert gains[i, j].sum() == best
     assert (np.diff(i) > 0).all()
     assert (np.diff(j) > 0).all()

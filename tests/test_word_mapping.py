@@ -11,11 +11,12 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import text, word_mapping
-from bitextbench.cli import cli
-from bitextbench.device import torch
-from bitextbench.errors import InputError
-from bitextbench.word_mapping import Spec, Words, spec_of
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.encoders import word_mapping
+from bitextbench.encoders.word_mapping import Spec, Words, spec_of
+from bitextbench.text import bpe
 
 
 def turned(n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1) -> tuple[Words, Words, torch.Tensor]:
@@ -218,7 +219,7 @@ def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
 def test_pieces_get_vectors_and_are_found_as_words(tmp_path: Path):
     shards = text_of(tmp_path, 300)
     lines = (line for path in shards for line in pq.read_table(path)["src"].to_pylist())
-    (tmp_path / "bpe.model").write_bytes(text.learn_sentencepiece(lines, 60, 1))
+    (tmp_path / "bpe.model").write_bytes(bpe.learn_sentencepiece(lines, 60, 1))
     word_mapping.learn_vectors(
         shards, "src", tmp_path / "x.vec", {"dimension": 4, "epochs": 1, "min_count": 1}, pieces=tmp_path / "bpe.model"
     )

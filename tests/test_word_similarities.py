@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench import dictionary, ngram_lm, synth
-from bitextbench.dictionary import Dictionary
-from bitextbench.embeddings import Embeddings
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
-from bitextbench.similarity import Pairs, Text, margin, oracle, zipporah
+from bitextbench.base.errors import InputError
+from bitextbench.data import synth
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.scoring import Pairs, Text, dictionary, ngram_lm
+from bitextbench.scoring.dictionary import Dictionary
+from bitextbench.scoring.similarities import margin, oracle, zipporah
 
 SENTENCES = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=5)
 PAIRS = st.lists(st.tuples(*[st.lists(st.integers(0, 3), max_size=4)] * 2), min_size=1, max_size=5)

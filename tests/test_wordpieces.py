@@ -3,9 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from bitextbench import bitext, wordpieces
-from bitextbench.errors import InputError
-from bitextbench.ragged import Ragged
+from bitextbench.base.errors import InputError
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.text import wordpieces
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "Der", "Hund", "##e", "dog", "##s", "."]
 

@@ -1,3 +1,3 @@
-from bitextbench.cli import main
+from bitextbench.cli.main import main
 
 main()

@@ -9,9 +9,9 @@ from typing import Any
 
 import jsonschema
 
-from bitextbench import registry
-from bitextbench.errors import InputError, near
-from bitextbench.files import parse
+from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import parse
+from bitextbench.data import registry
 
 Config = dict[str, Any]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import arrays
-from bitextbench.errors import InputError
+from bitextbench.base import arrays
+from bitextbench.base.errors import InputError
 
 
 def load(path: str | Path) -> NDArray[np.float32]:

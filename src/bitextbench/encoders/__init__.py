@@ -12,10 +12,11 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar, Protocol
 
-from bitextbench.arrays import verify_zip
-from bitextbench.batches import Padded, Sentences
-from bitextbench.device import torch
-from bitextbench.errors import InputError
+from bitextbench.base.arrays import verify_zip
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import models
+from bitextbench.encoders.batches import Padded, Sentences
 
 Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono, valid, hard) -> side -> sentences
 
@@ -69,7 +70,7 @@ class Encoder(torch.nn.Module):
 
 
 def names() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(models.__path__))
 
 
 def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
@@ -79,7 +80,7 @@ def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
     """
     if spec["type"] not in names():
         raise InputError(f"no encoder is called {spec['type']}", remedy=f"there are: {', '.join(names())}")
-    model = importlib.import_module(f"{__name__}.{spec['type']}").Model
+    model = importlib.import_module(f"{models.__name__}.{spec['type']}").Model
     sizes = spec.get("model") or {}
     known = [name for name in inspect.signature(model).parameters if name != "vocab_size"]
     if unknown := set(sizes) - set(known):

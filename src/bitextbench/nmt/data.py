@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
-from bitextbench import text
-from bitextbench.errors import InputError
-from bitextbench.files import atomic, read_lines, write_json
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, read_lines, write_json
+from bitextbench.base.progress import log
+from bitextbench.formats.ids import Ragged
 from bitextbench.nmt.ids import to_fairseq, write_dictionary, write_texts
-from bitextbench.progress import log
-from bitextbench.ragged import Ragged
+from bitextbench.text import bpe as text
 
 Pair = tuple[str, str]  # languages, or one line in each
 

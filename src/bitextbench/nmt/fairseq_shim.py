@@ -25,7 +25,7 @@ from unittest import mock
 
 import numpy
 
-from bitextbench.device import torch  # first: it chooses the arithmetic
+from bitextbench.base.device import torch  # first: it chooses the arithmetic
 
 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.bitext import BLOCK
-from bitextbench.errors import InputError
-from bitextbench.files import atomic, write_json
-from bitextbench.progress import log
-from bitextbench.ragged import Ragged
-from bitextbench.text import SIDES
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, write_json
+from bitextbench.base.progress import log
+from bitextbench.formats.bitext import BLOCK
+from bitextbench.formats.ids import Ragged
+from bitextbench.text.bpe import SIDES
 
 PAD, EOS = 1, 2  # fairseq's
 MARKS = np.array([1, 3, 0, 2])  # fairseq's ids of our pad, unk, bos and eos

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bitextbench.arrays import verify_zip
-from bitextbench.errors import InputError
-from bitextbench.files import atomic, existing, read_json, remove, sha256, write_json
+from bitextbench.base.arrays import verify_zip
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, existing, read_json, remove, sha256, write_json
+from bitextbench.base.progress import log
 from bitextbench.nmt.data import Pair
-from bitextbench.progress import log
 
 NEVER = 1_000_000_000
 _EPOCH = re.compile(r"checkpoint(\d+)\.pt")

@@ -7,15 +7,15 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bitextbench.arrays import verify_zip
-from bitextbench.errors import InputError
-from bitextbench.files import atomic
+from bitextbench.base.arrays import verify_zip
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic
+from bitextbench.base.progress import log
+from bitextbench.formats.ids import Ragged
 from bitextbench.nmt.data import Pair, encode, load_bpe
 from bitextbench.nmt.ids import to_fairseq, write_texts
 from bitextbench.nmt.train import device_options
-from bitextbench.progress import log
-from bitextbench.ragged import Ragged
-from bitextbench.text import UNK
+from bitextbench.text.bpe import UNK
 
 
 def translate(
@@ -31,8 +31,8 @@ def translate(
     an empty test set or a missing GPU, and RuntimeError should fairseq not give one hypothesis a source (its main
     branch drops some).
     """
-    from bitextbench import moses
     from bitextbench.nmt import fairseq_shim
+    from bitextbench.text import moses
 
     options = device_options(device, threads)
     for name, lines in sources.items():

@@ -1,0 +1,146 @@
+"""Arrays on disk, each file with a checksum that is verified when it is read: `.npy`, `.npz`, and what torch.save writes.
+
+A `.npy` of ours ends in a line `xxh3_64 <16 hex digits>`: the hash of all bytes before that line. numpy.load and memory maps stop
+at the end of the array, so that it is a `.npy` as any other; one without that line, as users have, is taken as it is.
+The other two are zip archives, which hold a CRC-32 of each member; torch does not look at it, so we do.
+"""
+
+import contextlib
+import math
+import os
+import shutil
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import xxhash
+from numpy.typing import DTypeLike, NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, existing
+
+TAG = b"\nxxh3_64 "
+LINE = len(TAG) + 16 + 1  # bytes of the last line, with its ends
+BUFFER = 1 << 18  # bytes that are hashed at a time: they stay in the CPU's cache
+NO_NPY = (ValueError, TypeError, EOFError, OSError, OverflowError, SyntaxError, tokenize.TokenError)
+NO_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, EOFError, OSError)
+
+
+def save(path: str | Path, array: NDArray) -> None:
+    """Write a `.npy` with its checksum, atomically; the same numbers give the same bytes."""
+    with atomic(path) as part:
+        with open(part, "wb") as file:
+            np.save(file, array)
+        _seal(part)
+
+
+@contextlib.contextmanager
+def create(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[np.memmap]:
+    """A memory-mapped array of zeros to fill in any order: a `.npy` with its checksum when the block ends well.
+
+    Raises InputError when the disk has no room for it.
+    """
+    with atomic(path) as part:
+        array = zeros(part, shape, dtype, name=path)
+        yield array
+        array.flush()
+        _seal(part)
+
+
+def zeros(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike, *, name: str | Path | None = None) -> np.memmap:
+    """A new memory-mapped `.npy` of zeros, without a checksum, whose space on disk is reserved.
+
+    Without that, a full disk ends the process by SIGBUS. Raises InputError, with `name`, when there is no room for it.
+    """
+    try:
+        array = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
+        with open(path, "r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, array.offset + array.nbytes)
+    except OSError as error:
+        needed, free = math.prod(shape) * np.dtype(dtype).itemsize, shutil.disk_usage(Path(path).parent).free
+        what = f"needs {needed:,} bytes, and the disk has {free:,} free ({error.strerror})"
+        raise InputError(what, name or path, remedy="make room, or write to another disk") from None
+    return array
+
+
+def load(path: str | Path, remedy: str, dtype: DTypeLike | None = None, axes: Sequence[str] = ()) -> np.memmap:
+    """Memory-map a `.npy` file; of one `dtype` and with these `axes`, where given.
+
+    Raises InputError for a file that is damaged or no `.npy`, and for another dtype or number of axes.
+    """
+    try:
+        size = _verified(existing(path))
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except NO_NPY as error:
+        raise InputError(f"cannot be read as .npy ({error})", path, remedy=remedy) from None
+    if not isinstance(array, np.memmap) or array.offset + array.nbytes != size:
+        what = "there are other bytes behind the array" if isinstance(array, np.memmap) else "it is an .npz"
+        raise InputError(f"cannot be read as .npy ({what})", path, remedy=remedy)
+    if dtype is not None and (array.dtype != dtype or array.ndim != len(axes)):
+        what = f"holds {array.dtype} {list(array.shape)}, not {np.dtype(dtype)} [{', '.join(axes)}]"
+        raise InputError(what, path, remedy=remedy)
+    return array
+
+
+def save_npz(path: str | Path, **arrays: NDArray) -> None:
+    """Write arrays by name, uncompressed, atomically; the same numbers give the same bytes."""
+    with atomic(path) as part, open(part, "wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def load_npz(path: str | Path, remedy: str, names: Iterable[str] = ()) -> dict[str, NDArray]:
+    """All arrays of a `.npz`. Raises InputError for a file that is damaged or no `.npz`, or has not all of these `names`."""
+    verify_zip(path, remedy)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    except (*NO_NPY, *NO_ZIP) as error:
+        raise InputError(f"cannot be read as .npz ({error})", path, remedy=remedy) from None
+    if missing := [name for name in names if name not in arrays]:
+        raise InputError(f"has no array {', '.join(missing)}", path, remedy=remedy)
+    return arrays
+
+
+def verify_zip(path: str | Path, remedy: str) -> None:
+    """Raises InputError for a file that is no zip archive, and for one with a member that differs from its checksum."""
+    try:
+        with zipfile.ZipFile(existing(path)) as archive:
+            damaged = archive.testzip()
+    except NO_ZIP as error:
+        raise InputError(f"cannot be read ({error})", path, remedy=remedy) from None
+    if damaged:
+        raise InputError(f"cannot be read ({damaged} does not match its checksum)", path, remedy=remedy)
+
+
+def _seal(path: Path) -> None:
+    """Add the checksum to a file."""
+    with open(path, "r+b") as file:
+        file.write(_line(file, os.path.getsize(path)))
+
+
+def _verified(path: Path) -> int:
+    """The bytes of a file without its checksum. Raises ValueError where that does not match."""
+    size = path.stat().st_size - LINE
+    with open(path, "rb") as file:
+        file.seek(max(0, size))
+        found = file.read()
+        if size < 0 or not found.startswith(TAG):
+            return size + LINE
+        file.seek(0)
+        if _line(file, size) != found:
+            raise ValueError("it does not match its checksum")
+    return size
+
+
+def _line(file: BinaryIO, size: int) -> bytes:
+    """The checksum of the next `size` bytes."""
+    digest, buffer = xxhash.xxh3_64(), memoryview(bytearray(BUFFER))
+    while size and (count := file.readinto(buffer[:size])):  # type: ignore[attr-defined]
+        digest.update(buffer[:count])
+        size -= count
+    return TAG + digest.hexdigest().encode() + b"\n"

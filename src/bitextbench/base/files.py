@@ -1,0 +1,322 @@
+"""Files: atomic writes, hashes, JSON, and text read strictly."""
+
+import bz2
+import contextlib
+import errno
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import re
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import yaml
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
+
+MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
+END_LINES = "end its lines with LF, or CR and LF, not with CR"
+BLOCK = 1 << 17  # bytes read at a time
+COMPRESSED = (".gz", ".tgz", ".bz2", ".xz", ".zst")
+MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
+MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
+RATIO_FROM = 1 << 20  # smaller than this does no harm
+# what unpackers raise; bz2 and zstd an OSError without a number
+DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
+
+
+@contextlib.contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path`, for a file or a folder; it takes the place of `path` when the block ends well.
+
+    Raises InputError where a folder is to take the place of a file, or a file that of a folder.
+
+    When the block raises, `path` stays as it was and nothing else is left behind. What a killed process left is
+    removed by the next writer of the same path.
+    """
+    path = Path(path)
+    if path.name in ("", ".."):
+        raise InputError("no name for an output", path, remedy="give the output a name of its own")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    remove(part)
+    try:
+        yield part
+        if path.is_dir() != part.is_dir() and path.exists():
+            here, made = ("folder", "file") if path.is_dir() else ("file", "folder")
+            raise InputError(f"a {here} is there, and the output is a {made}", path, remedy="give another name")
+        if part.is_dir():
+            remove(path)
+        os.replace(part, path)
+    except OSError as error:
+        if error.filename is None:  # as of a full disk: `main` names the file
+            error.filename = str(path)
+        raise
+    finally:
+        remove(part)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder that may not exist."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sha256(path: str | Path) -> str:
+    """Hex digest of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write JSON atomically: keys in the order given, one final newline."""
+    with atomic(path) as part:
+        part.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read JSON. Raises InputError that names the file and line."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON ({error.msg})", path, line=error.lineno, remedy="make the file again") from None
+    except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
+        raise InputError(f"not JSON ({error})", path, remedy="make the file again") from None
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file. Raises InputError where it is not UTF-8."""
+    data = existing(path).read_bytes()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("invalid UTF-8", path, line=line, remedy="is this the right file?") from None
+
+
+def parse(text: str, where: str | Path) -> Any:
+    """A value written as JSON or YAML, of the types of JSON.
+
+    Raises InputError for another text, and for what JSON does not hold: NaN, infinity, dates; numbers of over 64 bits.
+    """
+    try:
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = yaml.load(text, Loader)
+        return json.loads(json.dumps(value, allow_nan=False), parse_int=_whole)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = f"not YAML or JSON ({getattr(error, 'problem', None) or ' '.join(str(error).split())})"
+        raise InputError(what, where, line=mark and mark.line + 1, remedy="mend the syntax") from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"no usable value ({error})", where, remedy="write numbers, texts, lists, mappings") from None
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Read YAML, or JSON: see `parse`."""
+    return parse(read_text(path), path)
+
+
+class Loader(yaml.SafeLoader):
+    """Reads 1e-06 as a number, as YAML 1.2 does; to YAML 1.1 it is a text."""
+
+
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), [*"-+.0123456789"]
+)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 19 or not -(1 << 63) <= int(digits) < 1 << 63:
+        raise ValueError(f"{digits[:20]}... has more than 64 bits")
+    return int(digits)
+
+
+def existing(path: str | Path) -> Path:
+    """The path, if something is there. Raises InputError otherwise."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError("no such file", path, remedy="check the path, or run the step that makes it")
+    return path
+
+
+def open_bytes(path: str | Path) -> IO[bytes]:
+    """Open a plain, .gz, .bz2, .xz or .zst file for reading, unpacked: see `unpacked`."""
+    path = existing(path)
+    file = open(path, "rb")  # noqa: SIM115 (closed by whom it is given)
+    return unpacked(file, path, file) if path.suffix in COMPRESSED else file
+
+
+def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:
+    """What is packed, in the way that the name `path` tells; `position.tell()` is how much of it was read.
+
+    Raises InputError (at once, or while reading) where it is empty, damaged, truncated, followed by something else, or
+    unpacks to more than MAX_BYTES or to more than MAX_RATIO times its size.
+    """
+    stream: Any
+    with damage(path):
+        if not packed.peek(1):
+            raise EOFError("no bytes")
+        match path.suffix:
+            case ".gz" | ".tgz":
+                stream = gzip.GzipFile(fileobj=packed)
+            case ".zst":
+                import pyarrow  # unlike the zstandard package, it reports a truncated file
+
+                stream = pyarrow.input_stream(packed, compression="zstd")
+            case _:
+                stream = Streams(packed, lzma.LZMADecompressor if path.suffix == ".xz" else bz2.BZ2Decompressor)
+    return io.BufferedReader(Guarded(stream, path, position), BLOCK)
+
+
+class Streams(io.RawIOBase):
+    """Streams of xz or bzip2 one behind the other, to the end of the file.
+
+    lzma.open and bz2.open take what is no stream for the end of the file.
+    """
+
+    def __init__(self, packed: IO[bytes], decompressor: Callable[[], Any]) -> None:
+        self.packed, self.decompressor, self.current = packed, decompressor, decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            held = b""
+            if self.current.eof:
+                held = self.current.unused_data or self.packed.read(BLOCK)
+                while held and not (held := held.lstrip(b"\0")):  # xz may pad its streams
+                    held = self.packed.read(BLOCK)
+                if not held:
+                    return 0
+                self.current = self.decompressor()
+            elif self.current.needs_input and not (held := self.packed.read(BLOCK)):
+                raise EOFError("it ends too early")
+            if data := self.current.decompress(held, len(buffer)):
+                buffer[: len(data)] = data
+                return len(data)
+
+
+class Guarded(io.RawIOBase):
+    """An unpacking stream with an end to its size; `packed` is what `tell`s how much of the archive was read, or its size."""
+
+    def __init__(self, stream: Any, path: Path, packed: Any) -> None:
+        self.stream, self.path, self.packed, self.count = stream, path, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with damage(self.path):
+            data = self.stream.read(len(buffer))
+        self.count += len(data)
+        packed = self.packed if isinstance(self.packed, int) else self.packed.tell()
+        if self.count > MAX_BYTES or self.count > max(RATIO_FROM, MAX_RATIO * packed):
+            what = f"unpacks to more than {self.count:,} bytes from {packed:,}"
+            raise InputError(what, self.path, remedy="is this the right file? If it is, unpack it first")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self.stream.close()
+        if not isinstance(self.packed, int):
+            self.packed.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def damage(path: str | Path) -> Iterator[None]:
+    """What unpackers raise for damaged archives, as InputError; errors of the system, which have a number, pass."""
+    try:
+        yield
+    except DAMAGE as error:
+        if isinstance(error, OSError) and error.errno not in (
+            None,
+            errno.EINVAL,
+        ):  # zipfile seeks to a place before the file
+            raise
+        what = " ".join(str(error).split())
+        raise InputError(f"damaged or truncated archive ({what})", path, remedy="fetch it again") from None
+
+
+def read_lines(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+    """The lines of a text file (plain, .gz, .bz2, .xz, .zst), without their line ends.
+
+    Only LF (and a CR before it) ends a line: U+0085 and U+2028 stand inside sentences of real corpora. Other CRs are
+    counted in the log.
+
+    Raises InputError for invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose lines end with CR
+    alone, and for damaged archives.
+    """
+    with open_bytes(path) as stream:
+        yield from decode_lines(stream, path, max_bytes=max_bytes)
+
+
+def decode_lines(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+    """The lines of an open byte stream; `name` is for messages. See `read_lines`."""
+    number = returns = 0
+    for block in _blocks(stream, max_bytes):
+        yield from _decoded(block, max_bytes) or _checked(block, name, number, max_bytes)
+        number += block.count(b"\n")
+        if b"\r" in block:
+            returns += block.count(b"\r") - block.count(b"\r\n")
+    if returns:
+        what = f"{returns:,} carriage returns inside {number:,} lines"
+        if returns >= number:
+            raise InputError(what, name, remedy=END_LINES)
+        log(f"{name}: {what}; they end none")
+
+
+def _blocks(stream: IO[bytes], max_bytes: int) -> Iterator[bytes]:
+    """Some whole lines at a time, LF behind each. A line may be cut that is too long, and stays so."""
+    rest = b""
+    while len(rest) <= max_bytes + 1 and (data := stream.read(BLOCK)):
+        lines, end, rest = (rest + data).rpartition(b"\n")
+        if end:
+            yield lines + end
+    if rest:
+        yield rest + b"\n"
+
+
+def _decoded(block: bytes, max_bytes: int) -> list[str] | None:
+    """The lines of a block, all at once; None where one may be wrong."""
+    if b"\0" in block:
+        return None
+    try:
+        lines = block.decode("utf-8").replace("\r\n", "\n").split("\n")
+    except UnicodeDecodeError:
+        return None
+    lines.pop()
+    return None if 4 * max(map(len, lines)) > max_bytes else lines  # UTF-8 has up to 4 bytes a character
+
+
+def _checked(block: bytes, name: str | Path, before: int, max_bytes: int) -> Iterator[str]:
+    """The lines of a block one by one, `before` of them standing before it."""
+    for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
+        text = line.removesuffix(b"\r")
+        if len(text) > max_bytes:
+            what, returns = f"line is longer than {max_bytes:,} bytes", text.count(b"\r")
+            remedy = END_LINES if returns else "split or remove it"
+            what += f" and holds {returns:,} carriage returns" if returns else ""
+            raise InputError(what, name, line=number, remedy=remedy)
+        if b"\0" in text:
+            remedy = "remove the byte; is this a text file?"
+            raise InputError("line holds a NUL byte", name, line=number, remedy=remedy)
+        try:
+            yield text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            what = f"invalid UTF-8 at byte {error.start + 1} of the line"
+            raise InputError(what, name, line=number, remedy="convert the file to UTF-8") from None

@@ -1,0 +1,293 @@
+"""A corpus made from its parts: rows, noise, exclusion, pre-filter, deduplication, shards; and every row counted."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import atomic, read_lines, remove, write_json
+from bitextbench.base.progress import log, progress
+from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
+from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, PARALLEL, add_noise
+from bitextbench.corpus.prefilter import check_rules, prefilter
+from bitextbench.formats import bitext
+
+Spec = Mapping[str, Any]
+Languages = tuple[str, str]
+CHUNK = 100_000  # rows in memory at once, and the rows among which noise finds its wrong partners
+SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
+PART_KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "shuffle", "side", "label")
+NOISE_KEYS = ("seed", "proportions")
+
+
+class Row(NamedTuple):
+    """What a part gives. `bitextbench.datasets.Row` has the same fields."""
+
+    src: str | None
+    tgt: str | None
+    doc: str = ""
+    label: str = ""
+
+
+def build(
+    name: str,
+    spec: Spec,
+    languages: Languages,
+    raw: str | Path,
+    corpora: Mapping[str, str | Path],
+    out: str | Path,
+    seed: int,
+) -> dict[str, Any]:
+    """Make the corpus `name` as its entry `spec` under `corpora:` in a configuration says, in the folder `out`.
+
+    `raw` holds the fetched data sets, a folder each; `corpora` gives the folders of the corpora that `exclude` names;
+    `seed` draws the generated parts (noise has a seed of its own). A row goes, in this order, through
+
+    - its part (`skip`, `shuffle`, `lines`, `side`, `label`);
+    - the test for empty sides;
+    - noise, a chunk of CHUNK rows at a time, which may add rows;
+    - exclusion of pairs one side of which stands in an excluded corpus, on any side, letters and digits alone compared;
+    - the pre-filter, and exact deduplication if `deduplicate` says so: true, or {memory: MiB that it may take};
+    - bitext.write_shards.
+
+    Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "alone", "out", "by_label"} with in + added =
+    out + dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule,
+    "duplicate"; `alone` what each rule would drop by itself of the rows that come to the pre-filter. `out` appears as a
+    whole or not at all. Memory: one chunk, the excluded sentences, and what deduplication may take.
+
+    Raises InputError for an unknown key, corpus, rule or kind of noise, and for whatever is wrong with the text.
+    """
+    spec = {key: value for key, value in spec.items() if value is not None}  # an overlay says `noise: null` for none
+    _check_spec(name, spec)
+    excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
+    by_part: Counter[str] = Counter()
+    tally = {key: Counter[str]() for key in ("added", "dropped", "alone", "by_label")}
+    rows = _rows(spec["parts"], languages, Path(raw), seed, by_part)
+    chunks = _chunks(progress(rows, f"corpus {name}"))
+    with atomic(out) as part:
+        tables = _through(name, chunks, spec, languages, excluded, part / "scratch", tally)
+        n_out = bitext.write_shards(part, tables, spec.get("shards", 1))
+        remove(part / "scratch")
+        counts = {
+            "in": by_part.total(),
+            "by_part": dict(by_part),
+            "added": dict(+tally["added"]),
+            "dropped": dict(+tally["dropped"]),
+            "alone": dict(+tally["alone"]),
+            "out": n_out,
+            "by_label": dict(sorted(tally["by_label"].items())),
+        }
+        assert by_part.total() + tally["added"].total() == n_out + tally["dropped"].total(), counts
+        write_json(part / "counts.json", counts)
+    log(
+        f"corpus {name}: {counts['in']:,} rows in, {n_out:,} out"
+        + "".join(f", {n:,} {why}" for why, n in (+tally["dropped"]).items())
+    )
+    return counts
+
+
+def _through(
+    name: str,
+    chunks: Iterable[pa.Table],
+    spec: Spec,
+    languages: Languages,
+    excluded: Mapping[str, pa.Array],
+    scratch: Path,
+    tally: Mapping[str, Counter[str]],
+) -> Iterator[pa.Table]:
+    """The rows with noise and without those that have to go; `tally` counts."""
+    deduplicate = spec.get("deduplicate", False)
+    memory = deduplicate["memory"] << 20 if isinstance(deduplicate, Mapping) else MEMORY
+    copies = Deduplicator(scratch, memory) if deduplicate else None
+
+    def drop(reason: str, table: pa.Table, kept: pa.Table) -> pa.Table:
+        tally["dropped"][reason] += len(table) - len(kept)
+        return kept
+
+    def through() -> Iterator[pa.Table]:
+        noised = False
+        for number, table in enumerate(chunks):
+            table = drop("empty", table, table.filter(_filled(table)))
+            if "noise" in spec:
+                noised |= PARALLEL in table["label"].unique().to_pylist()
+                before = len(table)
+                table = _noise(table, spec["noise"], number, languages)
+                tally["added"]["noise duplicates"] += len(table) - before
+            for other, sentences in excluded.items():
+                table = drop(f"in {other}", table, table.filter(pc.invert(_stands_in(table, sentences))))
+            passed, first, alone = prefilter(table, spec.get("filter", {}), languages)
+            tally["dropped"].update(first)
+            tally["alone"].update(alone)
+            if copies:
+                copies.add(table, passed)
+            else:
+                yield table.filter(pa.array(passed))
+        if "noise" in spec and not noised:
+            what = "noise is made of rows labelled parallel, and no part has any"
+            raise InputError(what, name, remedy="give a part `label: parallel`")
+        if copies:
+            yield from copies.tables()
+            tally["dropped"]["duplicate"], tally["alone"]["duplicate"] = copies.first, copies.alone
+
+    for table in through():
+        tally["by_label"].update(table["label"].to_pylist())
+        yield table
+
+
+def _noise(table: pa.Table, spec: Spec, chunk: int, languages: Languages) -> pa.Table:
+    seed = np.random.SeedSequence([spec.get("seed", 0), chunk]).generate_state(1, np.uint64)
+    return add_noise(table, spec.get("proportions", DEFAULT_PROPORTIONS), int(seed[0]), languages)
+
+
+def _filled(table: pa.Table) -> pa.ChunkedArray:
+    """Rows with some text on every side that they have, and with a side."""
+    sides = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in ("src", "tgt")]
+    both_null = pc.and_(pc.is_null(table["src"]), pc.is_null(table["tgt"]))
+    return pc.and_not(pc.and_(*(pc.fill_null(side, True) for side in sides)), both_null)
+
+
+def normalised(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """NFKC, lower case, letters and digits only: what a sentence keeps on another page. Null stays null."""
+    return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(text, form="NFKC")), r"[^\pL\pN]+", "")
+
+
+def _sentences(folder: str | Path) -> pa.Array:
+    """The distinct sentences of a corpus, either side, normalised; not those without letters and digits."""
+    sides = (
+        normalised(batch[side]).unique()
+        for batch in bitext.read_batches(folder, ["src", "tgt"])
+        for side in ("src", "tgt")
+    )
+    found = pa.chunked_array([*sides], pa.string()).unique().drop_null()
+    return found.filter(pc.not_equal(found, ""))
+
+
+def _stands_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
+    return pc.or_(*(pc.is_in(normalised(table[side]), sentences) for side in ("src", "tgt")))
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[pa.Table]:
+    """Tables of CHUNK rows; the last may be shorter."""
+    fields = list(bitext.SCHEMA)[1:]
+    rows = iter(rows)
+    while held := list(itertools.islice(rows, CHUNK)):
+        yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], pa.schema(fields))
+
+
+def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[Row]:
+    for number, part in enumerate(parts, 1):
+        name = f"{number} {_title(part)}"
+        n = 0
+        for n, row in enumerate(_part(part, languages, raw, seed), 1):  # noqa: B007
+            yield row
+        by_part[name] = n
+
+
+def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    """The rows of a part. `shuffle` permutes all of it, before `skip` and `lines` take their stretch."""
+    rows = next(SOURCES[kind](part[kind], languages, raw, seed) for kind in SOURCES if kind in part)
+    if "shuffle" in part:
+        held = list(rows)
+        rows = (held[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(held)).tolist())
+    first = part.get("skip", 0)
+    rows = itertools.islice(rows, first, None if "lines" not in part else first + part["lines"])
+    if "side" not in part and "label" not in part:
+        return rows
+    src, tgt = ("side" not in part or part["side"] == side for side in ("src", "tgt"))
+    label = part.get("label")
+    return (
+        Row(row.src if src else None, row.tgt if tgt else None, row.doc, row.label if label is None else label)
+        for row in rows
+    )
+
+
+def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    from bitextbench.data.parsers import rows
+
+    return (Row(*row) for row in rows(name, languages, raw / name))
+
+
+def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    from bitextbench.data.synth import sentences
+
+    return (Row(src, tgt, doc, PARALLEL) for doc, (src, tgt) in sentences(stretch, languages, seed))
+
+
+def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    """Line n of one file with line n of the other; None for a side without a file."""
+    texts = {side: read_lines(paths[side]) for side in ("src", "tgt") if side in paths}
+    one_side: dict[tuple[str, ...], Callable[..., Row]] = {
+        ("src",): lambda src: Row(src, None),
+        ("tgt",): lambda tgt: Row(None, tgt),
+    }
+    row = one_side.get(tuple(texts), Row)
+    for number, lines in enumerate(itertools.zip_longest(*texts.values())):
+        if None in lines:
+            rest = {side: sum(1 for _ in text) for side, text in texts.items()}
+            totals = [
+                f"{paths[side]} has {number + (line is not None) + rest[side]:,}"
+                for side, line in zip(texts, lines, strict=True)
+            ]
+            raise InputError(f"the two sides differ in lines: {' and '.join(totals)}", remedy="align them line by line")
+        yield row(*lines)
+
+
+def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
+    from bitextbench.data.synth import lexicon
+
+    if name not in lexicon.DICTIONARIES:
+        raise InputError(f"the embedded corpus has no table {name}", remedy=near(name, lexicon.DICTIONARIES))
+    return (Row(src, tgt, label=PARALLEL) for src, tgt in lexicon.dictionary(name, languages))
+
+
+SOURCES: dict[str, Callable[[Any, Languages, Path, int], Iterator[Row]]] = {
+    "dataset": _dataset,
+    "generated": _generated,
+    "lexicon": _lexicon,
+    "files": _files,
+}
+
+
+def _title(part: Spec) -> str:
+    kind = next(kind for kind in SOURCES if kind in part)
+    return f"{kind} {' '.join(part[kind].values()) if kind == 'files' else part[kind]}"
+
+
+def _folder(name: str, corpora: Mapping[str, str | Path]) -> str | Path:
+    if name not in corpora:
+        raise InputError(
+            f"no folder is given for the excluded corpus {name!r}",
+            remedy=near(name, corpora) if corpora else "give one",
+        )
+    return corpora[name]
+
+
+def _check_spec(name: str, spec: Spec) -> None:
+    """What a configuration's schema checks too; a caller from Python gets the same care."""
+    _check_keys(f"corpora.{name}", spec, SPEC_KEYS)
+    _check_keys(f"corpora.{name}.noise", spec.get("noise", {}), NOISE_KEYS)
+    check_rules(spec.get("filter", {}))
+    for number, part in enumerate(spec.get("parts", ()), 1):
+        place = f"corpora.{name}, part {number}"
+        _check_keys(place, part, PART_KEYS)
+        if [bool(part[kind]) for kind in SOURCES if kind in part] != [True]:
+            raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(SOURCES)}")
+        _check_keys(f"{place}, files", part.get("files", {}), ("src", "tgt"))
+        if part.get("side", "src") not in ("src", "tgt"):
+            raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")
+        if "generated" in part and ("lines" not in part or "shuffle" in part):
+            raise InputError("a generated part is endless", place, remedy="give it `lines`, and no `shuffle`")
+    if not spec.get("parts"):
+        raise InputError("a corpus without parts", f"corpora.{name}", remedy="give `parts: [...]`")
+
+
+def _check_keys(place: str, given: Spec, known: tuple[str, ...]) -> None:
+    for key in given:
+        if key not in known:
+            raise InputError(f"unknown key {key!r}", place, remedy=near(key, known))

@@ -1,0 +1,317 @@
+"""Lines as bytes: tokens, letters and characters of many lines counted at once, without a Python object for any of them.
+
+White space and letters are Unicode's (as `str.split` and `unicodedata` have them), found in the UTF-8 bytes: an ASCII byte
+tells by itself, and of the others only those that begin a character are decoded. Masks of bytes are kept as bits. The loops
+over bytes and tokens are compiled by numba; those over all bytes become vector instructions.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bitextbench.base.compiled import compiled, lowest_bit
+from bitextbench.corpus.language_id import UNSPACED
+
+BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
+ROOM = 16  # bytes behind the text, for words of eight bytes that begin in it
+PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
+# what a token of n bytes has of a word that begins where it begins, and of the next word
+FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(17)] for k in (0, 8)], np.uint64)
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+Bits = NDArray[np.uint64]  # a mask of b bytes as b // 64 + 2 words; bits from b on have no meaning
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A column of strings as bytes. Numbers of lines, tokens and bytes: n, t, b.
+
+    What stands for a null has no meaning. `language` says what a token is: what stands between white space, or a character (see
+    `language.words`).
+    """
+
+    column: pa.Array
+    language: str
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    @cached_property
+    def _offsets(self) -> NDArray[Any]:
+        width = np.int64 if pa.types.is_large_string(self.column.type) else np.int32
+        offsets = np.frombuffer(self.column.buffers()[1] or bytes(8), width)
+        return offsets[self.column.offset : self.column.offset + len(self) + 1]
+
+    @cached_property
+    def bounds(self) -> Places:
+        """Where lines begin, and the end, int64 [n + 1], in bytes."""
+        return self._offsets.astype(np.int64) - int(self._offsets[0])
+
+    @cached_property
+    def data(self) -> NDArray[np.uint8]:
+        """The bytes of all lines, uint8 [b and what makes up whole words of bits, and ROOM]; those from b on have no meaning."""
+        b, size = int(self.bounds[-1]), (int(self.bounds[-1]) // 64 + 2) * 64 + ROOM
+        text = np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
+        return text[:size] if len(text) >= size else np.append(text[:b], np.zeros(size - b, np.uint8))
+
+    @cached_property
+    def space(self) -> Bits:
+        """The bytes of white space."""
+        return _space(self.data, _table("space"))
+
+    @cached_property
+    def begins(self) -> Bits:
+        """The bytes that begin a character."""
+        return _begins(self.data)
+
+    @cached_property
+    def visible(self) -> Places:
+        """Characters that are not white space, of each line [n]."""
+        return count(self.begins & ~self.space, self.bounds)
+
+    @cached_property
+    def letters(self) -> Places:
+        """Letters and the marks on them, of each line [n]."""
+        return count(_letters(self.data, _table("letter")), self.bounds)
+
+    @cached_property
+    def firsts(self) -> Bits:
+        """The bytes that begin a line, and the one behind all."""
+        return _bits(self.bounds, len(self.space))
+
+    @cached_property
+    def starts(self) -> Bits:
+        """The bytes that begin a token."""
+        if self.language in UNSPACED:
+            return self.begins & ~self.space
+        return (after(self.space) | self.firsts) & ~self.space
+
+    @cached_property
+    def stops(self) -> Bits:
+        """The bytes before which a token ends, if it has not ended before."""
+        return (self.begins if self.language in UNSPACED else self.space) | self.firsts
+
+    @cached_property
+    def lengths(self) -> Places:
+        """Tokens of each line [n]."""
+        return count(self.starts, self.bounds)
+
+    @cached_property
+    def hashes(self) -> Bits:
+        """A hash of each token [t], of all its bytes."""
+        at_any_byte = np.ndarray(len(self.data) - 7, np.uint64, self.data, strides=(1,))  # as x86 and ARM can read them
+        return _hashes(at_any_byte, self.starts, self.stops, self.lengths.sum())
+
+    @cached_property
+    def runs(self) -> Places:
+        """How often the most repeated token of each line stands in a row [n]."""
+        return _runs(self.lengths, np.cumsum(self.lengths), self.hashes)
+
+
+def after(bits: Bits) -> Bits:
+    """Each bit moved to the next byte."""
+    moved = bits << np.uint64(1)
+    moved[1:] |= bits[:-1] >> np.uint64(63)
+    return moved
+
+
+def overlap(src: Lines, tgt: Lines) -> tuple[Places, Places]:
+    """Of each pair of lines [n]: distinct tokens that both have, and those of the side with fewer.
+
+    Tokens are told apart by 64 bits of a hash: among 10 billion pairs with 100 tokens a side it is likely that no two tokens
+    are taken for one.
+    """
+    most = int((src.lengths + tgt.lengths).max(initial=0))
+    size = 8 << most.bit_length()  # with room: few meet another
+    return _overlap(
+        src.lengths, src.hashes, tgt.lengths, tgt.hashes, np.empty(size, np.uint64), np.zeros(size, np.int64)
+    )
+
+
+@cache
+def _table(kind: str) -> Mask:
+    """Whether each code point is white space, or a letter or mark; there are none outside these ranges."""
+    table = np.zeros(1 << 21, bool)  # all that four bytes can say
+    for low, high in ((0, 0x3001),) if kind == "space" else ((0, 0x40000), (0xE0000, 0xE1000)):
+        points = map(chr, range(low, high))
+        found = (point.isspace() if kind == "space" else unicodedata.category(point)[0] in "LM" for point in points)
+        table[low:high] = np.fromiter(found, bool, high - low)
+    return table
+
+
+@compiled
+def _decoded(data, at):
+    """The code point of the character outside ASCII that begins `at`, and its number of bytes."""
+    lead = np.int64(data[at])
+    width = 2 + (lead >= 0xE0) + (lead >= 0xF0)
+    point = lead & (0x7F >> width)
+    for k in range(1, width):
+        point = point << 6 | (data[at + k] & 0x3F)
+    return point, width
+
+
+@compiled
+def _unsure(byte):
+    """Other control characters, which are no space; what begins U+0085, U+00A0, U+1680, U+2000 to U+205F, U+3000, which are."""
+    return (byte < 28) | (byte == 0xC2) | ((byte >= 0xE1) & (byte <= 0xE3))
+
+
+@compiled
+def _space(data, table):
+    bits = np.zeros(len(data) // 64, np.uint64)
+    for w in range(len(bits)):
+        block, space, unsure = data[64 * w : 64 * w + 64], np.uint64(0), False
+        for k in range(64):
+            space |= np.uint64(block[k] <= 32) << np.uint64(k)
+        for k in range(64):
+            unsure |= _unsure(block[k])
+        bits[w] |= space
+        for at in range(64 * w, 64 * w + 64 if unsure else 0):
+            if data[at] < 28 and not table[data[at]]:
+                bits[w] &= ~(np.uint64(1) << np.uint64(at & 63))
+            elif data[at] >= 0xC2 and _unsure(data[at]):
+                point, width = _decoded(data, at)
+                for part in range(at, min(at + width, 64 * len(bits)) if table[point] else at):
+                    bits[part >> 6] |= np.uint64(1) << np.uint64(part & 63)
+    return bits
+
+
+@compiled
+def _begins(data):
+    bits = np.zeros(len(data) // 64, np.uint64)
+    for w in range(len(bits)):
+        block = data[64 * w : 64 * w + 64]
+        for k in range(64):
+            bits[w] |= np.uint64((block[k] & 0xC0) != 0x80) << np.uint64(k)
+    return bits
+
+
+@compiled
+def _letters(data, table):
+    bits = np.zeros(len(data) // 64, np.uint64)
+    for w in range(len(bits)):
+        block = data[64 * w : 64 * w + 64]
+        letter = lead = np.uint64(0)
+        for k in range(64):
+            byte, place = block[k], np.uint64(k)
+            letter |= np.uint64(np.uint8((byte | 32) - 97) < 26) << place
+            lead |= np.uint64(byte >= 0xC0) << place
+        while lead:
+            place = lowest_bit(lead)
+            lead &= lead - np.uint64(1)
+            letter |= np.uint64(table[_decoded(data, 64 * w + place)[0]]) << np.uint64(place)
+        bits[w] = letter
+    return bits
+
+
+@compiled
+def _bits(places, words):
+    bits = np.zeros(words, np.uint64)
+    for at in places:
+        bits[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
+    return bits
+
+
+@compiled
+def count(bits, bounds):
+    """How many bits are set in each stretch, int64 [n]; stretch i goes from bounds[i] to bounds[i + 1]."""
+    counts, w, whole, last = np.empty(len(bounds) - 1, np.int64), 0, 0, 0
+    for i, at in enumerate(bounds):
+        while w < at >> 6:
+            whole += _population(bits[w])
+            w += 1
+        before = whole + _population(bits[w] & ~(~np.uint64(0) << np.uint64(at & 63)))
+        if i:
+            counts[i - 1] = before - last
+        last = before
+    return counts
+
+
+@compiled
+def _population(word):
+    """Bits set, as LLVM knows it (https://graphics.stanford.edu/~seander/bithacks.html#CountBitsSetParallel)."""
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(word * np.uint64(0x0101010101010101) >> np.uint64(56))
+
+
+@compiled
+def _distance(bits, at):
+    """How far from `at` on the first bit is set: 64 bits at once are mostly enough."""
+    place, shift, far = at >> 6, np.uint64(at & 63), 0
+    word = bits[place] >> shift | (bits[place + 1] << np.uint64(1)) << (np.uint64(63) - shift)
+    while not word:
+        place, far = place + 1, far + 64
+        word = bits[place] >> shift | (bits[place + 1] << np.uint64(1)) << (np.uint64(63) - shift)
+    return far + lowest_bit(word)
+
+
+@compiled
+def _hashes(words, starts, stops, size):
+    """`words`: the eight bytes from each byte on. Two at a time: few tokens have more, and few branches are taken wrongly."""
+    hashes, t = np.empty(size, np.uint64), 0
+    for w in range(len(starts)):
+        bits = starts[w]
+        while bits and t < size:
+            at = 64 * w + lowest_bit(bits)
+            bits &= bits - np.uint64(1)
+            n = 1 + _distance(stops, at + 1)
+            token = (words[at] & FIRST[min(n, 16)] ^ np.uint64(n)) * PRIME
+            token = (token ^ token >> FOLD ^ words[at + 8] & SECOND[min(n, 16)]) * PRIME
+            if n > 16:
+                for k in range(16, n, 8):
+                    token = (token ^ token >> FOLD ^ words[at + k] & FIRST[min(n - k, 16)]) * PRIME
+            hashes[t] = token ^ token >> FOLD
+            t += 1
+    return hashes
+
+
+@compiled
+def _runs(lengths, ends, hashes):
+    runs, run = np.minimum(lengths, 1), 1
+    for t in range(1, len(hashes)):
+        if hashes[t] == hashes[t - 1]:
+            i = np.searchsorted(ends, t, "right")
+            run = run + 1 if t > ends[i] - lengths[i] else 1
+            runs[i] = max(runs[i], run)
+        else:
+            run = 1
+    return runs
+
+
+@compiled
+def _overlap(lengths, hashes, other_lengths, other_hashes, tokens, owners):
+    """`tokens`, `owners` [2^m]: which side met the token last, of pair i the source, 2 i + 1, or the target, 2 i + 2."""
+    shared, fewer = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
+    a = b = 0
+    for i in range(len(lengths)):
+        mine = theirs = 0
+        source, target = 2 * i + 1, 2 * i + 2
+        for token in hashes[a : a + lengths[i]]:
+            place = _find(token, source, tokens, owners)
+            mine += owners[place] < source
+            tokens[place], owners[place] = token, source
+        for token in other_hashes[b : b + other_lengths[i]]:
+            place = _find(token, source, tokens, owners)
+            theirs += owners[place] < target
+            shared[i] += owners[place] == source
+            tokens[place], owners[place] = token, target
+        a, b, fewer[i] = a + lengths[i], b + other_lengths[i], min(mine, theirs)
+    return shared, fewer
+
+
+@compiled
+def _find(token, source, tokens, owners):
+    """Where the token is among those of this pair, or may be put: the upper bits are the best ones."""
+    last = np.uint64(len(tokens) - 1)
+    place = token >> np.uint64(40) & last
+    while owners[place] >= source and tokens[place] != token:
+        place = (place + np.uint64(1)) & last
+    return place

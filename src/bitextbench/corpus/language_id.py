@@ -1,0 +1,166 @@
+"""Which language a line is in, and what its words are."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, existing, read_lines
+from bitextbench.base.progress import log
+
+UNSPACED = {"zh", "ja", "th", "lo", "my", "km"}  # written without spaces: a character counts as a word
+BLOCK = 20_000  # lines identified at once: about 100 MB for lines of 150 bytes
+LABEL = "__label__"  # fastText's prefix of a label
+ATTEMPTS = 6
+UNKNOWN = ""  # the answer where a line has nothing to judge by (digits, signs)
+
+
+def words(text: str, language: str) -> list[str]:
+    """The tokens of the pre-filter and the noise maker: between white space, or characters of an unspaced language."""
+    return [*"".join(text.split())] if language in UNSPACED else text.split()
+
+
+def join(tokens: Iterable[str], language: str) -> str:
+    """The inverse of `words`, up to white space."""
+    return ("" if language in UNSPACED else " ").join(tokens)
+
+
+def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list[str]:
+    """The likeliest of `languages` (ISO 639-1 codes) for each line, UNKNOWN where the model finds nothing to go by.
+
+    `model` is "py3langid" (naive Bayes, Lui and Baldwin 2012; its model comes with the package) or the path of a
+    fastText model such as lid.176.bin (Joulin et al. 2017). A line's answer does not depend on the other lines.
+
+    Raises InputError for a language that the model does not know and for a missing model.
+    """
+    _check(languages, known(model), model)
+    identifier = _identifier(model, tuple(sorted(set(languages))))
+    return [code for first in range(0, len(lines), BLOCK) for code in identifier(lines[first : first + BLOCK])]
+
+
+def known(model: str) -> set[str]:
+    """The languages that a model knows."""
+    if model == "py3langid":
+        return set(_py3langid().labels)
+    return {label.removeprefix(LABEL) for label in _fasttext(model).get_labels()}
+
+
+@cache
+def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[str]], list[str]]:
+    """A model serves many batches: keep it."""
+    if model == "py3langid":
+        from bitextbench.corpus.naive_bayes import NaiveBayes  # numba takes 0.4 s
+
+        return NaiveBayes(_py3langid(), languages).identify
+    return partial(_likeliest, _fasttext(model), frozenset(languages))
+
+
+@cache
+def _fasttext(path: str) -> Any:
+    import fasttext
+
+    return fasttext.load_model(str(existing(path)))
+
+
+def _likeliest(model: Any, languages: frozenset[str], lines: Sequence[str]) -> list[str]:
+    """fastText's own `predict` fails on numpy 2; the method that it wraps does not.
+
+    Where the likeliest language is none of these, all that the model knows are ranked (k = -1), which takes longer.
+    """
+    texts = [line.replace("\n", " ") + "\n" for line in lines]
+
+    def ranked(texts: list[str], k: int) -> list[list[str]]:
+        found = model.f.multilinePredict(texts, k, 0.0, "strict")[0] if texts else []
+        return [[label.removeprefix(LABEL) for label in labels] for labels in found]
+
+    codes = [(labels or [UNKNOWN])[0] for labels in ranked(texts, 1)]
+    others = [i for i, code in enumerate(codes) if code not in languages]
+    for i, labels in zip(others, ranked([texts[i] for i in others], -1), strict=True):
+        codes[i] = next((code for code in labels if code in languages), UNKNOWN)
+    return codes
+
+
+def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int = 16, epochs: int = 10) -> None:
+    """Train fastText's language identification (Joulin et al. 2017) on lines of each language, and write the model to `out`.
+
+    Character n-grams of 2 to 4, softmax. The result differs from run to run: fastText's threads race. It needs ten of them or
+    more (with fewer, it starts from memory that nobody has set), and where it ends in NaN it is started again.
+    Raises InputError for fewer than two languages, or one without text.
+    """
+    import fasttext
+
+    with TemporaryDirectory() as folder:
+        path, counts = Path(folder) / "lines", Counter[str]()
+        with path.open("w", encoding="utf-8") as file:
+            for code, lines in texts.items():
+                for line in filter(None, map(str.strip, lines)):
+                    file.write(f"{LABEL}{code} {line}\n")
+                    counts[code] += 1
+        if len(texts) < 2 or not all(counts[code] for code in texts):
+            found = ", ".join(f"{code} {counts[code]:,}" for code in texts)
+            raise InputError(f"lines to learn languages from: {found or 'none'}", remedy="give text of two or more")
+        sizes = {"dim": dimension, "epoch": epochs, "minn": 2, "maxn": 4, "bucket": 1 << 17, "lr": 0.3}
+        for attempt in range(ATTEMPTS):
+            try:
+                model = fasttext.train_supervised(str(path), thread=10, verbose=0, **sizes)
+                break
+            except RuntimeError:  # NaN: fastText issue 1061
+                if attempt == ATTEMPTS - 1:
+                    raise
+    with atomic(out) as part:
+        model.save_model(str(part))
+    log(f"language model: {', '.join(f'{code} {count:,}' for code, count in counts.items())} lines")
+
+
+def _check(languages: Iterable[str], known: Iterable[str], model: str) -> None:
+    if unknown := set(languages) - set(known):
+        raise InputError(
+            f"the model does not know the language {', '.join(sorted(unknown))}",
+            model,
+            remedy=f"it knows {', '.join(sorted(known))}",
+        )
+
+
+@cache
+def _py3langid() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE)
+
+
+def fit_and_compare(texts: Sequence[tuple[str, str]], most: int, out: str | Path, **sizes: int) -> dict[str, Any]:
+    """`fit` on nine lines of ten, and the share of the others that the model, and py3langid, tell rightly (`bootstrap.rate`).
+
+    `texts`: a language and a text file, or a corpus folder and its side, "folder#src"; at most `most` lines of each. The
+    model writes to `out`. Both choose among the languages of `texts`.
+    """
+    from bitextbench.base.bootstrap import rate
+
+    kept: dict[str, list[str]] = {code: [] for code, _ in texts}
+    held: dict[str, list[str]] = {code: [] for code, _ in texts}
+    for code, place in texts:
+        for number, line in enumerate(islice(_lines(place), most)):
+            (kept if number % 10 else held)[code].append(line)
+    fit(kept, out, **sizes)
+    lines = [(code, line) for code, part in held.items() for line in part]
+    return {
+        name: rate(f"language accuracy of {name}", [
+            code == found for (code, _), found in zip(lines, identify([line for _, line in lines], [*held], model), strict=True)
+        ])
+        for name, model in (("this model", str(out)), ("py3langid", "py3langid"))
+    }  # fmt: skip
+
+
+def _lines(place: str) -> Iterator[str]:
+    from bitextbench.formats import bitext
+
+    folder, is_corpus, side = place.partition("#")
+    if not is_corpus:
+        yield from read_lines(place)
+        return
+    for table in bitext.read_batches(folder, [side]):
+        yield from (line for line in table[side].to_pylist() if line)

@@ -1,0 +1,338 @@
+"""Rows of fetched data sets: one small parser for each format.
+
+A parser takes the data set's folder, the two languages and the arguments that the registry gives, and yields rows in
+the order of the files. The places that it reads are those of `unpack.open_place`. Lines end at LF only.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import decode_lines, existing
+from bitextbench.base.progress import log
+from bitextbench.data.registry import DataSet, Parser, entry
+from bitextbench.data.unpack import open_place
+
+Languages = tuple[str, str]
+
+
+class Row(NamedTuple):
+    """A pair, or one side of none. `label`: "parallel", a kind of noise, or "" where nothing is known."""
+
+    src: str | None
+    tgt: str | None
+    doc: str = ""
+    label: str = ""
+
+
+def rows(name: str, languages: Languages, raw: Path) -> Iterator[Row]:
+    """The rows of a registry data set that was fetched into the folder `raw`, in (src, tgt) order of `languages`.
+
+    Of a monolingual data set the side of its language is filled and the other is None.
+
+    Raises InputError for a language that the data set has not, a file that is not there, and text that is not as
+    the registry says (unequal sides, a wrong number of columns, invalid UTF-8, a damaged archive), with file and line.
+    """
+    return parse(entry(name), languages, raw)
+
+
+def parse(data_set: DataSet, languages: Languages, raw: Path) -> Iterator[Row]:
+    """`rows`, for an entry at hand."""
+    if not set(languages) & set(data_set.langs) or (
+        len(data_set.langs) > 1 and not set(languages) <= set(data_set.langs)
+    ):
+        has = ", ".join(data_set.langs) or "no text"
+        raise InputError(
+            f"no {'-'.join(languages)} text in it", data_set.name, remedy=f"it has {has}; take another data set"
+        )
+    for file in data_set.files:
+        if not (raw / file.path).exists():
+            raise InputError("no such file", raw / file.path, remedy=f"fetch {data_set.name} first")
+    for parser in data_set.parsers:
+        function = parser_function(parser, data_set.name)
+        yield from function(raw, languages, **parser.arguments)
+
+
+def parser_function(parser: Parser, where: str) -> Callable[..., Iterator[Row]]:
+    """The function that a registry entry means. Raises InputError for an unknown name or wrong arguments."""
+    if parser.name not in PARSERS:
+        raise InputError(f"unknown parser {parser.name!r}", where, remedy=near(parser.name, PARSERS))
+    function = PARSERS[parser.name]
+    try:
+        inspect.signature(function).bind(None, None, **parser.arguments)
+    except TypeError as error:
+        known = ", ".join(list(inspect.signature(function).parameters)[2:])
+        raise InputError(f"parser {parser.name}: {error}", where, remedy=f"its arguments: {known}") from None
+    return function
+
+
+# ---- the parsers
+
+
+def aligned(raw: Path, languages: Languages, texts: Mapping[str, str], docs: str = "") -> Iterator[Row]:
+    """Two texts, line n of one being the translation of line n of the other.
+
+    Line n of `docs`, a third text if it is given, begins with the name of the document, before white space.
+    """
+    places = [texts[language] for language in languages]
+    for src, tgt, *doc in _together(raw, [*places, *([docs] if docs else [])]):
+        yield Row(src, tgt, doc=doc[0].split(maxsplit=1)[0] if doc else "")
+
+
+def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -> Iterator[Row]:
+    """A comparable corpus of BUCC: `id<TAB>sentence` of each language, and the ids of pairs, in the order of `texts`.
+
+    First the pairs, label parallel, then the other sentences one by one, with the other side None. A sentence that stands in
+    several pairs is given in the first only; the log says how many. Memory: both texts.
+    """
+    sides = {language: dict(cells for _, cells in _cells(raw, place, 2)) for language, place in texts.items()}
+    paired: dict[str, set[str]] = {language: set() for language in texts}
+    again = 0
+    for number, names in _cells(raw, gold, 2):
+        found = dict(zip(texts, names, strict=True))
+        if unknown := [name for language, name in found.items() if name not in sides[language]]:
+            raise InputError(f"id {unknown[0]!r} is in no text", raw / gold, line=number, remedy="fetch it again")
+        if any(name in paired[language] for language, name in found.items()):
+            again += 1
+            continue
+        for language, name in found.items():
+            paired[language].add(name)
+        src, tgt = (sides[language][found[language]] for language in languages)
+        yield Row(src, tgt, label="parallel")
+    if again:
+        log(f"{raw}: {again:,} pairs left out, of which a sentence stands in another pair")
+    for language in languages:
+        for name, sentence in sides[language].items():
+            if name not in paired[language]:
+                yield _one_side(languages, language, sentence)
+
+
+def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """N-way text from bitexts: sentences of two languages that translate one sentence of a third, `by`.
+
+    `bitexts` has, for each language, the parser (`name` and arguments) of its bitext with `by`. Of several translations of a
+    sentence only the first counts. Memory: the text of one bitext.
+    """
+    src, tgt = (_first_translations(raw, (by, language), **bitexts[language]) for language in languages)
+    others = dict(tgt)
+    yield from (Row(text, others[pivot]) for pivot, text in src if pivot in others)
+
+
+def _first_translations(
+    raw: Path, languages: Languages, name: str, **arguments: Any
+) -> Iterator[tuple[str | None, str | None]]:
+    """(sentence, translation) for each distinct sentence of the first language."""
+    seen = set()
+    for row in PARSERS[name](raw, languages, **arguments):
+        if row.src not in seen:
+            seen.add(row.src)
+            yield row.src, row.tgt
+
+
+def mono(raw: Path, languages: Languages, language: str, text: str) -> Iterator[Row]:
+    """One sentence a line, in one language."""
+    for line in _lines(raw, text):
+        yield _one_side(languages, language, line)
+
+
+def csv_first_comma(raw: Path, languages: Languages, language: str, text: str) -> Iterator[Row]:
+    """A header, then `language,sentence`: no quoting, so only the first comma counts (Leipzig news)."""
+    for number, line in enumerate(_lines(raw, text), 1):
+        head, comma, sentence = line.partition(",")
+        if number == 1:
+            continue
+        if not comma or head != language:
+            raise InputError(
+                f"line does not begin with '{language},'", raw / text, line=number, remedy="fetch it again"
+            )
+        yield _one_side(languages, language, sentence)
+
+
+def tsv(
+    raw: Path,
+    languages: Languages,
+    text: str,
+    columns: Sequence[str],
+    header: bool = False,
+    labels: Mapping[str, str] | None = None,
+) -> Iterator[Row]:
+    """Columns between tabs, without quoting. `columns` names all of them: those called by a language are its side.
+
+    With `labels`, the column called `label` holds its keys, and a row gets the value.
+    """
+    src, tgt = (columns.index(language) for language in languages)
+    for number, cells in _cells(raw, text, len(columns)):
+        if header and number == 1:
+            continue
+        label = ""
+        if labels is not None:
+            mark = cells[columns.index("label")]
+            if mark not in labels:
+                raise InputError(
+                    f"unknown label {mark!r}", raw / text, line=number, remedy=f"known: {', '.join(labels)}"
+                )
+            label = labels[mark]
+        yield Row(cells[src], cells[tgt], label=label)
+
+
+def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[Row]:
+    """Two texts of WMT or WIT3, with `<doc docid="...">` and one `<seg>` a line.
+
+    Nothing is unescaped and no XML parser is used, as in sacreBLEU: WMT writes a bare & in these files.
+    """
+    places = [texts[language] for language in languages]
+    sides = [list(_segments(raw, place)) for place in places]
+    _check_equal(raw, places, [len(side) for side in sides])
+    for (src_doc, src), (tgt_doc, tgt) in zip(*sides, strict=True):
+        if src_doc != tgt_doc:
+            raise InputError(
+                f"document {tgt_doc!r} stands against {src_doc!r}", raw / places[1], remedy="fetch both again"
+            )
+        yield Row(src, tgt, doc=src_doc)
+
+
+def osis(raw: Path, languages: Languages, books: Mapping[str, str]) -> Iterator[Row]:
+    """A Bible in OSIS XML, one file a book: verses with the same id, of the chapters whose ids are the same in both.
+
+    `books` has a file pattern for each language. Where two editions number a chapter differently, equal ids are
+    different verses, so the whole chapter is left out; the log says how many. doc = the chapter.
+    """
+    src, tgt = (_chapters(raw, books[language], language) for language in languages)
+    same = [name for name in src if list(src[name]) == list(tgt.get(name, ()))]
+    pairs = [(name, src[name][verse], tgt[name][verse]) for name in same for verse in src[name]]
+    full = [Row(one, other, doc=name) for name, one, other in pairs if one and other]
+    log(
+        f"{raw}: {len(same):,} of {len(src.keys() | tgt.keys()):,} chapters have the same verse numbers;"
+        f" {len(pairs) - len(full):,} of their {len(pairs):,} verses are empty in one language and left out"
+    )
+    yield from full
+
+
+def captions(raw: Path, languages: Languages, texts: Mapping[str, Sequence[str]]) -> Iterator[Row]:
+    """Descriptions of the same images, written independently (Multi30k, task 2): comparable, not parallel.
+
+    The i-th text of one language is paired with the i-th of the other, image by image. doc = the image's number.
+    """
+    sides = [texts[language] for language in languages]
+    for image, lines in enumerate(_together(raw, [*sides[0], *sides[1]]), 1):
+        for src, tgt in zip(lines[: len(sides[0])], lines[len(sides[0]) :], strict=True):
+            yield Row(src, tgt, doc=f"image {image}", label="independent")
+
+
+def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, machine_from: float) -> Iterator[Row]:
+    """MLQE-PE, English to German: machine translations, and how much of each a human had to change (HTER, 0 to 1).
+
+    The text is that of the direct assessments, which is not tokenised; HTER comes from the post-editing of the same
+    sentences. Label "parallel" where nothing was changed, "machine" from HTER `machine_from` on, "" between.
+    """
+    columns = ["index", "en", "de", "scores", "mean", "z_scores", "z_mean", "model_scores"]
+    src, tgt = (columns.index(language) for language in languages)
+    assessed = [cells for _, cells in _cells(raw, pairs, len(columns))][1:]  # both have a header, HTER has none
+    articles = list(_lines(raw, docs))[1:]
+    edits = list(_lines(raw, hter))
+    _check_equal(raw, [pairs, docs, hter], [len(assessed), len(articles), len(edits)])
+    for number, (cells, article, edit) in enumerate(zip(assessed, articles, edits, strict=True), 1):
+        try:
+            rate = float(edit)
+        except ValueError:
+            raise InputError(f"HTER is {edit!r}", raw / hter, line=number, remedy="fetch it again") from None
+        label = "parallel" if rate == 0 else "machine" if rate >= machine_from else ""
+        yield Row(cells[src], cells[tgt], doc=article, label=label)
+
+
+PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
+    function.__name__: function
+    for function in (aligned, joined, bucc, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
+}
+
+
+# ---- what they share
+
+
+def _lines(raw: Path, place: str) -> Iterator[str]:
+    with open_place(raw, place) as stream:
+        yield from decode_lines(stream, raw / place)
+
+
+def _cells(raw: Path, place: str, width: int) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells of a tab-separated text."""
+    for number, line in enumerate(_lines(raw, place), 1):
+        cells = line.split("\t")
+        if len(cells) != width:
+            raise InputError(
+                f"{len(cells)} columns, expected {width}", raw / place, line=number, remedy="fetch it again"
+            )
+        yield number, cells
+
+
+def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The lines of several texts side by side. Raises InputError at the end when one has fewer than another."""
+    counts = [0] * len(places)
+    for lines in zip_longest(*(_lines(raw, place) for place in places)):
+        counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
+        if None not in lines:
+            yield lines
+    _check_equal(raw, places, counts)
+
+
+def _check_equal(raw: Path, places: Sequence[str], counts: Sequence[int]) -> None:
+    for place, count in zip(places, counts, strict=True):
+        if count != counts[0]:
+            what = f"{count:,} lines, but {counts[0]:,} in {raw / places[0]}"
+            raise InputError(what, raw / place, remedy="the texts of a pair need as many lines; fetch them again")
+
+
+def _one_side(languages: Languages, language: str, text: str) -> Row:
+    return Row(text, None) if languages[0] == language else Row(None, text)
+
+
+def _segments(raw: Path, place: str) -> Iterator[tuple[str, str]]:
+    """(document, text) of the segments of an SGML file."""
+    doc = ""
+    for number, line in enumerate(_lines(raw, place), 1):
+        if found := re.search(r'<doc\b[^>]*\bdocid="([^"]*)"', line, re.IGNORECASE):
+            doc = found[1]
+        if found := re.search(r"<seg\b[^>]*>(.*)</seg>", line, re.IGNORECASE):
+            yield doc, found[1].strip()
+        elif re.search(r"</?seg\b", line, re.IGNORECASE):
+            raise InputError("a segment does not end on its line", raw / place, line=number, remedy="fetch it again")
+
+
+def _chapters(raw: Path, pattern: str, language: str) -> dict[str, dict[str, str]]:
+    """{"Gen.1": {"Gen.1.1": text}} of the books that match, in the order of their file names."""
+    chapters: dict[str, dict[str, str]] = {}
+    for path in sorted(raw.glob(pattern)):
+        try:
+            verses = ElementTree.parse(existing(path)).iterfind(".//{*}verse")
+        except ElementTree.ParseError as error:
+            raise InputError(f"not XML ({error})", path, remedy="fetch it again") from None
+        for verse in verses:
+            name = verse.get("osisID", "")
+            chapters.setdefault(name.rpartition(".")[0], {})[name] = _clean(_text(verse), language)
+    return chapters
+
+
+def _text(element: ElementTree.Element) -> str:
+    """The text of a verse without notes and titles, which stand in elements of their own."""
+    inner = (
+        ("" if child.tag.endswith(("}note", "}title")) else _text(child)) + (child.tail or "") for child in element
+    )
+    return (element.text or "") + "".join(inner)
+
+
+def _clean(verse: str, language: str) -> str:
+    """Without what editors added: psalm titles, brackets round supplied words, other numberings, reference marks."""
+    verse = re.sub(r"\{[^}]*\}|\^\^.*?\^\^|\(\d+-\d+\)", " ", verse)
+    verse = re.sub(r"[\[\]*+^{}]", "", verse)
+    if language == "zh":
+        verse = re.sub(r"\s", "", verse).replace("\u5187", "\u6709")  # the edition has the one character for the other
+    return (
+        re.sub(r"\s+([,.;:!?])", r"\1", " ".join(verse.split()))
+        if language in ("de", "en")
+        else " ".join(verse.split())
+    )

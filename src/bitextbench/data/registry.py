@@ -1,0 +1,147 @@
+"""The data sets that can be fetched: where they lie, what they weigh, who may use them, how they are read.
+
+The facts stand in `registry/*.yaml`, a list of entries in each file:
+
+    - name: newstest2008.de-en          # unique
+      langs: [de, en]
+      licence: as the publisher states it
+      tier: research                    # core: open licence; research: terms unstated or research use; noncommercial
+      parsers:                          # of datasets.PARSERS, read one after the other; [] for what is not text
+      - {name: aligned, texts: {de: newstest2008.de, en: newstest2008.en}}
+      files:
+      - {url: 'https://...', mirrors: [...], bytes: 1, sha256: ..., path: ...}
+      note: what a user has to know
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import read_text
+
+TIERS = ("core", "research", "noncommercial")
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster
+
+
+@dataclass(frozen=True)
+class File:
+    """One download. `mirrors` serve the same bytes; `path` is its name in the data set's folder."""
+
+    url: str
+    path: str
+    mirrors: tuple[str, ...] = ()
+    bytes: int | None = None
+    sha256: str | None = None
+    sha1: str | None = None  # all that some publishers give
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A function of `datasets.PARSERS` and its arguments."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    name: str
+    langs: tuple[str, ...]
+    licence: str
+    tier: str
+    parsers: tuple[Parser, ...]
+    files: tuple[File, ...]
+    note: str = ""
+
+
+@lru_cache
+def load() -> dict[str, DataSet]:
+    """All entries by name. Raises InputError for an entry that is not well-formed."""
+    folder = Path(__file__).with_suffix("")
+    return read(sorted(folder.glob("*.yaml")))
+
+
+def entry(name: str) -> DataSet:
+    """The entry of that name. Raises InputError that shows the nearest names."""
+    try:
+        return load()[name]
+    except KeyError:
+        raise InputError(f"no data set {name!r} in the registry", remedy=near(name, load())) from None
+
+
+def read(paths: Iterable[Path]) -> dict[str, DataSet]:
+    """The entries of registry files, checked. Raises InputError with file, data set and key."""
+    found: dict[str, DataSet] = {}
+    for path in paths:
+        try:
+            values = yaml.load(read_text(path), Loader=_Loader)
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else None
+            raise InputError(f"not YAML ({error.problem})", path, line=line, remedy="mend the syntax") from None
+        if not isinstance(values, list):
+            raise InputError("not a list of data sets", path, remedy="start each entry with '- name: ...'")
+        for value in values:
+            data_set = _data_set(value, path)
+            if data_set.name in found:
+                raise InputError(f"data set {data_set.name} is there twice", path, remedy="rename or remove one")
+            found[data_set.name] = data_set
+    return found
+
+
+def _data_set(value: Any, path: Path) -> DataSet:
+    where = f"{path}: {value.get('name', 'unnamed data set')}" if isinstance(value, dict) else str(path)
+    _check_keys(value, DataSet, where)
+    if value["tier"] not in TIERS:
+        raise InputError(f"tier is {value['tier']!r}", where, remedy=near(str(value["tier"]), TIERS))
+    for key in ("langs", "parsers", "files"):
+        if not isinstance(value[key], list):
+            raise InputError(f"{key} is not a list", where, remedy=f"write {key}: [...]")
+    files = tuple(_file(item, where) for item in value["files"])
+    names = [file.path for file in files]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"two files are called {twice[0]}", where, remedy="give one of them another name with 'path:'")
+    parsers = tuple(_parser(item, where) for item in value["parsers"])
+    return DataSet(**{**value, "langs": tuple(value["langs"]), "parsers": parsers, "files": files})
+
+
+def _parser(value: Any, where: str) -> Parser:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise InputError("a parser has no name", where, remedy="write {name: aligned, texts: {...}}, say")
+    return Parser(value["name"], {key: item for key, item in value.items() if key != "name"})
+
+
+def _file(value: Any, where: str) -> File:
+    if isinstance(value, dict) and "url" in value:
+        value = {"path": str(value["url"]).rsplit("/", 1)[-1], **value}
+    _check_keys(value, File, where)
+    if not re.match(r"https?://[^/]+/.", value["url"]):
+        raise InputError(
+            f"url is {value['url']!r}", where, remedy="it starts with https:// or http:// and names a file"
+        )
+    if not re.fullmatch(r"\w[^/\\]*", value["path"]) or value["path"] == "manifest.json":
+        raise InputError(f"{value['path']!r} cannot be a file name here", where, remedy="give another with 'path:'")
+    for key, digits in (("sha256", 64), ("sha1", 40)):
+        if value.get(key) is not None and not re.fullmatch(rf"[0-9a-f]{{{digits}}}", str(value[key])):
+            raise InputError(f"{key} is {value[key]!r}", where, remedy=f"it has {digits} digits of 0-9 and a-f")
+    if not isinstance(value.get("bytes"), int | None):
+        raise InputError(f"bytes is {value['bytes']!r}", where, remedy="it is a whole number")
+    return File(**{**value, "mirrors": tuple(value.get("mirrors", ()))})
+
+
+def _check_keys(value: Any, kind: type, where: str) -> None:
+    """`value` is a mapping with all keys that the dataclass `kind` needs and no others."""
+    if not isinstance(value, dict):
+        raise InputError(f"{value!r} is not a mapping", where, remedy="write 'key: value'")
+    known = [field.name for field in fields(kind)]
+    for key in value:
+        if key not in known:
+            raise InputError(f"unknown key {key!r}", where, remedy=near(str(key), known))
+    for field in fields(kind):
+        if field.default is MISSING and value.get(field.name) is None:
+            raise InputError(f"key {field.name!r} is missing", where, remedy="add it")

@@ -1,0 +1,165 @@
+"""Batches of examples, bucketed by length: a function of (data, seed, step), so that a run can go on from any step."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+CHUNK = 100  # batches that are sorted by length together
+LANES = 16  # numbers in the widest vector of a CPU
+
+
+class Padded(NamedTuple):
+    """`ids` int64 [b, t], PAD after the end; `lengths` int64 [b] in tokens, on the CPU."""
+
+    ids: torch.Tensor
+    lengths: torch.Tensor
+
+
+def stack(*parts: Padded) -> Padded:
+    """Several batches as one, padded to the longest."""
+    width = max(part.ids.shape[1] for part in parts)
+    ids = [torch.nn.functional.pad(part.ids, (0, width - part.ids.shape[1]), value=PAD) for part in parts]
+    return Padded(torch.cat(ids), torch.cat([part.lengths for part in parts]))
+
+
+def aligned(width: int) -> int:
+    """The next multiple of LANES: the gradient of torch's softmax over other widths depends on the number of threads."""
+    return -(-width // LANES) * LANES
+
+
+class Sentences:
+    """The sentences of the shards of a corpus, Ragged `parts`, numbered by id. They stay where they are (memory-mapped).
+
+    `lengths` int32 [sentences], in tokens: an id is one; where `below` is given, an id below it begins one (see `ngrams`).
+    """
+
+    def __init__(self, parts: Iterable[Ragged], below: int | None = None) -> None:
+        self.parts, self.below = [part for part in parts if len(part)], below
+        self.starts = np.cumsum([0, *map(len, self.parts)])
+        self.order = bitext.order_of_ids([*map(len, self.parts)]) if len(self.parts) > 1 else None
+        self.lengths = np.concatenate([np.empty(0, np.int32), *map(self._lengths, self.parts)])[self._places(...)]
+
+    @classmethod
+    def load(cls, stems: Iterable[str | Path], below: int | None = None) -> "Sentences":
+        """Raises InputError as Ragged.load."""
+        return cls(map(Ragged.load, stems), below)
+
+    def __add__(self, other: "Sentences") -> "Sentences":
+        """The sentences of two corpora, one after the other."""
+        both = Sentences([*self.parts, *other.parts], self.below)
+        first, second = (corpus._places(np.arange(len(corpus))) for corpus in (self, other))
+        both.order = np.concatenate([first, len(self) + second])
+        both.lengths = np.concatenate([self.lengths, other.lengths])
+        return both
+
+    def _places(self, indices: Any) -> Any:
+        """Of sentences, where they are in the parts laid end to end."""
+        return indices if self.order is None else self.order[indices]
+
+    def _lengths(self, part: Ragged) -> NDArray[np.int32]:
+        if self.below is None:
+            return part.lengths.astype(np.int32)
+        begun = np.concatenate([np.zeros(1, np.int32), np.cumsum(part.flat < self.below, dtype=np.int32)])
+        return np.diff(begun[part.offsets])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        place = self._places(index)
+        part = int(np.searchsorted(self.starts, place, side="right")) - 1
+        return self.parts[part][place - self.starts[part]]
+
+    def check(self, below: int, remedy: str) -> None:
+        """Raises InputError, with the file, for an id that is not one of `below`."""
+        for part in self.parts:
+            part.check(below, remedy)
+
+    def head(self, count: int) -> "Sentences":
+        """The first `count` sentences, in memory."""
+        return Sentences([Ragged.of(self[i] for i in range(min(count, len(self))))], self.below)
+
+    def padded(self, indices: NDArray[np.integer]) -> Padded:
+        """The sentences at `indices` as one tensor, in that order."""
+        places = self._places(indices)
+        part = np.searchsorted(self.starts, places, side="right") - 1
+        drawn = {
+            number: self.parts[number].take(places[part == number] - self.starts[number]) for number in np.unique(part)
+        }
+        width = max((int(rows.lengths.max()) for rows in drawn.values()), default=0)
+        ids = np.full((len(indices), max(1, width)), PAD, np.int64)
+        for number, rows in drawn.items():
+            inside = np.zeros(ids.shape, bool)
+            inside[part == number] = np.arange(ids.shape[1]) < rows.lengths[:, None]
+            ids[inside] = rows.flat
+        return Padded(torch.from_numpy(ids), torch.from_numpy(self.lengths[indices].astype(np.int64)))
+
+
+class Buckets:
+    """An endless stream of batches of `size` examples; an example is one sentence of each column, at the same index.
+
+    The stream is one seeded permutation of the examples after the other, cut into chunks of `together` batches; a chunk
+    is sorted by length (the last column first) and its batches come in random order. So batches hold sentences of about
+    one length (with `together` 1 of any length), all have the same size, and every example occurs once in an epoch.
+    Memory: about 20 bytes an example.
+
+    Left out, and counted in `dropped`: examples with an empty sentence, or one of more than `max_tokens`. `among` bool
+    [examples] leaves out more, uncounted: what another stream draws.
+    Raises InputError when nothing is left, or the columns have different lengths.
+    """
+
+    def __init__(
+        self, columns: Sequence[Sentences], size: int, max_tokens: int, seed: Sequence[int], name: str,
+        together: int = CHUNK, among: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
+        if len({len(column) for column in columns}) > 1:
+            counts = " and ".join(f"{len(column):,}" for column in columns)
+            raise InputError(f"unequal sides: {counts} sentences", name, remedy="run the text step again")
+        shortest, longest = (f([column.lengths for column in columns], axis=0) for f in (np.min, np.max))
+        wanted = True if among is None else among
+        kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens) & wanted)
+        self.columns, self.size, self.seed = list(columns), size, list(seed)
+        self.dropped = {
+            "empty": int(((shortest == 0) & wanted).sum()),
+            "too_long": int(((shortest > 0) & (longest > max_tokens) & wanted).sum()),
+        }
+        self.kept = kept.astype(np.int32 if len(shortest) < 2**31 else np.int64)
+        if not len(kept):
+            remedy = "give it sentences, or raise max_tokens" if len(shortest) else "give it sentences"
+            raise InputError(f"nothing to train on (left out: {self.dropped})", name, remedy=remedy)
+        self.chunk = size * min(together, max(1, len(kept) // size))
+        self._epoch, self._chunk = lru_cache(2)(self._permute), lru_cache(1)(self._sort)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def batch(self, step: int) -> tuple[Padded, ...]:
+        """Batch number `step`: for each column a tensor of `size` sentences."""
+        indices = self.rows(step)
+        return tuple(column.padded(indices) for column in self.columns)
+
+    def rows(self, step: int) -> NDArray[np.integer]:
+        """The examples [size] of batch number `step`."""
+        chunk, row = divmod(step * self.size, self.chunk)
+        return self._chunk(chunk)[row // self.size]
+
+    def _permute(self, epoch: int) -> NDArray[np.integer]:
+        return np.random.default_rng([*self.seed, epoch]).permutation(self.kept)
+
+    def _sort(self, chunk: int) -> NDArray[np.integer]:
+        """Indices [batches, size] of a chunk."""
+        epochs, places = np.divmod(np.arange(chunk * self.chunk, (chunk + 1) * self.chunk), len(self))
+        drawn = np.concatenate([self._epoch(int(epoch))[places[epochs == epoch]] for epoch in np.unique(epochs)])
+        order = np.lexsort([column.lengths[drawn] for column in self.columns])
+        batches = drawn[order].reshape(-1, self.size)
+        return np.random.default_rng([*self.seed, chunk, 1]).permutation(batches)

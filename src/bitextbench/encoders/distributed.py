@@ -1,0 +1,71 @@
+"""Training on several devices at once: processes that torchrun starts, each with its own batches, and one mean gradient.
+
+    torchrun --standalone --nproc-per-node 4 -m bitextbench train ...
+
+Every process holds the whole model and starts from the same state; equal gradients keep it equal. A process alone is rank 0 of 1.
+"""
+
+import os
+from collections.abc import Iterable
+
+from bitextbench.base.device import torch
+
+distributed = torch.distributed
+
+
+def join(device: torch.device) -> tuple[torch.device, int, int]:
+    """The device of this process, its rank and the number of ranks, from torchrun's variables."""
+    ranks = int(os.environ.get("WORLD_SIZE", 1))
+    if ranks == 1:
+        return device, 0, 1
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+    if not distributed.is_initialized():
+        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    return device, distributed.get_rank(), ranks
+
+
+def average(parameters: Iterable[torch.nn.Parameter], losses: dict[str, torch.Tensor], ranks: int) -> None:
+    """Replace gradients and losses by their means over all ranks; a parameter that no rank used gets a zero gradient."""
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    dense = list(losses.values())
+    for parameter in trained:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        if parameter.grad.is_sparse:
+            parameter.grad = sparse_sum(parameter.grad.coalesce(), ranks) / ranks
+        else:
+            dense.append(parameter.grad)
+    flat = torch.cat([tensor.detach().flatten().float() for tensor in dense])
+    distributed.all_reduce(flat)
+    parts = (flat / ranks).split([tensor.numel() for tensor in dense])
+    for tensor, part in zip(dense, parts, strict=True):
+        tensor.data.copy_(part.view_as(tensor))
+
+
+def sparse_sum(gradient: torch.Tensor, ranks: int) -> torch.Tensor:
+    """The sum over ranks of a coalesced gradient [rows, d] with sparse rows: the rows of all, padded to the most of one."""
+    rows, values = gradient.indices()[0], gradient.values()
+    count = torch.tensor([len(rows)], device=rows.device)
+    counts = [torch.zeros_like(count) for _ in range(ranks)]
+    distributed.all_gather(counts, count)
+    most = int(max(counts))
+    padded_rows = torch.nn.functional.pad(rows, (0, most - len(rows)))
+    padded_values = torch.nn.functional.pad(values, (0, 0, 0, most - len(rows)))
+    all_rows, all_values = ([torch.empty_like(part) for _ in range(ranks)] for part in (padded_rows, padded_values))
+    distributed.all_gather(all_rows, padded_rows)
+    distributed.all_gather(all_values, padded_values)
+    kept = [slice(int(number)) for number in counts]
+    rows = torch.cat([part[keep] for part, keep in zip(all_rows, kept, strict=True)])
+    values = torch.cat([part[keep] for part, keep in zip(all_values, kept, strict=True)])
+    return torch.sparse_coo_tensor(rows[None], values, gradient.shape).coalesce()
+
+
+def first_of(value: float, device: torch.device, ranks: int) -> float:
+    """The first rank's value, for all: what a decision rests on must not differ by a rounding."""
+    if ranks == 1:
+        return value
+    held = torch.tensor([value], dtype=torch.float64, device=device)
+    distributed.broadcast(held, 0)
+    return float(held)

@@ -1,0 +1,94 @@
+"""What dual encoders have in common: features of words, batches of pairs with negatives, a ranking loss.
+
+A batch has K pairs and N further negatives for all of them: K sources, K + N targets (guo2018 section 2.1 to 2.3). Where both
+directions are trained (yang2019 eq. 4 and 5), the second one has K targets and K + N' sources.
+
+Negatives, as the configuration has them: those in the batch; `extra` more random ones an example (guo2018 section 3.3,
+"augmented"); hard ones for the pairs that have some, mined beforehand. Batches with and without hard negatives take turns, in
+proportion to the numbers of pairs. Batches are composed at random: `together` batches are sorted by length together, and more
+than one saves padding at the price of negatives of like length.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import Corpora, Encoder, Stream, losses
+from bitextbench.encoders.batches import PAD, Buckets, Padded, Sentences, stack
+from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
+
+
+class DualEncoder(Encoder):
+    """Its features are those of `ngrams`: an id below `words` begins a token."""
+
+    bidirectional = False
+
+    def __init__(
+        self, vocab_size: int, words: int, *, margin: float, scale: float, extra: int, together: int, sparse: bool
+    ) -> None:
+        super().__init__()
+        if not 1 < words <= vocab_size or min(margin, extra) < 0 or scale <= 0 or together < 1:
+            raise InputError(
+                f"words: {words} of {vocab_size}, margin: {margin}, scale: {scale}, extra: {extra}, together: {together}",
+                f"{type(self).__module__.split('.')[-1]}: model",
+                remedy="give it ids of features `words` or `ngrams`; margin and extra are at least 0, scale is above 0",
+            )
+        self.vocab_size, self.words, self.margin, self.scale = vocab_size, words, margin, scale
+        self.extra, self.together, self.sparse = extra, together, sparse
+
+    def read(self, role: str, stems: Iterable[str | Path]) -> Sentences:
+        """Sentences of words and n-grams; for role `hard` the numbers of hard negatives."""
+        return Sentences.load(stems, None if role == "hard" else self.words)
+
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """One stream of (sources, targets[, more targets[, more sources]])."""
+        src, tgt = pair = [corpora["bitext"][side] for side in self.sides]
+        both = [tgt, src] if self.bidirectional else [tgt]
+        if "hard" not in corpora:
+            random: Stream = Buckets(pair, batch, max_tokens, [seed, 0], "bitext", self.together)
+            more = (
+                Buckets([column], batch * self.extra, max_tokens, [seed, 1 + place], "bitext", self.together)
+                for place, column in enumerate(both if self.extra else [])
+            )
+            return {"ranking": Augmented(random, *more) if self.extra else random}
+        negatives = [corpora["hard"][side] for side in self.sides[: len(both)]]
+        if len(negatives[0]) != len(src):
+            what = f"hard negatives for {len(negatives[0]):,} pairs, but {len(src):,} are there"
+            raise InputError(what, "bitext", remedy="mine them again from this bitext")
+        has = negatives[0].lengths > 0
+        pairs = Buckets(pair, batch, max_tokens, [seed, 0], "bitext with hard negatives", self.together, has)
+        hard = HardPairs(pairs, negatives, max_tokens)
+        if has.all():
+            return {"ranking": hard}
+        rest = Buckets(pair, batch, max_tokens, [seed, 3], "bitext without hard negatives", self.together, ~has)
+        return {"ranking": Mixture(hard, rest)}
+
+    def vectors(self, columns: tuple[Padded, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Vectors of the sources [K + N', D] and of the targets [K + N, D] of a batch, the pairs first."""
+        src, tgt, *more = columns
+        return self.encode("src", stack(src, *more[1:])), self.encode("tgt", stack(tgt, *more[:1]))
+
+    def ranking(self, u: torch.Tensor, v: torch.Tensor, pairs: int) -> torch.Tensor:
+        """The loss of ranking translations, a scalar: the mean over the pairs, the sum of the directions."""
+        forward = losses.softmax(self.similarity(u[:pairs], v), self.margin, self.scale)
+        if not self.bidirectional:
+            return forward.mean()
+        return (forward + losses.softmax(self.similarity(v[:pairs], u), self.margin, self.scale)).mean()
+
+    def similarity(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """phi of all pairs [a, b]: the dot product of vectors [a, D] and [b, D]; of unit vectors where `metric` is cosine."""
+        if self.metric == "cosine":
+            u, v = (torch.nn.functional.normalize(side.float(), dim=1) for side in (u, v))
+        return u @ v.T
+
+
+def features(ids: torch.Tensor) -> torch.Tensor:
+    """The ids of a batch [b, t] in one row [n], sentence by sentence, without padding."""
+    return ids[ids != PAD]
+
+
+def bags(ids: torch.Tensor, begins: torch.Tensor, weight: torch.Tensor, sparse: bool) -> torch.Tensor:
+    """Sums of embeddings [bags, E]: `ids` [n] are cut where `begins` (bool [n]) is true, at the first among others."""
+    offsets = begins.nonzero()[:, 0]
+    return torch.nn.functional.embedding_bag(ids, weight, offsets, mode="sum", sparse=sparse)

@@ -1,0 +1,134 @@
+"""Sentence vectors from a trained encoder, shard by shard.
+
+On CPU the same bytes for any batch size and any number of threads: a batch holds sentences of one length only, so there
+is no padding of sentences; batches are filled up to a multiple of ROWS sentences, for MKL has other kernels for odd
+numbers of rows; and batches are small enough that torch does not split element-wise operations. (oneDNN's LSTM does depend
+on the rows: by up to 1e-6.)
+"""
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from bitextbench.base import arrays
+from bitextbench.base.device import autocast, number_format, setup, torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log, progress
+from bitextbench.encoders import Encoder, load
+from bitextbench.encoders.batches import Sentences
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.sentences import read
+from bitextbench.text.bpe import SIDES, tokenize_shard
+from bitextbench.text.ngrams import encode_ids
+
+ROWS = 16  # MKL computes the last rows of a product in another order where they make no whole group
+SPLIT = 32_768  # torch shares an element-wise operation among threads from this many elements on
+
+
+def encode(
+    model_path: str | Path,
+    stem: str | Path,
+    side: str,
+    out: Path,
+    *,
+    batch_tokens: int = 8192,
+    threads: int = 1,
+    device: str = "cpu",
+    precision: str = "fp32",
+) -> dict[str, int]:
+    """Write float32 [sentences, d] to `out`, a row for each sentence of the ids at `stem`, in their order; atomically.
+
+    Memory: the model, one batch, 12 bytes a sentence; ids and vectors are memory-mapped. An empty sentence gets a zero
+    vector. Returns {"sentences", "tokens", "empty"}. Raises InputError for an id outside the model's vocabulary, a side
+    that the model does not know, a vector that is not finite, a missing device.
+    """
+    where = setup(threads, device)
+    dtype = number_format(precision, where)
+    model = load(model_path, where)
+    if model.narrow:
+        model.to(dtype)
+    if side not in model.sides:
+        raise InputError(f"the model has no side {side}", model_path, remedy=f"it has: {', '.join(model.sides)}")
+    ids = Ragged.load(stem)
+    for wrong in (ids.flat.min(initial=0), ids.flat.max(initial=0)):
+        if not 0 <= wrong < model.vocab_size:
+            what = f"holds id {wrong}, but the model's vocabulary has {model.vocab_size:,}"
+            raise InputError(what, f"{stem}.ids.npy", remedy="use the BPE that the model was trained with")
+    sentences = model.read("encode", [stem])
+    empty = int((sentences.lengths == 0).sum())
+    with arrays.create(out, (len(sentences), model.dimension), np.float32) as vectors:
+        batches = write_vectors(model, sentences, side, vectors, batch_tokens, where, dtype)
+        rows = itertools.chain.from_iterable(batches)
+        for _ in progress(rows, f"encode {Path(stem).name}", total=len(sentences) - empty, unit="sentences"):
+            pass
+    if empty:
+        log(f"encode {Path(stem).name}: {empty:,} empty sentences have a zero vector")
+    return {"sentences": len(sentences), "tokens": len(ids.flat), "empty": empty}
+
+
+def encode_text(
+    text: Path, side: str, language: str, model: Path, pieces: Path, out: Path, *, lowercase: bool = True, form: str = "auto",
+    batch_tokens: int = 8192, threads: int = 1, device: str = "cpu",
+) -> dict[str, int]:  # fmt: skip
+    """Sentences as `read` takes them -> tokens -> ids by `pieces` (a BPE model, or features) -> vectors in `out`.
+
+    The steps, and what is raised, are those of the workflow, so that the vectors are too.
+    """
+    lines = read(text, side, form).text
+    with tempfile.TemporaryDirectory() as name:
+        shard = Path(name) / "text.parquet"
+        missing = pa.nulls(len(lines), pa.string())
+        columns = {each: pa.array(lines, pa.string()) if each == side else missing for each in SIDES}
+        pq.write_table(pa.table({"id": range(len(lines)), **columns}), shard)
+        tokens = Path(name) / "tokens.parquet"
+        tokenize_shard(shard, (language, language), tokens)
+        encode_ids(tokens, pieces, Path(name), lowercase=lowercase)
+        return encode(
+            model, Path(name) / f"tokens.{side}", side, out, batch_tokens=batch_tokens, threads=threads, device=device
+        )
+
+
+def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) -> Iterator[NDArray[np.int64]]:
+    """Indices of the non-empty sentences, by length: at most `tokens` tokens (or one sentence) and `rows` sentences."""
+    order = np.argsort(lengths, kind="stable")
+    ordered = lengths[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=0))  # where a length begins; empty sentences stand before
+    for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
+        step = min(rows, max(1, tokens // int(ordered[start])))
+        yield from (order[first : min(first + step, end)] for first in range(start, end, step))
+
+
+@torch.inference_mode()
+def write_vectors(
+    model: Encoder,
+    sentences: Sentences,
+    side: str,
+    vectors: NDArray[np.float32],
+    batch_tokens: int,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> Iterator[NDArray[np.int64]]:
+    """Fill `vectors` [sentences, d] but for empty sentences; yields the rows of each batch once they are written.
+
+    Raises InputError for a vector that is not finite.
+    """
+    was_training = model.training
+    model.eval()
+    cast = autocast(device, dtype if next(model.parameters()).dtype == torch.float32 else torch.float32)
+    most = model.rows or max(1, SPLIT // model.dimension) if device.type == "cpu" else len(sentences)
+    for rows in batches_of_one_length(sentences.lengths, batch_tokens, most):
+        batch = sentences.padded(np.concatenate([rows, rows[-1:].repeat(-len(rows) % ROWS)]))
+        with cast:
+            encoded = model.encode(side, batch._replace(ids=batch.ids.to(device)))[: len(rows)].float().cpu().numpy()
+        if len(bad := np.flatnonzero(~np.isfinite(encoded).all(axis=1))):
+            what = f"the vector of sentence {rows[bad[0]] + 1:,} is not finite"
+            raise InputError(what, remedy="train again with a lower learning rate")
+        vectors[rows] = encoded
+        yield rows
+    model.train(was_training)

@@ -1,0 +1,118 @@
+"""The dual encoder of Guo et al. 2018, sections 2 and 3.2: a deep averaging network a language, trained to rank translations.
+
+Embeddings of words and bigrams are summed and divided by the square root of the sentence's length in words (footnote 1); four
+layers with residual connections follow; nothing is shared between the sides. phi(x, y) is the dot product (section 2.1).
+
+Shapes: b sentences, n words and bigrams of all, E embedding, D sentence embedding.
+
+What the paper leaves open or contradicts, and what is done here:
+- The last layer has 500 units, the sentence embedding 512 dimensions: the vectors "are taken from the last layer" (section 2.2),
+  so D is the last of `layers`, 500 by default; 512 is a matter of configuration.
+- Residual connections: a layer adds its input to its output where the two have one size, as 320, 320, 500, 500 over embeddings
+  of 320 do but for the third; no projection is mentioned.
+- The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
+- Embeddings start normal with a standard deviation of `initial`, a small one: a bigram never trained on adds next to nothing.
+- Tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients touch the rows of a batch only.
+- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set [...] removed from training" (footnote
+  6), and "trained jointly" (section 3.2): jointly, on batches of the corpus `valid` where there is one, else on those of the
+  bitext, whose pairs the encoder comes to know by heart: of new ones it then thinks too little. A tenth of the workers train
+  it: its loss weighs `confidence` / (1 - `confidence`) of the other's.
+"""
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import Corpora, Stream, losses
+from bitextbench.encoders.batches import Buckets, Padded
+from bitextbench.encoders.dual import DualEncoder, bags, features
+
+nn = torch.nn
+
+
+class Model(DualEncoder):
+    """`confidence` is the share of the confidence task, 0 for none; `extra`: random negatives beside the batch's, an example."""
+
+    metric = "dot"
+
+    def __init__(
+        self,
+        vocab_size: int,
+        *,
+        words: int,
+        embedding: int = 320,
+        initial: float = 0.01,
+        layers: tuple[int, ...] = (320, 320, 500, 500),
+        confidence: float = 0.1,
+        confidence_dropout: float = 0.4,
+        extra: int = 0,
+        together: int = 1,
+        sparse: bool = True,
+    ) -> None:
+        super().__init__(vocab_size, words, margin=0.0, scale=1.0, extra=extra, together=together, sparse=sparse)
+        if not layers or not 0 <= confidence < 1:
+            raise InputError(
+                f"layers: {layers}, confidence: {confidence}",
+                "encoder dan_dual: model",
+                remedy="give it sizes of layers, and a share below 1",
+            )
+        self.dimension, self.weight = layers[-1], confidence / (1 - confidence)
+        sizes = [embedding, *layers]
+        self.embeddings = nn.ParameterDict(
+            {side: nn.Parameter(torch.randn(vocab_size, embedding) * initial) for side in self.sides}
+        )
+        self.layers = nn.ModuleDict({side: Residual(sizes) for side in self.sides})
+        self.calibration = nn.Linear(2 * self.dimension, 2) if confidence else None
+        self.dropout = nn.Dropout(confidence_dropout)
+
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """Those of the ranking task, and held-out pairs for the confidence."""
+        streams = super().streams(corpora, batch, max_tokens, seed)
+        if self.calibration is not None and "valid" in corpora:
+            pair = [corpora["valid"][side] for side in self.sides]
+            size = min(batch, len(pair[0]))  # no pair twice: its copy would count as a negative
+            streams["confidence"] = Buckets(pair, size, max_tokens, [seed, 4], "valid", self.together)
+        return streams
+
+    def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
+        """Eq. 2, and the confidence task, whose gradient stops at the sentence embeddings."""
+        columns = batches["ranking"]
+        u, v = self.vectors(columns)
+        found = {"ranking": self.ranking(u, v, len(columns[0].ids))}
+        if self.calibration is not None:
+            if "confidence" in batches:
+                with torch.no_grad():
+                    u, v = self.vectors(batches["confidence"])
+            found["confidence"] = self.weight * losses.calibration(self.confidence(u.detach(), v.detach())).mean()
+        return found
+
+    def encode(self, side: str, sentences: Padded) -> torch.Tensor:
+        """Sentence embeddings [b, D]: section 2.2, footnote 1 and section 3.2."""
+        lengths = sentences.lengths.to(sentences.ids.device)[:, None]  # [b, 1], in words
+        first = torch.zeros_like(sentences.ids, dtype=torch.bool)
+        first[:, 0] = True
+        ids = features(sentences.ids)  # [n]
+        psi = bags(ids, first[sentences.ids != 0], self.embeddings[side], self.sparse) / lengths.sqrt()  # [b, E]
+        return self.layers[side](psi)
+
+    def confidence(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Logits [a, b] of calibrated confidences of vectors [a, D] and [b, D]: section 2.4.2, figure 3.
+
+        Scale and bias are weighted sums of [u, u^2] of the source, so that the order of targets stays the dot product's wherever
+        the scale is positive. Raises InputError where the model was trained without.
+        """
+        if self.calibration is None:
+            raise InputError("trained without a confidence", "encoder dan_dual", remedy="set model.confidence: 0.1")
+        scale, bias = self.calibration(self.dropout(torch.cat([u, u * u], 1))).split(1, 1)  # [a, 1]
+        return scale * (u @ v.T) + bias
+
+
+class Residual(nn.Sequential):
+    """Linear layers of `sizes`: a residual connection where input and output have one size, ReLU on all but the last."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        super().__init__(*map(nn.Linear, sizes, sizes[1:]))
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        for index, layer in enumerate(self, 1):
+            out = layer(h) if index == len(self) else layer(h).relu()
+            h = out + h if out.shape == h.shape else out
+        return h

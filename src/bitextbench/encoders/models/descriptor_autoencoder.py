@@ -1,0 +1,178 @@
+"""The bilingual autoencoder with global descriptors of Zhang et al. 2016, section 4: MM2AS and AS2MM.
+
+A sentence is four statistics of its word embeddings, over positions: min, max, avg, std (eq. 5). Two of them are encoded,
+the other two decoded from the code (eq. 6-8). Each language has its own word embeddings and encoder; the decoder is
+shared, and the centres of both languages' codes are drawn together (eq. 9).
+
+Shapes: b sentences, t positions, V vocabulary, d word embedding, m = 2d hidden, N pairs.
+
+What the paper leaves open or contradicts, and what is done here:
+- W^dec is given as m x 2d, but eq. 7 needs 2d x m, whose transpose eq. 11-12 use: 2d x m. Eq. 6 has [max; min], eq. 11
+  [min; max]: the order is [min; max] throughout.
+- b^enc bears no language in eq. 6, 11 and 12: both share it.
+- x_k,i of eq. 9 is the code hid of eq. 6, of length one.
+- C of eq. 9 and 10 is what `loss` is given: one batch of the trainer. With the whole corpus as the batch and L-BFGS it is
+  the paper's; with batches of B = `block` pairs it is its stochastic estimate, but that eq. 9 sums over blocks where
+  eq. 8 is averaged. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by length.
+- "We normalize all output vectors of the hidden layer": also those of eq. 11-12 (`unit`).
+- Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
+- Eq. 10 is 0, its least value, where all parameters are 0: word embeddings that are trained to the end shrink to nothing,
+  and sentences with them. The paper trains them (`train_words`) and does not say when L-BFGS stops; false keeps them.
+- Eq. 9 sums over the blocks, eq. 8 is a mean: over a whole corpus the former outweighs the latter by the number of blocks.
+- What can be had: word vectors of each language for itself (section 4.3) tell parallel pairs from random strings of words, the
+  test of table 2, which hardly needs more than a sentence's length; they do not find a translation among thousands
+  (`mm2as_alone` in config/tiny-encoders.yaml). With word vectors in one space (`vectors` with a `mapping`), which are kept,
+  they find some, about as many as the decoded descriptors do by themselves. Of 2,998 of newstest2018, P@1 de-en and en-de
+  (benchmarks/descriptors.py): AS2MM 1.2, 1.3; min and max alone 1.3, 1.2; avg alone 7.5, 7.7; all four through canonical
+  correlations fitted on the same pairs 44.0, 42.2. So the descriptors have it, and eq. 10 does not ask for it: eq. 9 only
+  draws together, never apart (codes of any two sentences have a cosine of 0.97, the error of eq. 8 is 0.68 where the mean's is
+  0.82 and a linear map's 0.16). P@1 on held-out pairs is no better for `block` 10 or 1 (1.7, 1.1 against 2.2), nor for
+  `decay_weights` 1e-4, 1e-5 or 0 (2.3, 0.9, 0.9), which reconstructs better.
+"""
+
+from pathlib import Path
+
+from torch.utils.checkpoint import checkpoint
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import Corpora, Encoder, Stream
+from bitextbench.encoders.batches import PAD, Buckets, Padded
+from bitextbench.encoders.streams import Whole
+from bitextbench.formats.word_vectors import read_vectors
+
+nn = torch.nn
+DIRECTIONS = ("mm2as", "as2mm")
+PART = 1 << 20  # words whose embeddings are in memory at a time
+
+
+class Model(Encoder):
+    """`direction`: from min and max to avg and std (`mm2as`), or the other way (`as2mm`). Defaults: section 6.1."""
+
+    def __init__(
+        self,
+        vocab_size: int,
+        *,
+        direction: str = "as2mm",
+        embedding: int = 100,
+        block: int = 100,
+        alpha: float = 0.1,
+        decay_words: float = 1e-6,
+        decay_weights: float = 1e-3,
+        deviation: float = 0.01,
+        unit: bool = True,
+        train_words: bool = True,
+    ) -> None:
+        super().__init__()
+        if direction not in DIRECTIONS or block < 1 or not 0 <= alpha <= 1:
+            raise InputError(
+                f"direction: {direction}, block: {block}, alpha: {alpha}",
+                "encoder descriptor_autoencoder: model",
+                remedy=f"direction is {' or '.join(DIRECTIONS)}, block is at least 1, alpha is in [0, 1]",
+            )
+        self.vocab_size, self.dimension = vocab_size, 2 * embedding
+        self.direction, self.block, self.alpha, self.unit = direction, block, alpha, unit
+        self.decay_words, self.decay_weights = decay_words, decay_weights
+        self.words = nn.ModuleDict({side: nn.Embedding(vocab_size, embedding) for side in self.sides})  # L
+        m = 2 * embedding
+        self.encoders = nn.ModuleDict({side: nn.Linear(2 * embedding, m, bias=False) for side in self.sides})  # W^enc
+        self.bias = nn.Parameter(torch.empty(m))  # b^enc
+        self.decoder = nn.Linear(m, 2 * embedding)  # W^dec, b^dec
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, std=deviation)
+        self.words.requires_grad_(train_words)
+
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """Sentence pairs; all of them, always, where `batch` is as large as the bitext."""
+        columns = [corpora["bitext"][side] for side in self.sides]
+        pairs = Buckets(columns, batch, max_tokens, [seed], "bitext")
+        return {"pairs": pairs if batch < len(pairs) else Whole(pairs)}
+
+    def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
+        """Eq. 10: J(C) of the pairs given, in its three terms."""
+        (x, x_error), (y, y_error) = map(self.autoencode, self.sides, batches["pairs"])
+        return {
+            "reconstruction": self.alpha * (x_error + y_error).mean(),
+            "semantic": (1 - self.alpha) * semantic_distance(x, y, self.block),
+            "regularisation": self.regularisation(),
+        }
+
+    def autoencode(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
+        """The code hid [b, m] of eq. 6, and the error E_ae [b] of eq. 7-8; of many sentences part by part, computed twice."""
+        rows = max(1, PART // sentences.ids.shape[1])
+        if len(sentences.ids) > rows:
+            parts = (
+                Padded(ids[:, : int(lengths.max())], lengths)
+                for ids, lengths in zip(sentences.ids.split(rows), sentences.lengths.split(rows), strict=True)
+            )
+            codes, errors = zip(
+                *(checkpoint(self.autoencode, side, part, use_reentrant=False) for part in parts), strict=True
+            )
+            return torch.cat(codes), torch.cat(errors)
+        given, target = self.descriptors(side, sentences)
+        hidden = self.code(side, given)
+        return hidden, (target - self.decode(hidden)).square().sum(1) / 2  # the descriptors are not autocast
+
+    def code(self, side: str, given: torch.Tensor) -> torch.Tensor:
+        """hid [b, m] of eq. 6, of length one, from the encoded descriptors [b, 2d]."""
+        return nn.functional.normalize(
+            torch.tanh(self.encoders[side](given) + self.bias), dim=1
+        )  # float32: the bias is
+
+    def decode(self, code: torch.Tensor) -> torch.Tensor:
+        """The other descriptors [b, 2d] as eq. 7 has them, from codes [b, m]."""
+        return torch.tanh(self.decoder(code))
+
+    def encode(self, side: str, sentences: Padded) -> torch.Tensor:
+        """Sentence vectors [b, m] from all four descriptors: eq. 11-12."""
+        given, target = self.descriptors(side, sentences)
+        hidden = torch.tanh(self.encoders[side](given) + target @ self.decoder.weight + self.bias)
+        return nn.functional.normalize(hidden, dim=1) if self.unit else hidden
+
+    def descriptors(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
+        """What is encoded and what is decoded, [b, 2d] each: eq. 5."""
+        ids, n = sentences.ids, sentences.lengths.to(sentences.ids.device)[:, None]  # [b, t], [b, 1]
+        past = (torch.arange(ids.shape[1], device=ids.device) >= n)[:, :, None]
+        words = self.words[side](ids.masked_fill(past[:, :, 0], PAD))  # [b, t, d]
+        least, most = words.masked_fill(past, torch.inf).amin(1), words.masked_fill(past, -torch.inf).amax(1)
+        mean = words.masked_fill(past, 0).sum(1) / n
+        variance = (words - mean[:, None]).masked_fill(past, 0).square().sum(1) / n
+        spread = variance > 0  # a root has no gradient at 0: a sentence of one word
+        deviation = torch.where(spread, variance, 1).sqrt() * spread
+        extremes, moments = torch.cat([least, most], 1), torch.cat([mean, deviation], 1)
+        return (extremes, moments) if self.direction == "mm2as" else (moments, extremes)
+
+    def regularisation(self) -> torch.Tensor:
+        """R of eq. 10: half the squared norms of the embeddings and of the three matrices, with their coefficients."""
+        words, weights = square(self.words), square(self.encoders) + square(self.decoder)
+        return self.decay_words / 2 * words + self.decay_weights / 2 * weights
+
+    def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
+        """Word vectors by side (section 4.3: "we employ the toolkit Word2Vec"); see `read_vectors`."""
+        matched: dict[str, int] = {}
+        for side, path in vectors.items():
+            table = self.words[side].get_parameter("weight")
+            rows, values = map(torch.from_numpy, read_vectors(path, pieces, table.shape[1]))
+            table.data[rows] = values
+            matched[side] = len(rows)
+        return matched
+
+
+def semantic_distance(x: torch.Tensor, y: torch.Tensor, block: int) -> torch.Tensor:
+    """E_sem of eq. 9, a number: half the squared distance of the centres of `x` and `y` [b, m], summed over blocks.
+
+    There are ceil(b / block) blocks; pair i is in block i modulo their number.
+    """
+    count = -(-len(x) // block)
+    place = torch.arange(len(x), device=x.device) % count
+    sizes = torch.bincount(place, minlength=count)[:, None]
+    sums = x.new_zeros(count, x.shape[1]).index_add(0, place, x - y)
+    return (sums / sizes).square().sum(1).sum() / 2
+
+
+def square(module: nn.Module) -> torch.Tensor:
+    """The squared norm of the matrices of a module, a number.
+
+    Column by column first: the sum of a big tensor to one number depends on the threads.
+    """
+    return torch.stack([matrix.square().sum(0).sum() for matrix in module.parameters() if matrix.dim() == 2]).sum()

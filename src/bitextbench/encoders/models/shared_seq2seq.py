@@ -1,0 +1,121 @@
+"""The encoder of Artetxe & Schwenk 2019, section 2: one BiLSTM for all languages, trained by translation.
+
+The encoder is told no language. The maximum over the positions of its output is the sentence embedding; a linear map of
+it is the first hidden and cell state of the decoder, which also reads it, and the output language, at every step.
+
+Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
+
+What the paper leaves open, and what is done here:
+- `pairs`: the languages of the two sides of each bitext, by role. "Alternating over all combinations of the languages
+  involved": one direction of one bitext an update, in turn; N-way text makes a bitext of each pair.
+- `autoencoding` adds the combinations of each side with itself. Two languages alone need it: where no two inputs have an
+  output language in common, nothing makes their vectors alike. False by default: the paper has four languages or six.
+- Loss: the mean over the tokens of a batch and the ends of its sentences.
+- Dropout 0.1: on word embeddings and on decoder states before the output layer.
+- Word embeddings: one table for the encoder and one for the decoder.
+- Section 2 counts batches in tokens (48,000), the trainer in sentences.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import Corpora, Encoder, Stream
+from bitextbench.encoders.batches import PAD, Buckets, Padded
+from bitextbench.encoders.recurrent import max_pooled, negative_log_likelihood, shifted
+
+nn = torch.nn
+
+
+class Model(Encoder):
+    """`hidden` is that of each direction of the encoder: D = 2 x 512 = 1024 by default."""
+
+    narrow, rows = True, 256
+
+    def __init__(
+        self,
+        vocab_size: int,
+        *,
+        pairs: Mapping[str, Sequence[str]] | None = None,
+        embedding: int = 512,
+        hidden: int = 512,
+        decoder: int = 2048,
+        language: int = 32,
+        dropout: float = 0.1,
+        autoencoding: bool = False,
+    ) -> None:
+        super().__init__()
+        self.pairs = {role: tuple(pair) for role, pair in (pairs or {"bitext": self.sides}).items()}
+        if hidden % 16 or decoder % 16 or any(len(pair) != 2 for pair in self.pairs.values()):
+            raise InputError(
+                f"hidden: {hidden}, decoder: {decoder}, pairs: {self.pairs}",
+                "encoder shared_seq2seq: model",
+                remedy="hidden and decoder are multiples of 16, pairs names two languages for each bitext",
+            )
+        self.vocab_size, self.dimension = vocab_size, 2 * hidden
+        self.directions = [(a, b) for a in self.sides for b in self.sides if autoencoding or a != b]
+        self.languages = sorted({language for pair in self.pairs.values() for language in pair})
+        self.words = nn.Embedding(vocab_size, embedding, PAD)
+        self.forwards, self.backwards = (nn.LSTM(embedding, hidden, batch_first=True) for _ in range(2))
+        self.state = nn.Linear(self.dimension, 2 * decoder)  # hidden and cell state
+        self.decoder_words = nn.Embedding(vocab_size, embedding, PAD)
+        self.language = nn.Embedding(len(self.languages), language)
+        self.decoder = nn.LSTM(embedding + self.dimension + language, decoder, batch_first=True)
+        self.output = nn.Linear(decoder, vocab_size)
+        self.dropout = nn.Dropout(dropout)
+
+    def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
+        """The directions of each bitext, one an update. Raises InputError when a bitext of `pairs` is missing."""
+        if missing := set(self.pairs) - set(corpora):
+            raise InputError(
+                f"no bitext {', '.join(sorted(missing))}", "encoder shared_seq2seq", remedy="give those of `pairs`"
+            )
+        turns = [(role, sides) for role in self.pairs for sides in self.directions]
+        made: dict[str, Stream] = {}
+        for number, (role, sides) in enumerate(turns):
+            buckets = Buckets([corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role)
+            made[".".join((role, *sides))] = Turn(buckets, number, len(turns))
+        return made
+
+    def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
+        """-log p(target | sentence, language) a token, of the directions whose turn it is."""
+        losses, tokens = [], 0
+        for name, (source, target) in batches.items():
+            if len(source.ids):
+                role, side, into = name.rsplit(".", 2)
+                language = self.pairs[role][self.sides.index(into)]
+                losses.append(self.decode(self.encode(side, source), target, language).sum())
+                tokens += int(target.lengths.sum()) + len(target.lengths)
+        return {"translation": torch.stack(losses).sum() / tokens}
+
+    def encode(self, side: str, sentences: Padded) -> torch.Tensor:
+        """Sentence embeddings [b, D], the same for any `side`: the encoder knows no languages."""
+        return max_pooled(lambda ids: self.dropout(self.words(ids)), self.forwards, self.backwards, sentences)
+
+    def decode(self, sentence: torch.Tensor, target: Padded, language: str) -> torch.Tensor:
+        """-log p(target | sentence [b, D], language) of each sentence [b], summed over its tokens and its end."""
+        to = shifted(target)
+        b, steps = to.before.shape
+        words = self.dropout(self.decoder_words(to.before))  # [b, t + 1, E]
+        number = torch.full((b, steps), self.languages.index(language), device=to.before.device)
+        given = torch.cat([words, sentence[:, None].expand(-1, steps, -1), self.language(number)], 2)
+        hidden, cell = self.state(sentence)[None].chunk(2, 2)  # [1, b, decoder]
+        s, _ = self.decoder(given, (hidden.contiguous(), cell.contiguous()))  # [b, t + 1, decoder]
+        return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
+
+
+class Turn:
+    """A stream that gives a batch in every `count`-th update, from update `first` on, and empty ones between."""
+
+    def __init__(self, stream: Buckets, first: int, count: int) -> None:
+        self.stream, self.first, self.count = stream, first, count
+        self.dropped = stream.dropped
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    def batch(self, step: int) -> tuple[Padded, ...]:
+        turn, place = divmod(step, self.count)
+        if place == self.first:
+            return self.stream.batch(turn)
+        return tuple(Padded(torch.zeros(0, 1, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)) for _ in range(2))

@@ -1,0 +1,418 @@
+"""One trainer for all encoders: SGD, Adam or L-BFGS, clipping, a schedule, a dev retrieval score, exact resume.
+
+Everything random in update k is drawn from (seed, k): batches, dropout. So a checkpoint is parameters, optimizer state
+and k, and a run that was killed and started again ends in the same bytes.
+"""
+
+import csv
+import inspect
+import json
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from bitextbench import encoders
+from bitextbench.base.device import autocast, number_format, setup, torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, existing, write_json
+from bitextbench.base.progress import log
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import Padded, Sentences
+from bitextbench.encoders.distributed import average, first_of, join
+from bitextbench.encoders.encode import write_vectors
+
+VALID = 2000  # candidates of the dev retrieval score, at most
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "adagrad": torch.optim.Adagrad,
+    "lbfgs": partial(torch.optim.LBFGS, max_iter=10, line_search_fn="strong_wolfe"),
+}
+State = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the configuration's `training` may say. Defaults: Kim et al. 2019, section 4, where it gives them.
+
+    "After 100k updates, we reduced the learning rate by a factor of 0.9 for every 50k updates": first at 150k.
+    """
+
+    batch: int = 120  # sentences, of each process
+    max_tokens: int = 60  # longer sentences are left out
+    updates: int = 800_000
+    optimizer: str = "sgd"  # adam; adagrad, which takes sparse gradients, as sgd does; lbfgs: ten iterations an update
+    learning_rate: float = 1.0
+    warmup: int = 0  # updates in which the rate rises from 0
+    decay_after: int = 100_000
+    decay_every: int = 50_000
+    decay_factor: float = 0.9
+    clip: float = 5.0  # the largest norm of the gradient
+    precision: str = "auto"  # fp32, bf16, or auto: bf16 where the device computes it natively
+    log_every: int = 100
+    valid_every: int = 5_000
+    checkpoint_every: int = 1_000
+    patience: int | None = None  # stop when this many dev scores in a row are no better, and keep the best model
+
+    def rate(self, update: int) -> float:
+        """Learning rate of update number `update` (from 0)."""
+        rate = self.learning_rate * self.decay_factor ** max(0, (update - self.decay_after) // self.decay_every)
+        return rate * (update + 1) / self.warmup if update < self.warmup else rate
+
+
+def training_of(spec: dict[str, Any]) -> Training:
+    """`spec["training"]`, checked. Raises InputError for an unknown key or a value that cannot be."""
+    given, where = spec.get("training") or {}, f"encoder {spec['type']}: training"
+    known = [key.name for key in fields(Training)]
+    if unknown := set(given) - set(known):
+        raise InputError(f"unknown key {', '.join(sorted(unknown))}", where, remedy=f"known: {', '.join(known)}")
+    training = Training(**given)
+    if training.optimizer not in OPTIMIZERS:
+        raise InputError(
+            f"optimizer: {training.optimizer} is unknown", where, remedy=f"choose {' or '.join(OPTIMIZERS)}"
+        )
+    for key in ("max_tokens", "updates", "decay_every", "log_every", "valid_every", "checkpoint_every"):
+        if getattr(training, key) < 1:
+            raise InputError(f"{key}: {getattr(training, key)} is too small", where, remedy="at least 1")
+    if training.batch < 2:
+        raise InputError(f"batch: {training.batch} is too small", where, remedy="at least 2")
+    return training
+
+
+def train(
+    spec: dict[str, Any],
+    vocab_size: int,
+    data: dict[str, list[Path]],
+    out: Path,
+    checkpoints: Path,
+    *,
+    seed: int = 1,
+    threads: int = 1,
+    device: str = "cpu",
+    vectors: dict[str, Path] | None = None,
+    pieces: list[str] | None = None,
+) -> dict[str, Any]:
+    """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`; see `ranks` for several devices.
+
+    `data`: role (bitext; mono, valid, hard where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
+    (`text.encode_shard`). `vectors`: word-vector files by side, matched by `pieces` (the vocabulary, by id).
+
+    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
+    `training.json`, what is returned. Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the
+    same bytes for any number of threads.
+
+    Returns {"type", "seed", "metric", "dimension", "parameters", "updates", "cpu_seconds": of all processes that trained it,
+    "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces found}, "valid": the dev score of
+    the model or None}; {} on other ranks than the first. Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
+    """
+    started = time.process_time()
+    training = training_of(spec)
+    where, rank, ranks = join(setup(threads, device))
+    dtype = number_format(training.precision, where)
+    torch.manual_seed(seed)
+    model = encoders.create(spec, vocab_size)
+    matched = model.initialise(vectors, pieces or []) if vectors else {}
+    for side, count in matched.items():
+        log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} pieces")
+    model.to(where)
+    if model.sparse and training.optimizer in ("adam", "lbfgs"):
+        remedy = "set training.optimizer: sgd or adagrad, or model.sparse: false"
+        raise InputError(f"{training.optimizer} takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
+    if ranks > 1 and training.optimizer == "lbfgs":
+        remedy = "start one process, or choose another optimizer"
+        raise InputError(f"lbfgs takes all examples at once, not those of {ranks} processes", remedy=remedy)
+    optimizer = OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
+
+    corpora = {
+        role: {side: model.read(role, [f"{stem}.{side}" for stem in stems]) for side in model.sides}
+        for role, stems in data.items()
+    }
+    for role, sides in corpora.items():
+        for sentences in sides.values():
+            if role == "hard":  # pairs of the bitext, by number
+                sentences.check(len(sentences), "mine them again from this bitext")
+            else:
+                sentences.check(vocab_size, "use the BPE that these ids were made with")
+    streams = model.streams(corpora, training.batch, training.max_tokens, seed)
+    for name, stream in streams.items():
+        log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
+
+    last, print_ = checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors)
+    at = resume(last, print_, model, optimizer)
+    speed = Speed(at.update)
+    while at.update < training.updates and not at.stopped(training):
+        batches = {name: stream.batch(at.update * ranks + rank) for name, stream in streams.items()}
+        losses = step(model, optimizer, batches, training, at.update, seed, where, dtype, rank, ranks)
+        if losses is None:
+            kept = f"the last good checkpoint is {last}" if last.exists() else "there was no checkpoint yet"
+            raise InputError(
+                f"the loss or its gradient is not finite at update {at.update + 1:,}",
+                f"encoder {spec['type']}",
+                remedy=f"lower training.learning_rate or training.clip; {kept}",
+            )
+        at.add(losses)
+        speed.add(batches)
+        end = at.update == training.updates
+        if scored := "valid" in corpora and (end or at.update % training.valid_every == 0):
+            own = model.development(corpora)
+            value = retrieval(model, corpora["valid"], where, dtype) if own is None else own
+            at.score(first_of(value, where, ranks), model, training)
+        if scored or end or at.update % training.log_every == 0:
+            row = at.record(training.rate(at.update - 1), at.scores[-1] if scored else None)
+            if rank == 0:
+                log(speed.line(row, training.updates, model.score))
+        if not end and rank == 0 and at.update % training.checkpoint_every == 0:
+            now = time.process_time()
+            at.cpu_seconds, started = at.cpu_seconds + now - started, now
+            save({"fingerprint": print_, "model": plain(model), "optimizer": optimizer.state_dict(), **vars(at)}, last)
+
+    if rank > 0:
+        return {}
+    kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
+    save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
+    write_curve(at.curve, out.parent, model.score)
+    report = {
+        "type": spec["type"],
+        "seed": seed,
+        "metric": model.metric,
+        "dimension": model.dimension,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "updates": at.update,
+        "cpu_seconds": round(at.cpu_seconds + time.process_time() - started, 1),
+        "examples": {name: len(stream) for name, stream in streams.items()},
+        "dropped": {name: stream.dropped for name, stream in streams.items()},
+        "vectors": matched,
+        "valid": (max(at.scores) if at.best else at.scores[-1]) if at.scores else None,
+    }
+    write_json(out.parent / "training.json", report)
+    last.unlink(missing_ok=True)
+    return report
+
+
+def step(
+    model: Encoder,
+    optimizer: torch.optim.Optimizer,
+    batches: dict[str, tuple[Padded, ...]],
+    training: Training,
+    update: int,
+    seed: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    rank: int = 0,
+    ranks: int = 1,
+) -> dict[str, float] | None:
+    """One update. Returns the loss of each objective before it; None when not all is finite."""
+    model.train()
+    placed = {name: tuple(c._replace(ids=c.ids.to(device)) for c in columns) for name, columns in batches.items()}
+
+    def losses() -> dict[str, torch.Tensor]:
+        """Each loss; sets the gradient of their sum."""
+        torch.manual_seed(seed + 1_000_003 * update + rank)
+        with autocast(device, dtype):
+            found = model.loss(placed)
+        optimizer.zero_grad()
+        torch.stack(list(found.values())).sum().backward()
+        if ranks > 1:
+            average(model.parameters(), found, ranks)
+        return found
+
+    values = {name: loss.item() for name, loss in losses().items()}
+    for parameter in model.parameters():
+        if parameter.grad is not None and parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
+    norm = gradient_norm(model.parameters())
+    if not all(map(math.isfinite, [norm, *values.values()])):
+        return None
+    for group in optimizer.param_groups:
+        group["lr"] = training.rate(update)
+    if isinstance(optimizer, torch.optim.LBFGS):
+        line_searches(optimizer, losses)
+        return values if all(bool(p.isfinite().all()) for p in model.parameters()) else None
+    if norm > training.clip:
+        torch._foreach_mul_([dense(p.grad) for p in model.parameters() if p.grad is not None], training.clip / norm)
+    with torch.no_grad():
+        inspect.unwrap(type(optimizer).step)(optimizer)  # unwrapped: see `device`
+    return values
+
+
+def line_searches(optimizer: torch.optim.LBFGS, losses: Callable[[], dict[str, torch.Tensor]]) -> None:
+    """The iterations of one update of L-BFGS, which has a line search in place of clipping.
+
+    It sums whole vectors, which torch does in an order that depends on the threads: so it has one thread, the model has all.
+    """
+    threads = torch.get_num_threads()
+
+    def total() -> torch.Tensor:
+        torch.set_num_threads(threads)
+        found = torch.stack(list(losses().values())).sum()
+        torch.set_num_threads(1)
+        return found
+
+    torch.set_num_threads(1)
+    optimizer.step(total)
+    torch.set_num_threads(threads)
+
+
+def gradient_norm(parameters: Iterable[torch.nn.Parameter]) -> float:
+    """The Euclidean norm of all gradients together: of rows in torch, of all rows in numpy, which has one order."""
+    grads = [dense(p.grad) for p in parameters if p.grad is not None]
+    rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in grads])
+    return float(np.sqrt(np.square(rows.double().cpu().numpy()).sum()))
+
+
+def dense(gradient: torch.Tensor) -> torch.Tensor:
+    """The values of a gradient: of a sparse one its rows, which `step` has coalesced."""
+    return gradient._values() if gradient.is_sparse else gradient
+
+
+def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device, dtype: torch.dtype) -> float:
+    """P@1 by the model's metric among the first VALID dev pairs without an empty side: the mean of both directions, or
+    forward alone where the model is trained for nothing else.
+    """
+    sides = model.sides[:2]
+    src, tgt = (valid[side].head(VALID) for side in sides)
+    if len(src) != len(tgt) or not (pairs := np.flatnonzero((src.lengths > 0) & (tgt.lengths > 0))).size:
+        raise InputError(f"{len(src):,} and {len(tgt):,} sentences make no pairs", "valid", remedy="give it pairs")
+    unit = []
+    for side, sentences in zip(sides, (src, tgt), strict=True):
+        vectors = np.zeros((len(sentences), model.dimension), np.float32)
+        for _ in write_vectors(model, sentences, side, vectors, 8192, device, dtype):
+            pass
+        rows = torch.from_numpy(vectors[pairs])
+        unit.append(torch.nn.functional.normalize(rows, dim=1) if model.metric == "cosine" else rows)
+    similarity = (unit[0] @ unit[1].T).numpy()
+    return float(
+        np.mean(
+            [similarity.argmax(axis) == np.arange(len(pairs)) for axis in ((0, 1) if model.bidirectional else (1,))]
+        )
+    )
+
+
+def fingerprint(
+    spec: dict[str, Any], vocab_size: int, seed: int, ranks: int, corpora: Corpora, vectors: dict[str, Path] | None
+) -> str:
+    """A hash of everything that decides the result: a checkpoint belongs to one."""
+    what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed, ranks]
+    digest = xxhash.xxh3_128(json.dumps(what, sort_keys=True).encode())
+    for role, sides in sorted(corpora.items()):
+        for side, sentences in sorted(sides.items()):
+            digest.update(f"{role}.{side}".encode())
+            for part in sentences.parts:
+                digest.update(part.offsets.data)
+                digest.update(part.flat.data)
+    for side, path in sorted((vectors or {}).items()):
+        digest.update(side.encode() + existing(path).read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass
+class Progress:
+    """Where a run stands: what a checkpoint holds beside the parameters and the optimizer's state."""
+
+    update: int = 0  # updates done
+    sums: dict[str, float] = field(default_factory=dict)  # of each loss since the last row of the curve
+    summed: int = 0  # updates in `sums`
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)  # dev scores so far
+    best: State | None = None  # the model of the best score, where `patience` asks for it
+    cpu_seconds: float = 0.0  # of the processes before this one
+
+    def add(self, losses: dict[str, float]) -> None:
+        self.update += 1
+        self.summed += 1
+        self.sums = {name: self.sums.get(name, 0.0) + loss for name, loss in losses.items()}
+
+    def score(self, value: float, model: Encoder, training: Training) -> None:
+        if training.patience is not None and value > max(self.scores, default=-1.0):
+            self.best = plain(model)
+        self.scores.append(value)
+
+    def stopped(self, training: Training) -> bool:
+        """Whether `patience` dev scores came after the best one."""
+        if training.patience is None or not self.scores:
+            return False
+        return len(self.scores) - 1 - self.scores.index(max(self.scores)) >= training.patience
+
+    def record(self, rate: float, valid: float | None) -> dict[str, Any]:
+        """Add a row to the curve: mean losses since the row before."""
+        means = {name: total / self.summed for name, total in self.sums.items()}
+        self.curve.append({"update": self.update, "learning_rate": rate, **means, "valid": valid})
+        self.sums, self.summed = {}, 0
+        return self.curve[-1]
+
+
+def resume(path: Path, print_: str, model: Encoder, optimizer: torch.optim.Optimizer) -> Progress:
+    """Load a checkpoint into model and optimizer, if there is one. Raises InputError for a damaged or another run's."""
+    if not path.exists():
+        return Progress()
+    held = encoders.read(path, "remove it to train from the start")
+    if held.pop("fingerprint", None) != print_:
+        remedy = "restore those, or remove it to train from the start"
+        raise InputError("checkpoint of another configuration or other data", path, remedy=remedy)
+    model.load_state_dict(held.pop("model"))
+    optimizer.load_state_dict(held.pop("optimizer"))
+    log(f"going on from update {held['update']:,} ({path})")
+    return Progress(**held)
+
+
+class Speed:
+    """Tokens and sentences a second since the start of this process."""
+
+    def __init__(self, update: int) -> None:
+        self.first, self.started, self.tokens, self.sentences = update, time.monotonic(), 0, 0
+
+    def add(self, batches: dict[str, tuple[Padded, ...]]) -> None:
+        self.sentences += sum(len(columns[0].lengths) for columns in batches.values())
+        self.tokens += sum(int(column.lengths.sum()) for columns in batches.values() for column in columns)
+
+    def line(self, row: dict[str, Any], updates: int, score: str) -> str:
+        """A row of the curve, speed and time left, for the log."""
+        update, rate, valid = row["update"], row["learning_rate"], row["valid"]
+        losses = ", ".join(f"{name} {row[name]:.3f}" for name in list(row)[2:-1])
+        seconds = time.monotonic() - self.started
+        left = (updates - update) * seconds / (update - self.first)
+        return (
+            f"update {update:,}/{updates:,}: {losses}{'' if valid is None else f', {score} {valid:.3f}'}, rate {rate:g}, "
+            f"{self.tokens / seconds:,.0f} tokens/s, {self.sentences / seconds:,.0f} sentences/s, {left:,.0f} s left"
+        )
+
+
+def plain(model: Encoder) -> State:
+    """A copy of the parameters on the CPU, each tensor with its own memory."""
+    return {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
+
+
+def save(value: dict[str, Any], path: Path) -> None:
+    """torch.save, atomically; to an open file, because torch writes the name of a path into the file."""
+    with atomic(path) as part, open(part, "wb") as file:
+        torch.save(value, file)
+
+
+def write_curve(curve: list[dict[str, Any]], folder: Path, score: str) -> None:
+    """`curve.csv` (update, learning_rate, mean of each loss since the row before, valid = the dev score) and its picture."""
+    from matplotlib.figure import Figure
+
+    with atomic(folder / "curve.csv") as part, open(part, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(curve[0]), lineterminator="\n")
+        writer.writeheader()
+        for row in curve:
+            writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    left = figure.subplots()
+    for name in list(curve[0])[2:-1]:
+        left.plot([row["update"] for row in curve], [row[name] for row in curve], label=name)
+    left.set(xlabel="update", ylabel="loss (nats a sentence)", ylim=(0, None))
+    left.legend(loc="upper right")
+    if scored := [(row["update"], row["valid"]) for row in curve if row["valid"] is not None]:
+        right = left.twinx()
+        right.plot(*zip(*scored, strict=True), "k.--")
+        right.set(ylabel=f"{score} on valid (dashed)", ylim=(0, 1))
+    with atomic(folder / "curve.png") as part:
+        figure.savefig(part, format="png", dpi=120, metadata={"Software": None})

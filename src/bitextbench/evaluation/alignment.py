@@ -1,0 +1,136 @@
+"""Sentence alignment recovery: kim2019 section 4.1, tables 1 and 3.
+
+Each source takes the target that is most similar of all; the error rate is the share of sources whose target is another
+than their own. The same in the opposite direction, and the average of the two. Row i of both sides belong together; a tie
+goes to the lesser row.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bitextbench.base.bootstrap import SEED, measure, quotient
+from bitextbench.base.errors import InputError
+from bitextbench.formats.vectors import Embeddings, check_pair
+from bitextbench.mining.texts import metric_and_margin
+from bitextbench.scoring import Pairs, neighbours, similarity
+from bitextbench.scoring.margins import margin, means
+
+K = 10  # of CSLS: kim2019 do not say; Conneau et al. 2018, whose measure it is, take 10
+BLOCK = 1 << 22  # scores at a time
+
+Score = Callable[[slice], NDArray[np.float32]]  # rows of the sources -> scores against all targets [rows, n]
+
+
+def recover(score: Score, n: int, at_once: int = BLOCK) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The best target of each of n sources, and the best source of each of n targets, int64 [n]; NaN is never the best.
+
+    `at_once`: scores that are asked for at a time (but a whole row at least).
+    """
+    forward = np.empty(n, np.int64)
+    backward, best = np.zeros(n, np.int64), np.full(n, -np.inf, np.float32)
+    step = max(1, at_once // n)
+    for start in range(0, n, step):
+        scores = score(slice(start, min(start + step, n)))
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+        forward[start : start + step] = scores.argmax(axis=1)
+        top = scores.max(axis=0)
+        better = top > best
+        backward[better] = start + scores.argmax(axis=0)[better]
+        best[better] = top[better]
+    return forward, backward
+
+
+def by_vectors(
+    src: Embeddings, tgt: Embeddings, name: str, k: int = K, **search: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`recover` by a similarity of `margins.SIMILARITIES`; k is the neighbourhood of a margin, `search` as in `neighbours`.
+
+    A margin is computed for all pairs, not for neighbours only, each looked at from its source; both sides are then held in
+    float64.
+    """
+    metric, rule = metric_and_margin(name)
+    if rule == "absolute":
+        both = neighbours.search(src, tgt, 1, metric=metric, **search)
+        return both.forward.ids[:, 0], both.backward.ids[:, 0]
+    f, g = means(neighbours.search(src, tgt, k, metric=metric, **search))
+    a, b = (_unit(side) for side in (src, tgt))
+    with threadpool_limits(1):  # the last bit of a product of BLAS depends on the number of threads
+        return recover(lambda rows: margin(rule, (a[rows] @ b.T).astype(np.float32), f[rows, None], g), len(src))
+
+
+def _unit(side: Embeddings) -> NDArray[np.float64]:
+    rows = side.block(0, len(side)).astype(np.float64)
+    norms = side.norms()[:, None]
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+
+
+def by_model(src: Embeddings, tgt: Embeddings, name: str, model: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`recover` by a similarity that learns (`similarity.NAMES`, as the MLP), all pairs."""
+    scorer = similarity(name).score
+    targets = tgt.block(0, len(tgt))
+
+    def score(rows: slice) -> NDArray[np.float32]:
+        sources = src.block(rows.start, rows.stop)
+        shape = len(sources), len(targets)
+        left, right = sources.repeat(shape[1], axis=0), np.tile(targets, (shape[0], 1))
+        return scorer(Pairs(np.arange(len(left)), left, right), model).reshape(shape)
+
+    return recover(score, len(src), BLOCK // src.dimension)
+
+
+def by_text(src: Sequence[str], tgt: Sequence[str], threads: int = 1) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`recover` by the Levenshtein distance of the sentences themselves, in lower case."""
+    from bitextbench.scoring.similarities import levenshtein
+
+    a, b = ([line.lower() for line in side] for side in (src, tgt))
+    return recover(lambda rows: levenshtein.matrix(a[rows], b, threads), len(a))
+
+
+def error_rates(
+    forward: NDArray[np.int64], backward: NDArray[np.int64], src: Sequence[str] | None = None, tgt: Sequence[str] | None = None,
+    *, seed: int = SEED, signature: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """Error rates in percent: forward, backward and average, each with its interval over sentences.
+
+    With the texts of both sides, also `by_text`, where another copy of the right sentence is right.
+    """
+    rows = np.arange(len(forward))
+    result = _rates(forward != rows, backward != rows, seed, signature)
+    if src is not None and tgt is not None:
+        wrong = [
+            np.array([text[at] != text[row] for row, at in enumerate(found.tolist())])
+            for text, found in ((tgt, forward), (src, backward))
+        ]
+        result["by_text"] = _rates(wrong[0], wrong[1], seed, "|".join(filter(None, [signature, "by:text"])))
+    return result
+
+
+def _rates(forward: NDArray[np.bool_], backward: NDArray[np.bool_], seed: int, signature: str) -> dict[str, Any]:
+    counts = np.stack([forward, backward, np.ones_like(forward)], 1)
+    columns = {"forward": [0], "backward": [1], "average": [0, 1]}
+    return {
+        name: measure(
+            f"error rate ({name})",
+            counts,
+            lambda sums, which=which: 100 * quotient(sums[:, which].mean(axis=1), sums[:, 2]),  # type: ignore[misc]
+            seed=seed,
+            signature=signature,
+        )
+        for name, which in columns.items()
+    }
+
+
+def check_aligned(src: Embeddings, tgt: Embeddings) -> None:
+    """Raises InputError when the sides differ in number or dimension, or are empty."""
+    check_pair(src, tgt)
+    if len(src) != len(tgt):
+        raise InputError(
+            f"{len(src):,} vectors, but {tgt.name} has {len(tgt):,}",
+            src.name,
+            remedy="row i of both sides belong together",
+        )

@@ -1,0 +1,73 @@
+"""BLEU by sacreBLEU, with its signature and a bootstrap interval: detokenised, and tokenised as older papers report it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bitextbench.base.errors import InputError
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+
+SAMPLES = 1000  # of the bootstrap (Koehn 2004)
+SEED = 12345
+
+
+def sacre(language: str) -> "BLEU":
+    """sacreBLEU's metric for a target language."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(tokenize="zh" if language == "zh" else "13a")
+
+
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None
+) -> dict[str, Any]:
+    """Corpus BLEU of detokenised lines, in percent, cased. sacreBLEU's tokenizer is `zh` (characters) or else `13a`.
+
+    Returns metric, value, signature (sacreBLEU's whole one), interval (95%, bootstrap over sentences: the mean of the
+    resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
+    Raises InputError (`where` is the place it names) for no lines or unequal counts.
+    """
+    return _scored(sacre(language), hypotheses, references, where)
+
+
+def tokenised(
+    hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None
+) -> dict[str, Any]:
+    """The same of Moses tokens, which detokenised lines are cut into again: what multi-bleu.perl reports of them.
+
+    That is BLEU of n-grams up to 4 without smoothing, cased, of tokens between spaces; both sides are tokenised alike.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    from bitextbench.text import moses
+
+    ours, theirs = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
+    return _scored(BLEU(tokenize="none", smooth_method="none", force=True), ours, theirs, where)
+
+
+def _scored(
+    metric: "BLEU", hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None
+) -> dict[str, Any]:
+    if not len(hypotheses):
+        raise InputError("no hypotheses", where, remedy="translate a test set first")
+    if len(hypotheses) != len(references):
+        raise InputError(
+            f"{len(hypotheses):,} hypotheses but {len(references):,} references",
+            where,
+            remedy="translate the test set again",
+        )
+    os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
+    score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
+    return {
+        "metric": "BLEU",
+        "value": score.score,
+        "interval": [score._mean - score._ci, score._mean + score._ci],
+        "n": len(hypotheses),
+        "seed": SEED,
+        "signature": str(metric.get_signature()),
+        "sys_len": score.sys_len,
+        "ref_len": score.ref_len,
+    }

@@ -1,0 +1,72 @@
+"""Precision and recall over thresholds (yang2019 figure 5), and how scores are distributed (kim2019 figure 3)."""
+
+import csv
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.bootstrap import SEED, measure_types, quotient
+from bitextbench.base.files import atomic
+
+
+class Curve(NamedTuple):
+    """At each distinct score, best first: pairs that reach it, int64, and how many of them are right."""
+
+    thresholds: NDArray[np.float32]
+    pairs: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+    def precision(self) -> NDArray[np.float64]:
+        return quotient(self.right.astype(np.float64), self.pairs.astype(np.float64))
+
+    def recall(self, gold: int) -> NDArray[np.float64]:
+        """Of `gold` pairs that there are to find."""
+        return quotient(self.right.astype(np.float64), np.full(len(self.right), float(gold)))
+
+
+def curve(scores: NDArray[np.float32], correct: NDArray[np.bool_]) -> Curve:
+    """Counts at the ends of tie blocks only: pairs that score the same are taken or left together."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])
+    return Curve(ranked[ends], ends + 1, np.cumsum(correct[order])[ends].astype(np.int64))
+
+
+def average_precision(
+    scores: NDArray[np.float32], correct: NDArray[np.bool_], gold: int, *, seed: int = SEED, signature: str = ""
+) -> dict[str, Any]:
+    """The sum over thresholds of precision times the gain in recall, in percent; the interval is over pairs."""
+    points = curve(scores, correct)
+    right = np.diff(points.right, prepend=0)
+    wrong = np.diff(points.pairs, prepend=0) - right
+    missed = np.array([gold - right.sum()])
+
+    def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        gain, loss = weights[:, : len(right)], weights[:, len(right) : -1]
+        precision = quotient(gain.cumsum(1), (gain + loss).cumsum(1))
+        return 100 * quotient((precision * gain).sum(1), gain.sum(1) + weights[:, -1])
+
+    counts = np.concatenate([right, wrong, missed])
+    return measure_types("average precision", counts, statistic, seed=seed, signature=signature)
+
+
+def write(path: Path, points: Curve, gold: int) -> None:
+    """Write a CSV: threshold, pairs, right, precision and recall in percent."""
+    with atomic(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["threshold", "pairs", "right", "precision", "recall"])
+        rates = (100 * points.precision(), 100 * points.recall(gold))
+        writer.writerows(zip(points.thresholds.astype(str), *points[1:], *(r.round(4) for r in rates), strict=True))
+
+
+def distribution(scores: NDArray[np.floating], points: int = 101, *, rescale: bool = False) -> NDArray[np.float64]:
+    """Scores [points] at even ranks from the least to the greatest: the curve of kim2019 figure 3.
+
+    rescale: linearly to [0, 1], as they do with cosines (all equal: 0).
+    """
+    ranked = np.quantile(np.asarray(scores, np.float64), np.linspace(0, 1, points))
+    if not rescale:
+        return ranked
+    return quotient(ranked - ranked[0], np.full(points, ranked[-1] - ranked[0]))

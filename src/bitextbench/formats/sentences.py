@@ -1,0 +1,93 @@
+"""The sentences of one language, with the ids by which they are known.
+
+Read from plain lines (the id is the number of the line, from 1), BUCC's `id<TAB>sentence`, a Parquet file, or one side of a
+corpus of this project; text may be packed as .gz, .xz or .zst.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_lines
+from bitextbench.formats import bitext
+
+FORMATS = ("auto", "lines", "bucc")
+_BUCC_LINE = re.compile(r"\S+\t")
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """`ids` and `text` [n]; `name` is the file, for messages."""
+
+    ids: list[str]
+    text: list[str]
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Id -> its place."""
+        return {name: place for place, name in enumerate(self.ids)}
+
+
+def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
+    """Read the sentences of a side, "src" or "tgt" (which matters for a corpus folder and Parquet only).
+
+    form: lines, bucc, or auto, which takes a text for BUCC's when its first line begins with a word and a tab. A Parquet file
+    has a column `text` or one named by the side, and perhaps `id`.
+    Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `read_lines` refuses.
+    """
+    path = existing(path)
+    if path.is_dir():
+        tables = list(bitext.read_batches(path, ["id", side]))
+        ids, text = ([value for table in tables for value in table[name].to_pylist()] for name in ("id", side))
+        sentences = Sentences([str(name) for name in ids], text, str(path))
+    elif path.suffix == ".parquet":
+        sentences = _parquet(path, side)
+    else:
+        sentences = _text(path, form)
+    if not len(sentences):
+        raise InputError("has no sentences", path, remedy="both sides need at least one")
+    if (empty := next((place for place, text in enumerate(sentences.text, 1) if text is None), None)) is not None:
+        raise InputError(f"has no {side} text", path, line=empty, remedy="is it the other side?")
+    if len(sentences.index) < len(sentences):
+        twice = next(place for place, name in enumerate(sentences.ids) if sentences.index[name] != place)
+        again = sentences.index[sentences.ids[twice]]
+        raise InputError(
+            f"id {sentences.ids[twice]!r} stands in line {twice + 1} too",
+            path,
+            line=again + 1,
+            remedy="make ids unique",
+        )
+    return sentences
+
+
+def _text(path: Path, form: str) -> Sentences:
+    lines = list(read_lines(path))
+    if form == "auto":
+        form = "bucc" if lines and _BUCC_LINE.match(lines[0]) else "lines"
+    if form == "lines":
+        return Sentences([str(number) for number in range(1, len(lines) + 1)], lines, str(path))
+    fields = [line.partition("\t") for line in lines]
+    for number, (name, tab, _) in enumerate(fields, 1):
+        if not (name and tab):
+            raise InputError(
+                "line is not `id<TAB>sentence`", path, line=number, remedy="mend it, or say that these are plain lines"
+            )
+    return Sentences([name for name, _, _ in fields], [text for _, _, text in fields], str(path))
+
+
+def _parquet(path: Path, side: str) -> Sentences:
+    with bitext.reading(path, "make the file again"):
+        table = pq.read_table(path, page_checksum_verification=True)
+    column = next((name for name in ("text", side) if name in table.column_names), None)
+    if column is None:
+        raise InputError(f"no column text or {side}", path, remedy=f"it has: {', '.join(table.column_names)}")
+    ids = table["id"].to_pylist() if "id" in table.column_names else range(1, len(table) + 1)
+    return Sentences([str(name) for name in ids], table[column].to_pylist(), str(path))

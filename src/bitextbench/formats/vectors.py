@@ -1,0 +1,175 @@
+"""Ready-made sentence vectors of any encoder: `.npy` files, one a side or one a shard, read a block at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base import arrays
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
+from bitextbench.formats import bitext
+
+BLOCK = 1 << 22  # elements that are read at a time: 32 MiB in float64
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Vectors [n, d] of any float type, as a rule memory-mapped, that are read as float32.
+
+    `rows` int64 picks some of them, in that order (None: all); `name` is the file, for messages.
+    """
+
+    array: "NDArray[np.floating] | Stacked"
+    name: str = "vectors"
+    rows: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.array) if self.rows is None else len(self.rows)
+
+    @property
+    def dimension(self) -> int:
+        return self.array.shape[1]
+
+    def block(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Rows `start` to `stop`, float32 [stop - start, d], C-contiguous."""
+        wanted = slice(start, stop) if self.rows is None else self.rows[start:stop]
+        return _float32(self.array[wanted])
+
+    def take(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Rows by number, float32 [len(rows), d]."""
+        return _float32(self.array[rows if self.rows is None else self.rows[rows]])
+
+    def select(self, rows: NDArray[np.int64]) -> "Embeddings":
+        """Some of the rows; nothing is copied."""
+        return replace(self, rows=rows if self.rows is None else self.rows[rows])
+
+    def part(self, start: int, stop: int) -> "Embeddings":
+        """Rows `start` to `stop`; nothing is copied."""
+        if self.rows is None:
+            return replace(self, array=self.array[start:stop])
+        return replace(self, rows=self.rows[start:stop])
+
+    def norms(self) -> NDArray[np.float64]:
+        """Euclidean lengths [n]. Raises InputError for a vector that is not finite as float32, naming its row."""
+        out = np.empty(len(self))
+        step = max(1, BLOCK // max(1, self.dimension))
+        for start in range(0, len(self), step):
+            rows = self.block(start, start + step).astype(np.float64)
+            out[start : start + step] = np.sqrt(np.vecdot(rows, rows))
+        if len(bad := np.flatnonzero(~np.isfinite(out))):
+            row = int(bad[0]) if self.rows is None else int(self.rows[bad[0]])
+            raise InputError(
+                f"vector is not finite ({len(bad):,} such)",
+                self.name,
+                line=row + 1,
+                remedy="encode this sentence again",
+            )
+        return out
+
+
+class Stacked:
+    """Arrays [n, d] one below the other, as one that is indexed by a slice or by row numbers; nothing is copied before."""
+
+    def __init__(self, parts: Sequence[NDArray[np.floating]]) -> None:
+        self.parts = parts
+        self.starts = np.cumsum([0, *map(len, parts)])
+        self.shape = (int(self.starts[-1]), parts[0].shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, wanted: Any) -> NDArray[np.floating]:
+        rows = np.arange(len(self))[wanted] if isinstance(wanted, slice) else np.asarray(wanted)
+        out = np.empty((len(rows), self.shape[1]), np.result_type(*(part.dtype for part in self.parts)))
+        which = np.searchsorted(self.starts, rows, side="right") - 1
+        for index in np.unique(which):
+            here = which == index
+            out[here] = self.parts[index][rows[here] - self.starts[index]]
+        return out
+
+
+def _float32(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, which `norms` reports
+        return np.require(np.asarray(rows), np.float32, ["C", "W"])
+
+
+def read(path: str | Path) -> Embeddings:
+    """Memory-map a `.npy` file of vectors [n, d], float16, float32 or float64, in C or Fortran order.
+
+    Raises InputError for a damaged file, other numbers than floats, other than two dimensions, no columns.
+    """
+    array = arrays.load(path, "save a float32 array [n, d] with numpy.save")
+    if array.dtype.kind != "f":
+        raise InputError(f"holds {array.dtype}, not floats", path, remedy="save a float32 array [n, d] with numpy.save")
+    if array.ndim != 2 or not array.shape[1]:
+        raise InputError(f"has the shape {array.shape}", path, remedy="vectors are [sentences, dimensions]")
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        order = "" if array.flags.c_contiguous else ", not in C order"
+        log(f"{path}: {array.dtype}{order}; read as float32, a block at a time")
+    return Embeddings(array, str(path))
+
+
+def read_shards(paths: Sequence[str | Path]) -> Embeddings:
+    """Memory-map the vectors of the shards of a corpus, in the order of their numbers; row i is that of id i (see `bitext`).
+
+    Raises InputError as `read`, when dimensions differ, and for shards whose sizes are not those of one corpus.
+    """
+    if len(paths) == 1:
+        return read(paths[0])
+    whole, name = stacked(paths)
+    return Embeddings(whole, name, rows_of_shards(np.diff(whole.starts).tolist(), name))
+
+
+def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:
+    """Memory-map the vectors of shards one below the other; and the name of the first, for messages.
+
+    Raises InputError as `read`, and when dimensions differ.
+    """
+    parts = [read(path) for path in paths]
+    for part in parts[1:]:
+        check_dimensions(parts[0], part)
+    return Stacked([part.array for part in parts]), parts[0].name  # type: ignore[misc]
+
+
+def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:
+    """For each row of a corpus, in the order of ids, its place in its shards laid end to end, which have `sizes` rows.
+
+    Raises InputError for sizes that are not those of the shards of one corpus; `where` is the file that it names.
+    """
+    dealt = np.bincount(np.arange(sum(sizes)) // bitext.BLOCK % len(sizes), minlength=len(sizes))
+    if dealt.tolist() != [*sizes]:
+        raise InputError(
+            f"the shards have {', '.join(map(str, sizes))} rows",
+            where,
+            remedy="give all shards of one corpus, in their order",
+        )
+    return bitext.order_of_ids(sizes)
+
+
+def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]:
+    """Both sides. Raises InputError when their dimensions differ or one side is empty."""
+    sides = read(src), read(tgt)
+    check_pair(*sides)
+    return sides
+
+
+def check_pair(src: Embeddings, tgt: Embeddings) -> None:
+    """Raises InputError when the dimensions of two sides differ or one side is empty."""
+    for side in (src, tgt):
+        if not len(side):
+            raise InputError("has no vectors", side.name, remedy="both sides need at least one sentence")
+    check_dimensions(src, tgt)
+
+
+def check_dimensions(src: Embeddings, tgt: Embeddings) -> None:
+    """Raises InputError when the dimensions of two arrays differ."""
+    if src.dimension != tgt.dimension:
+        raise InputError(
+            f"{src.dimension} dimensions, but {tgt.name} has {tgt.dimension}",
+            src.name,
+            remedy="encode both sides with one model",
+        )

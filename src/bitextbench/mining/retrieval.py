@@ -1,0 +1,110 @@
+"""Pairs out of scored neighbours: artetxe2019 section 3.2.
+
+Ties go to the lesser source id, then the lesser target id. A pair whose score is undefined (NaN) is no candidate.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.scoring.neighbours import Both, Neighbours
+
+STRATEGIES = ("forward", "backward", "intersection", "max")
+
+
+class Mined(NamedTuple):
+    """Pairs by descending score: `src`, `tgt` int64 [n], `scores` float32 [n]."""
+
+    src: NDArray[np.int64]
+    tgt: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+    def take(self, wanted: NDArray) -> "Mined":
+        """Some of the pairs, by number or mask."""
+        return Mined(*(column[wanted] for column in self))
+
+    def joined(self, other: "Mined") -> "Mined":
+        """These pairs, then the others."""
+        return Mined(
+            np.concatenate([self.src, other.src]),
+            np.concatenate([self.tgt, other.tgt]),
+            np.concatenate([self.scores, other.scores]),
+        )
+
+    def above(self, threshold: float | None) -> "Mined":
+        """The pairs that score at least `threshold` (all of them for None)."""
+        return self if threshold is None else self.take(self.scores >= threshold)
+
+
+def check_strategy(name: str) -> None:
+    """Raises InputError for an unknown strategy."""
+    if name not in STRATEGIES:
+        raise InputError(f"unknown retrieval {name!r}", remedy=f"known: {', '.join(STRATEGIES)}")
+
+
+def retrieve(strategy: str, both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
+    """Candidate pairs by one of four strategies; `scores` [sources, k] and [targets, k] are those of the neighbours.
+
+    forward: each source with its best-scored neighbour; backward: each target with its; intersection: the pairs that are
+    both; max: forward and backward pairs together, from the best down, each sentence once.
+    Raises InputError for an unknown strategy.
+    """
+    check_strategy(strategy)
+    if strategy == "forward":
+        return _sorted(_forward(both, scores))
+    if strategy == "backward":
+        return _sorted(_backward(both, scores))
+    forward, backward = _forward(both, scores), _backward(both, scores)
+    if strategy == "intersection":
+        best_source = np.full(len(both.backward), -1)
+        best_source[backward.tgt] = backward.src
+        return _sorted(forward.take(best_source[forward.tgt] == forward.src))
+    return one_to_one(_sorted(forward.joined(backward)))
+
+
+def _forward(both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
+    src, tgt, best = _best(both.forward, scores[0])
+    return Mined(src, tgt, best)
+
+
+def _backward(both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
+    tgt, src, best = _best(both.backward, scores[1])
+    return Mined(src, tgt, best)
+
+
+def _best(
+    neighbours: Neighbours, scores: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Row, neighbour and score of the best-scored neighbour of every row that has one; ties go to the lesser id."""
+    defined = np.where(np.isnan(scores), -np.inf, scores)
+    best = defined.max(axis=1)
+    ids = np.where(defined == best[:, None], neighbours.ids, np.iinfo(np.int64).max).min(axis=1)
+    rows = np.flatnonzero(best > -np.inf)
+    return rows, ids[rows], best[rows].astype(np.float32)
+
+
+def _sorted(pairs: Mined) -> Mined:
+    return pairs.take(np.lexsort((pairs.tgt, pairs.src, -pairs.scores)))
+
+
+def one_to_one(pairs: Mined) -> Mined:
+    """Of pairs in order, those neither of whose sentences stands in a pair taken before."""
+    used_src = bytearray(int(pairs.src.max(initial=-1)) + 1)
+    used_tgt = bytearray(int(pairs.tgt.max(initial=-1)) + 1)
+    taken = []
+    for index, (src, tgt) in enumerate(zip(pairs.src.tolist(), pairs.tgt.tolist(), strict=True)):
+        if not (used_src[src] or used_tgt[tgt]):
+            used_src[src] = used_tgt[tgt] = 1
+            taken.append(index)
+    return pairs.take(np.array(taken, np.int64))
+
+
+def first_copies(items: Iterable[Hashable]) -> NDArray[np.int64]:
+    """Numbers of the items that do not stand before: what is left when duplicates are removed, the first copy kept."""
+    first: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        first.setdefault(item, index)
+    return np.fromiter(first.values(), np.int64, len(first))

@@ -1,0 +1,212 @@
+"""The audit: every number and every claim of the papers, and what became of it in a run.
+
+`audit.csv` has a line for each number in the folder of references, with ours beside it and a verdict:
+
+| verdict | meaning |
+|---|---|
+| reproduced | a number that rounds to the paper's lies within our interval |
+| differs | none does |
+| scale not comparable | computed, but in a run that has not the paper's data, models and budgets |
+| not run | no table has it |
+
+`claims.csv` has a line for each entry of claims.yaml: whether it holds, fails or is undecided on our numbers, by their
+intervals, and whether it holds on the paper's own as printed. A claim that states the paper's figures is not judged on
+the numbers of another scale.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic
+from bitextbench.report import claims, references
+from bitextbench.report.claims import Claim, Interval, Key
+from bitextbench.report.kim2019_table2 import Line, read_csv
+from bitextbench.report.references import Cell
+
+NOT_RUN, NOT_COMPARABLE = "not run", "scale not comparable"
+
+
+class Found(NamedTuple):
+    """A line of a computed table that has our number."""
+
+    line: Line
+    path: Path
+    number: int  # the line's, in the file
+
+    @property
+    def interval(self) -> Interval:
+        """The line's interval; a number without one stands for itself."""
+        ours = self.line.ours
+        ends = (ours if end is None else end for end in (self.line.low, self.line.high))
+        return Interval(*(Fraction(str(end)) for end in ends))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A line of audit.csv: a number of a paper, and ours. None is an empty field."""
+
+    paper: str
+    table: str
+    row: str
+    row_label: str
+    column: str
+    unit: str
+    condition: str
+    printed: str
+    ours: float | None = None
+    low: float | None = None
+    high: float | None = None
+    delta: float | None = None
+    seeds: str = ""
+    verdict: str = NOT_RUN
+    scale: str = ""
+    evidence: str = ""  # file:line
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A line of claims.csv: a claim of a paper, and whether it holds on our numbers."""
+
+    claim: str
+    paper: str
+    section: str
+    quote: str
+    predicate: str
+    on_paper: str
+    verdict: str
+    instances: int
+    holds: int
+    fails: int
+    undecided: int
+    not_run: int
+    otherwise: str  # the instances that fail or are undecided
+    scale: str
+    evidence: str  # files
+    note: str
+
+
+def write(folder: Path, tables: Sequence[Path], numbers: Path, judgements: Path) -> str:
+    """Write audit.csv to `numbers`, claims.csv to `judgements`; returns how many there are of each verdict, in words.
+
+    `folder` holds the references and claims.yaml. Raises InputError as `audit` does; then nothing is written.
+    """
+    audited, judged = audit(folder, tables)
+    for path, lines in ((numbers, audited), (judgements, judged)):
+        with atomic(path) as part:
+            part.write_text(to_csv(lines), encoding="utf-8")
+    counts = (
+        f"{len(lines)} {name}: " + ", ".join(f"{count} {verdict}" for verdict, count in found.most_common())
+        for name, lines in (("numbers", audited), ("claims", judged))
+        for found in [Counter(line.verdict for line in lines)]
+    )
+    return "; ".join(counts)
+
+
+def audit(folder: Path, tables: Sequence[Path]) -> tuple[list[Number], list[Judgement]]:
+    """The papers' numbers and claims, in the order of the references, beside the tables of one run.
+
+    Raises InputError for a table that is damaged or of another scale than the rest, that has a number twice, or that
+    was made from other references than those of `folder`.
+    """
+    printed = references.load_all(folder)
+    found = _found(tables, printed)
+    scales = sorted({entry.line.scale for entry in found.values()})
+    if len(scales) > 1:
+        raise InputError(f"tables of several scales: {', '.join(scales)}", remedy="audit each run by itself")
+    numbers = [_number(cell, found.get((place, cell.row, cell.column))) for place in printed for cell in printed[place]]
+    on_paper = claims.points(printed)
+    entries = claims.load(folder / "claims.yaml")
+    return numbers, [_judgement(claim, on_paper, found, "".join(scales)) for claim in entries]
+
+
+def _found(tables: Sequence[Path], printed: dict[str, list[Cell]]) -> dict[Key, Found]:
+    """Our numbers by place, row and column; what is in no paper is left out."""
+    known = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
+    found: dict[Key, Found] = {}
+    for path in sorted(tables):
+        for number, line in enumerate(read_csv(path), start=2):
+            key = (line.paper_table, line.row, line.column)
+            _same_reference(line, known.get(key), path, number)
+            if line.ours is None or key not in known:
+                continue
+            if key in found:
+                what = f"{', '.join(key)} stands also in {found[key].path}:{found[key].number}"
+                raise InputError(what, path, line=number, remedy="give each table once")
+            found[key] = Found(line, path, number)
+    return found
+
+
+def _same_reference(line: Line, cell: Cell | None, path: Path, number: int) -> None:
+    """Raise InputError unless a line has the paper's number."""
+    printed = None if cell is None else cell.printed
+    if line.paper is not None and line.paper != printed:
+        what = f"the paper's number for {line.row}, {line.column} is {line.paper}, but {printed} in the references"
+        raise InputError(what, path, line=number, remedy="make the table again")
+
+
+def _number(cell: Cell, found: Found | None) -> Number:
+    number = Number(
+        cell.paper, cell.table, cell.row, cell.row_label, cell.column, cell.unit, cell.condition,
+        str(cell.printed), note=cell.note,
+    )  # fmt: skip
+    if found is None or cell.value is None:
+        return number
+    line, interval = found.line, found.interval
+    half = Fraction(1, 2 * 10**cell.decimals)
+    inside = interval.low - half <= Fraction(str(cell.value)) <= interval.high + half
+    verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
+    notes = [cell.note, line.note, "" if line.low is not None and line.high is not None else "no interval"]
+    ours = {
+        "ours": line.ours, "low": line.low, "high": line.high, "delta": _difference(line.ours, cell.value),
+        "seeds": line.seeds, "verdict": verdict, "scale": line.scale,
+        "evidence": f"{found.path.as_posix()}:{found.number}", "note": "; ".join(filter(None, notes)),
+    }  # fmt: skip
+    return replace(number, **ours)  # type: ignore[arg-type]
+
+
+def _difference(ours: float | None, printed: float) -> float:
+    """Without the noise of binary fractions."""
+    return float(Fraction(str(ours)) - Fraction(str(printed)))
+
+
+def _judgement(claim: Claim, on_paper: dict[Key, Interval], found: dict[Key, Found], scale: str) -> Judgement:
+    verdicts = claims.judge(claim, {key: entry.interval for key, entry in found.items()})
+    judged = [pair for pair in zip(claims.instances(claim), verdicts, strict=True) if pair[1] != NOT_RUN]
+    used = {found[key].path.as_posix() for instance, _ in judged for key in instance.cells.values()}
+    otherwise = [
+        f"{verdict}: {' '.join(instance.values.values()) or 'as a whole'}"
+        for instance, verdict in judged
+        if verdict != "holds"
+    ]
+    counts = Counter[str](verdicts)
+    comparable = claim.scale == "any" or scale == "paper" or not judged
+    return Judgement(
+        claim.id, claim.paper, claim.section, claim.quote, claim.predicate,
+        on_paper=claims.overall(claims.judge(claim, on_paper)),
+        verdict=claims.overall(verdicts) if comparable else NOT_COMPARABLE,
+        instances=len(verdicts), holds=counts["holds"], fails=counts["fails"], undecided=counts["undecided"],
+        not_run=counts[NOT_RUN], otherwise="; ".join(otherwise),
+        scale=scale if judged else "", evidence=" ".join(sorted(used)), note=claim.why,
+    )  # fmt: skip
+
+
+def to_csv(lines: Sequence[Number] | Sequence[Judgement]) -> str:
+    """The CSV text: the fields as columns, an empty field for None."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(field.name for field in fields(lines[0]))
+    for line in lines:
+        writer.writerow(_written(value) for value in asdict(line).values())
+    return out.getvalue()
+
+
+def _written(value: Any) -> str:
+    return "" if value is None else str(value)

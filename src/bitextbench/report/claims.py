@@ -1,0 +1,275 @@
+"""Claims: what a paper says in words, as predicates over cells of tables, and whether they hold.
+
+A predicate is arithmetic and comparison over cells:
+
+    [ratio-{retrieval}, {pair}/F1] > [distance-{retrieval}, {pair}/F1]
+    max([mlp, 10M/test2017] - [random, 10M/test2017], [mlp, 10M/test2018] - [random, 10M/test2018]) == 12.3
+    [guo2018/table3: hard20, en-fr/P@1] == [ours, en-fr]
+
+`[row, column]` is a cell of the claim's own table, `[paper/table: row, column]` of another; `{name}` takes each value that
+`for` lists, so that one claim may have many instances. Besides `+ - *`, `and or not` and comparisons, there are `mean`,
+`min`, `max`, `abs`, and `f1(P, R)` = 2PR / (P + R). Nothing else is evaluated: no names, attributes, calls or code.
+
+Numbers are intervals, and their ends are exact fractions, so that 28.4 - 23.1 is 5.3. A comparison holds when it does for
+every choice of numbers from the intervals, fails when it does for none, and is undecided otherwise: a > b is undecided
+while their intervals overlap. This is the careful side: each mention of a cell counts as a number of its own, and no use
+is made of rows that were measured on the same sentences.
+"""
+
+import ast
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jsonschema
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_yaml
+from bitextbench.report.references import Cell
+
+Verdict = Literal["holds", "fails", "undecided", "not run"]
+Key = tuple[str, str, str]  # place of the table, row, column
+
+
+class Interval(NamedTuple):
+    """All numbers from low to high."""
+
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of a claims file.
+
+    `scale` is "any" for a claim that should carry over to other data, "paper" for one that states the paper's figures.
+    `fails` lists the values of `for` with which the paper's own numbers do not bear the claim out, `why` says more.
+    """
+
+    id: str
+    table: str
+    predicate: str
+    section: str = ""
+    quote: str = ""
+    scale: Literal["any", "paper"] = "any"
+    variables: dict[str, list[str]] = field(default_factory=dict)  # `for`
+    fails: list[dict[str, str]] = field(default_factory=list)
+    why: str = ""
+
+    @property
+    def paper(self) -> str:
+        return self.table.partition("/")[0]
+
+
+class Instance(NamedTuple):
+    """A claim with values for its variables; in the tree, names stand for cells."""
+
+    values: dict[str, str]
+    predicate: str
+    tree: ast.expr
+    cells: dict[str, Key]
+
+
+VALUES = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
+TEXT = {"type": "string", "minLength": 1}
+SCHEMA = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "required": ["id", "table", "predicate"],
+        "additionalProperties": False,
+        "properties": {
+            **dict.fromkeys(("id", "table", "section", "quote", "why"), TEXT),
+            "predicate": {**TEXT, "maxLength": 1000},
+            "scale": {"enum": ["any", "paper"]},
+            "for": {
+                "type": "object",
+                "additionalProperties": {"type": "array", "minItems": 1, "items": {"type": ["string", "integer"]}},
+            },
+            "fails": {"type": "array", "minItems": 1, "items": VALUES},
+        },
+    },
+}
+CELL = re.compile(r"\[(?:([^][{}:,]+):)?([^][{}:,]+),([^][{},]+)\]")
+
+
+def load(path: str | Path) -> list[Claim]:
+    """The claims of a YAML file. Raises InputError for another structure, an id that stands twice, a predicate that cannot be read."""
+    try:
+        entries = read_yaml(path)
+        jsonschema.validate(entries, SCHEMA)
+    except jsonschema.ValidationError as error:
+        raise InputError(f"{error.json_path}: {error.message}", path, remedy="see the head of claims.py") from None
+    claims = [_claim(dict(entry)) for entry in entries]
+    for name, count in Counter(claim.id for claim in claims).items():
+        if count > 1:
+            raise InputError(f"claim {name} stands twice", path, remedy="give each its own id")
+    for claim in claims:
+        instances(claim)
+    return claims
+
+
+def _claim(entry: dict[str, Any]) -> Claim:
+    variables = {name: [str(value) for value in values] for name, values in entry.pop("for", {}).items()}
+    fails = [{name: str(value) for name, value in values.items()} for values in entry.pop("fails", [])]
+    return Claim(**entry, variables=variables, fails=fails)
+
+
+def instances(claim: Claim) -> list[Instance]:
+    """The claim for each choice of its variables' values, the last variable fastest.
+
+    Raises InputError for a variable without values, and for a predicate that is no comparison or has other parts than
+    those above.
+    """
+    found = []
+    for choice in product(*claim.variables.values()):
+        values = dict(zip(claim.variables, choice, strict=True))
+        predicate = claim.predicate
+        for name, value in values.items():
+            predicate = predicate.replace(f"{{{name}}}", value)
+        cells: dict[str, Key] = {}
+        try:
+            tree = ast.parse(CELL.sub(partial(_named, cells, claim), predicate).strip(), mode="eval").body
+            _truth(tree, dict.fromkeys(cells, Interval(Fraction(0), Fraction(0))))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            what = f"claim {claim.id}: cannot read the predicate {predicate}"
+            raise InputError(what, remedy="write it as claims.py says at its head") from None
+        found.append(Instance(values, predicate, tree, cells))
+    return found
+
+
+def _named(cells: dict[str, Key], claim: Claim, match: re.Match[str]) -> str:
+    """A name in place of a cell, noted in `cells`."""
+    place, row, column = match.groups()
+    name = f"cell{len(cells)}"
+    cells[name] = ((place or claim.table).strip(), row.strip(), column.strip())
+    return f" {name} "
+
+
+def points(tables: dict[str, list[Cell]]) -> dict[Key, Interval]:
+    """The papers' numbers, each taken as exactly what is printed."""
+    return {key: Interval(value, value) for key, value, _ in _printed(tables)}
+
+
+def rounded(tables: dict[str, list[Cell]]) -> dict[Key, Interval]:
+    """The papers' numbers, each as all that round to it: 37.4 stands for 37.35 to 37.45, less the ends, which it shares with 37.3 and 37.5."""
+    inside = 1 - Fraction(1, 10**9)
+    return {key: Interval(value - half * inside, value + half * inside) for key, value, half in _printed(tables)}
+
+
+def _printed(tables: dict[str, list[Cell]]) -> Iterator[tuple[Key, Fraction, Fraction]]:
+    for place, cells in tables.items():
+        for cell in cells:
+            if cell.value is not None:
+                half = Fraction(1, 2 * 10**cell.decimals)
+                yield (place, cell.row, cell.column), Fraction(str(cell.value)), half
+
+
+def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
+    """A verdict for each instance; "not run" where `numbers` lack one of its cells."""
+    verdicts: list[Verdict] = []
+    for instance in instances(claim):
+        if numbers.keys() >= set(instance.cells.values()):
+            value = _truth(instance.tree, {name: numbers[key] for name, key in instance.cells.items()})
+            verdicts.append("undecided" if value is None else "holds" if value else "fails")
+        else:
+            verdicts.append("not run")
+    return verdicts
+
+
+def overall(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict for a claim: fails when an instance does, holds when all do, not run when none was, else undecided."""
+    kinds = set(verdicts)
+    if "fails" in kinds:
+        return "fails"
+    return kinds.pop() if len(kinds) == 1 else "undecided"
+
+
+def _truth(node: ast.expr, cells: dict[str, Interval]) -> bool | None:
+    """A comparison, or and, or, not of some, in three values (Kleene's)."""
+    match node:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return _all([_truth(value, cells) for value in values])
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return _not(_all([_not(_truth(value, cells)) for value in values]))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _not(_truth(operand, cells))
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in COMPARISONS for op in ops):
+            sides = [_number(side, cells) for side in (left, *rest)]
+            return _all([COMPARISONS[type(op)](*sides[i : i + 2]) for i, op in enumerate(ops)])
+    raise ValueError(ast.unparse(node))
+
+
+def _all(values: Sequence[bool | None]) -> bool | None:
+    return False if False in values else None if None in values else True
+
+
+def _not(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def _less(a: Interval, b: Interval) -> bool | None:
+    return True if a.high < b.low else False if a.low >= b.high else None
+
+
+def _equal(a: Interval, b: Interval) -> bool | None:
+    return False if a.high < b.low or b.high < a.low else True if a == b and a.low == a.high else None
+
+
+COMPARISONS: dict[type, Callable[[Interval, Interval], bool | None]] = {
+    ast.Lt: _less,
+    ast.Gt: lambda a, b: _less(b, a),
+    ast.LtE: lambda a, b: _not(_less(b, a)),
+    ast.GtE: lambda a, b: _not(_less(a, b)),
+    ast.Eq: _equal,
+    ast.NotEq: lambda a, b: _not(_equal(a, b)),
+}
+
+
+def _number(node: ast.expr, cells: dict[str, Interval]) -> Interval:
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return Interval(Fraction(str(value)), Fraction(str(value)))
+        case ast.Name(id=name) if name in cells:
+            return cells[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _combined(operator.neg, _number(operand, cells))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return _combined(OPERATORS[type(op)], _number(left, cells), _number(right, cells))
+        case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if name in INCREASING:
+            numbers = [_number(arg, cells) for arg in args]
+            lows, highs = zip(*numbers, strict=True)
+            return Interval(INCREASING[name](lows), INCREASING[name](highs))
+        case ast.Call(func=ast.Name(id="f1"), args=[precision, recall], keywords=[]):
+            return _combined(_f1, _number(precision, cells), _number(recall, cells))
+        case ast.Call(func=ast.Name(id="abs"), args=[arg], keywords=[]):
+            low, high = _number(arg, cells)
+            return Interval(max(low, -high, Fraction(0)), max(-low, high))
+    raise ValueError(ast.unparse(node))
+
+
+def _combined(operation: Callable[..., Fraction], *numbers: Interval) -> Interval:
+    """An operation that is monotone in each of its numbers takes its extremes at their ends."""
+    values = [operation(*ends) for ends in product(*numbers)]
+    return Interval(min(values), max(values))
+
+
+def _f1(precision: Fraction, recall: Fraction) -> Fraction:
+    """Harmonic mean, 0 where both are; of numbers that are not negative."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else Fraction(0)
+
+
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+INCREASING: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
+    "mean": lambda values: sum(values, Fraction(0)) / len(values),
+    "min": min,
+    "max": max,
+}

@@ -1,0 +1,171 @@
+"""Encoders side by side: what training one cost, and how well it finds held-out translations; a line an encoder and test set.
+
+Each source is answered by its nearest target in the encoder's own metric, and the other way round. The error rate counts every
+answer but the sentence's own row (kim2019 section 4.1), P@1 takes a copy of the right sentence for right (yang2019 footnote 4);
+both in percent. Runs of several seeds make a mean, a spread and an interval, as in `table`.
+"""
+
+import csv
+import html as markup
+import io
+import statistics
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, existing, read_json
+from bitextbench.evaluation import alignment, reconstruction
+from bitextbench.formats import sentences, vectors
+from bitextbench.report.kim2019_table2 import checked_fields, interval_of, summarise
+from bitextbench.scoring import neighbours
+
+COSTS = ("updates", "parameters", "dimension", "cpu_seconds")
+METRICS = {
+    "error_forward": ("error", "forward"),
+    "error_backward": ("error", "backward"),
+    "p1_forward": ("p1", "forward"),
+    "p1_backward": ("p1", "backward"),
+}
+PARTS = ("", "_spread", "_low", "_high")
+COLUMNS = ["encoder", "test", "candidates", "seeds", *COSTS, *(name + part for name in METRICS for part in PARTS)]
+HEADS = {"error_forward": "error →", "error_backward": "error ←", "p1_forward": "P@1 →", "p1_backward": "P@1 ←"}
+
+
+def measure(
+    encoder: str, test: str, training: Path, src: Sequence[Path], tgt: Sequence[Path], texts: Path, **search: Any
+) -> dict[str, Any]:
+    """What one trained model does on one test set, and what it cost.
+
+    `training`: the trainer's report; `src`, `tgt`: shards of vectors whose rows belong together; `texts`: the corpus, for copies;
+    `search` as in `neighbours`. Raises InputError for files that do not fit together.
+    """
+    kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
+    held = checked_fields(read_json(training), kinds, training)
+    pair = vectors.read_shards(src), vectors.read_shards(tgt)
+    alignment.check_aligned(*pair)
+    forward, backward = neighbours.search(*pair, 1, metric=held["metric"], **search)
+    signature = f"similarity:{held['metric']}"
+    found = {"forward": (forward.ids, "tgt"), "backward": (backward.ids, "src")}
+    error = alignment.error_rates(forward.ids[:, 0], backward.ids[:, 0], signature=signature)
+    p1 = {}
+    for name, (ids, side) in found.items():
+        lines = sentences.read(texts, side).text
+        if len(lines) != len(ids):
+            raise InputError(f"{len(lines):,} sentences for {len(ids):,} vectors", texts, remedy="encode this corpus")
+        p1[name] = reconstruction.precision_at(ids, lines, (1,), signature=signature)["by_text"]["P@1"]
+    return {"encoder": encoder, "test": test, "candidates": len(forward.ids), **held, "error": error, "p1": p1}
+
+
+def build(measured: Sequence[Path], out: Path, page: Path) -> None:
+    """Write the table as CSV and as a page, encoders and tests in the order in which they are first given.
+
+    Raises InputError for no measurements, two of the same encoder, test and seed, and tests of different sizes.
+    """
+    table = lines([read(path) for path in measured])
+    for path, content in ((out, to_csv(table)), (page, to_html(table))):
+        with atomic(path) as part:
+            part.write_text(content, encoding="utf-8")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `measure` gave, flat: the fields before METRICS, and for each of these its value and interval."""
+    held = read_json(path)
+    kinds = {"encoder": str, "test": str, "candidates": int, "seed": int, **dict.fromkeys(COSTS, (int, float))}
+    flat = checked_fields(held, kinds, path)
+    for name, (group, direction) in METRICS.items():
+        metric = held.get(group, {}).get(direction)
+        flat[name] = checked_fields(metric, {"value": (int, float)}, path)["value"], interval_of(metric, path)
+    return flat
+
+
+def lines(runs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """The table's lines: COLUMNS -> text."""
+    if not runs:
+        raise InputError("no measurements", remedy="give a file for each encoder and test set")
+    table = []
+    for (encoder, test), group in by_place(runs):
+        first = group[0]
+        if len({run["seed"] for run in group}) < len(group):
+            raise InputError(f"{encoder} on {test}: a seed is given twice", remedy="give each once")
+        if sizes := {run["candidates"] for run in runs if run["test"] == test} - {first["candidates"]}:
+            raise InputError(
+                f"{test} has {first['candidates']:,} candidates and {sizes.pop():,}", remedy="encode again"
+            )
+        line = {"encoder": encoder, "test": test, "candidates": str(first["candidates"])}
+        line["seeds"] = " ".join(str(run["seed"]) for run in group)
+        line |= {name: f"{statistics.fmean(run[name] for run in group):.0f}" for name in COSTS}
+        for name in METRICS:
+            values, intervals = zip(*(run[name] for run in group), strict=True)
+            mean, spread, low, high = summarise(values, intervals)
+            numbers = (mean, spread, max(low, 0.0), min(high, 100.0))
+            line |= {name + part: "" if x is None else f"{x:.2f}" for part, x in zip(PARTS, numbers, strict=True)}
+        table.append(line)
+    return table
+
+
+def by_place(runs: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], list[dict[str, Any]]]]:
+    """The runs of each encoder and test, by seed."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(run["encoder"] for run in runs))}
+    tests = {name: place for place, name in enumerate(dict.fromkeys(run["test"] for run in runs))}
+    ordered = sorted(runs, key=lambda run: (tests[run["test"]], order[run["encoder"]], run["seed"]))
+    return [(place, list(group)) for place, group in groupby(ordered, key=lambda run: (run["encoder"], run["test"]))]
+
+
+def to_csv(table: Sequence[dict[str, str]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return out.getvalue()
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The lines of a table that `build` wrote. Raises InputError for another file."""
+    with open(existing(path), encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if reader.fieldnames != COLUMNS:
+            raise InputError("not a table of encoders", path, remedy="make it again")
+        return list(reader)
+
+
+def cells(table: Sequence[dict[str, str]]) -> list[list[str]]:
+    """What a person reads: a head, and a row a line, mean ± spread."""
+    head = ["", "test", "candidates", "seeds", "CPU s", "updates", "parameters", "d", *HEADS.values()]
+    rows = []
+    for line in table:
+        spreads = {name: f" ± {line[f'{name}_spread']}" if line[f"{name}_spread"] else "" for name in METRICS}
+        counts = [f"{int(line[name]):,}" for name in ("cpu_seconds", "updates", "parameters", "dimension")]
+        values = [line[name] + spreads[name] for name in METRICS]
+        rows.append([line["encoder"], line["test"], line["candidates"], line["seeds"], *counts, *values])
+    return [head, *rows]
+
+
+def render(table: Sequence[dict[str, str]]) -> str:
+    """The table for a terminal."""
+    body = cells(table)
+    widths = [max(map(len, column)) for column in zip(*body, strict=True)]
+    texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
+    return "\n".join([texts[0], "-" * max(map(len, texts)), *texts[1:]]) + "\n"
+
+
+def to_html(table: Sequence[dict[str, str]]) -> str:
+    """The page: needs nothing else."""
+    head, *rows = cells(table)
+    top = "".join(f"<th>{markup.escape(text)}</th>" for text in head)
+    plain = len(head) - len(METRICS)
+    body = ""
+    for line, row in zip(table, rows, strict=True):
+        intervals = [f"<br><small>{line[f'{name}_low']} to {line[f'{name}_high']}</small>" for name in METRICS]
+        ends = [""] * plain + intervals
+        body += "<tr>" + "".join(f"<td>{markup.escape(t)}{e}</td>" for t, e in zip(row, ends, strict=True)) + "</tr>\n"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Encoders</title>\n'
+        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.4em .8em;border-bottom:1px solid #ddd;text-align:left}"
+        "small{color:#5b6874}</style></head>\n"
+        f"<body><h1>Encoders: cost and retrieval</h1>\n<table><tr>{top}</tr>\n{body}</table>\n"
+        "<p>Error rate and P@1 in percent, by each encoder's own metric; ± is the spread over seeds, the interval (95%) covers "
+        "the sampling of the test set and, with several seeds, of training. CPU s: processor seconds of training.</p>"
+        "</body></html>\n"
+    )

@@ -1,0 +1,163 @@
+"""Examples of our own where the papers print theirs, as Markdown: artetxe2019 table 1, yang2019 table 7, kim2019 table 4, guo2018
+table 1.
+
+Nobody picks them: each is the first in an order that says what the paper wants to show, so that a run has the same ones again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic
+from bitextbench.evaluation import bucc
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.mining import comparable
+from bitextbench.mining.comparable import Comparable
+from bitextbench.mining.retrieval import retrieve
+from bitextbench.scoring import neighbours
+from bitextbench.scoring.margins import margin, means
+
+
+def write(out: Path, lines: Iterable[str]) -> None:
+    """Write a page."""
+    with atomic(out) as part:
+        part.write_text("\n".join(lines), encoding="utf-8")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table of Markdown. Bars, which would end a cell, are written as entities."""
+    for row in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |"
+    yield ""
+
+
+def scales(found: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **search: Any) -> Iterator[str]:
+    """artetxe2019, table 1: a wrong pair whose cosine is above that of a right one, and the neighbours that tell why.
+
+    Targets search sources. The wrong pair is the one of the highest cosine, the right one that of the highest ratio margin among
+    those of lower cosine. `src`, `tgt`: the vectors of the corpus, row by row.
+    """
+    sides, kept = comparable.searchable(found, src, tgt)
+    both = neighbours.search(*sides, k, metric="cosine", **search)
+    f, g = means(both)
+    ids, cosine = both.backward.ids, both.backward.similarities
+    ratio = margin("ratio", cosine, g[:, None], f[ids])
+    truth = set(found.gold)
+    right = np.array(
+        [(found.src.ids[kept[0][i]], found.tgt.ids[kept[1][j]]) in truth for j, i in enumerate(ids[:, 0])], bool
+    )
+    yield "# A wrong pair of high cosine, a right one of lower cosine\n"
+    if right.all() or not right.any():
+        yield f"Not here: of {len(right):,} nearest neighbours {right.sum():,} are right.\n"
+        return
+    wrong = int(np.argmax(np.where(right, -np.inf, cosine[:, 0])))
+    lower = right & (cosine[:, 0] < cosine[wrong, 0])
+    better = int(np.argmax(np.where(lower if lower.any() else right, ratio[:, 0], -np.inf)))
+    yield f"Each sentence with its {ids.shape[1]} nearest neighbours, as in Artetxe and Schwenk 2019, Table 1.\n"
+    for query, verdict in ((wrong, "wrong"), (better, "right")):
+        yield f"**{found.tgt.text[kept[1][query]]}** (its nearest neighbour is {verdict})\n"
+        rows = zip(ids[query], cosine[query], ratio[query], strict=True)
+        yield from table(
+            ("cosine", "ratio", "neighbour"), ((f"{a:.3f}", f"{b:.3f}", found.src.text[kept[0][i]]) for i, a, b in rows)
+        )
+
+
+def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2, **search: Any) -> Iterator[str]:
+    """yang2019, table 7: `count` false positives and as many false negatives, of the highest cosine each.
+
+    Targets search sources; the threshold has the best F1 on these pairs. `src`, `tgt`: the vectors of the corpus, row by row.
+    """
+    sides, kept = comparable.searchable(found, src, tgt)
+    both = neighbours.search(*sides, 1, metric="cosine", **search)
+    mined = retrieve("backward", both, (both.forward.similarities, both.backward.similarities))
+    places = list(zip(kept[0][mined.src].tolist(), kept[1][mined.tgt].tolist(), strict=True))
+    gold = [(found.src.index[a], found.tgt.index[b]) for a, b in found.gold]
+    truth = set(gold)
+    correct = np.array([pair in truth for pair in places], bool)
+    threshold = bucc.tune(mined.scores, correct, len(gold))
+    taken = [(pair, score) for pair, score in zip(places, mined.scores, strict=True) if score >= threshold]
+    extracted = {pair for pair, _ in taken}
+    positives = [(pair, score) for pair, score in taken if pair not in truth]
+    missed = np.array([pair for pair in gold if pair not in extracted], np.int64).reshape(-1, 2)
+    lines = [rows[ids].tolist() for rows, ids in zip(found.rows, missed.T, strict=True)]
+    left, right = (side.take(np.array(rows, np.int64)) for side, rows in zip((src, tgt), lines, strict=True))
+    lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    cosines = np.vecdot(left, right) / np.maximum(lengths, np.finfo(np.float32).tiny)
+    order = np.argsort(-cosines, kind="stable")[:count]
+    negatives = [(tuple(missed[i].tolist()), cosines[i]) for i in order]
+    yield f"# Failures of cosine similarity at its threshold, {threshold:.3f}\n"
+    yield "Chosen as in Yang et al. 2019, Table 7: false positives are not in the gold pairs, false negatives are gold pairs not mined.\n"
+    for title, kind in (("False positives", positives[:count]), ("False negatives", negatives)):
+        yield f"**{title}**\n"
+        rows = ((f"{score:.3f}", found.src.text[i], found.tgt.text[j]) for (i, j), score in kind)
+        yield from table(("cosine", "source", "target"), rows)
+
+
+def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: float = 0.01) -> Iterator[str]:
+    """kim2019, table 4: of the pairs that the second scorer puts last and first, those that the first one likes least and most.
+
+    `scores`: two scorers, each float32 [n] in the order of ids; the extremes are a `share` of the pairs, one at least.
+    The second's are logits, printed as probabilities. Raises InputError for scores of another corpus.
+    """
+    (one, first), (other, second) = scores.items()
+    order = np.argsort(-second, kind="stable")
+    size = max(1, round(share * len(order)))
+    rows = []
+    for extreme in (np.sort(order[-size:]), np.sort(order[:size])):
+        rows += [int(extreme[np.argmin(first[extreme])]), int(extreme[np.argmax(first[extreme])])]
+    probability = 1 / (1 + np.exp(-second[rows].astype(np.float64)))
+    text = pairs_at(corpus, rows, len(first))
+    yield f"# Pairs that the {other} similarity puts last, and first\n"
+    yield f"Of each extreme {share:.0%} the pairs of least and greatest {one} similarity, for Kim et al. 2019, Table 4.\n"
+    yield from table(
+        ("source", "target", one, other),
+        ((*text[i], f"{first[i]:.3f}", f"{p:.3f}") for i, p in zip(rows, probability, strict=True)),
+    )
+
+
+def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterator[str]:
+    """guo2018, table 1: `count` sources with their translation, hard negatives and as many random ones.
+
+    `corpus`: the bitext; `hard`: what `hard_negatives.mine` wrote of it, without `.src`; sources are drawn at random of those
+    that have some. Raises InputError where they are of another bitext.
+    """
+    found = Ragged.load(f"{hard}.src")
+    found.check(len(found), "mine them again from this bitext")
+    rng = np.random.default_rng(seed)
+    having = np.flatnonzero(found.lengths)
+    chosen = {}
+    for row in np.sort(rng.choice(having, min(count, len(having)), replace=False)).tolist():
+        others = rng.choice(len(found) - 1, len(found[row]), replace=False)
+        others += others >= row
+        chosen[row] = {"translation": [row], "random negative": others.tolist(), "hard negative": found[row].tolist()}
+    text = pairs_at(corpus, [i for kinds in chosen.values() for rows in kinds.values() for i in rows], len(found))
+    yield "# Random and hard negatives\n"
+    yield "As in Guo et al. 2018, Table 1: targets that are not the source's translation.\n"
+    for row, kinds in chosen.items():
+        yield f"**{text[row][0]}**\n"
+        yield from table(("", "target"), ((kind, text[i][1]) for kind, rows in kinds.items() for i in rows))
+
+
+def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[str, str]]:
+    """The pairs at some rows of a corpus, in the order of ids.
+
+    Raises InputError unless the corpus has `total` rows.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    wanted, start = np.unique(list(rows)), 0
+    for block in bitext.read_batches(corpus, ["src", "tgt"]):
+        here = wanted[(wanted >= start) & (wanted < start + len(block))]
+        columns = block.take(here - start).to_pydict()
+        found |= dict(zip(here.tolist(), zip(columns["src"], columns["tgt"], strict=True), strict=True))
+        start += len(block)
+    if start != total:
+        raise InputError(
+            f"{start:,} pairs, not {total:,}", corpus, remedy="these scores or negatives are of another corpus"
+        )
+    return found

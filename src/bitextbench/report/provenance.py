@@ -1,0 +1,174 @@
+"""Where a table's numbers come from: configuration, data, code, machine, time and memory, as one JSON file."""
+
+import csv
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from bitextbench import __version__
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_json, read_lines, sha256, write_json
+
+PACKAGES = (
+    "torch", "fairseq", "faiss-cpu", "faiss-gpu", "numpy", "scipy", "scikit-learn", "sacrebleu", "sacremoses",
+    "sentencepiece", "pyarrow", "snakemake", "snakemake-executor-plugin-slurm",
+)  # fmt: skip
+TIME_NOTE = (
+    "wall_s_sum adds up the jobs, so that jobs side by side count each: it is work, not elapsed time. "
+    "A job that was not run again keeps the figures of its last run; a resumed one has those of its last part."
+)
+
+
+def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, out: Path) -> None:
+    """Write the provenance of a run as JSON.
+
+    `config` is the resolved configuration; `inputs` are the files that the table rests on: metric and selection files,
+    counts.json of corpora, manifest.json of data sets; `benchmarks` is the folder of Snakemake's benchmark files,
+    `<rule>/**/*.tsv`. Raises InputError for a file that is missing or damaged.
+    """
+    found = [(path, read_json(path)) for path in sorted(inputs) if existing(path).suffix == ".json"]
+    rules = resources(benchmarks)
+    write_json(
+        out,
+        {
+            "signature": sorted({value["signature"] for _, value in found if "signature" in value}),
+            "code": {"bitextbench": __version__, **commit()},
+            "data": data_sets([value for _, value in found if "dataset" in value]),
+            "inputs": [{"path": Path(path).as_posix(), "sha256": sha256(path)} for path in sorted(inputs)],
+            "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+            "config": config,
+            "hardware": hardware(),
+            "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+            "time_and_memory": totals(rules),
+            "rules": rules,
+        },
+    )
+
+
+def data_sets(manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry a file; its checksum is "published", or "recorded" where the first download's is all there is."""
+    kept = ("path", "url", "bytes", "sha256", "checksum", "from")
+    return [
+        {"dataset": manifest["dataset"], "licence": manifest.get("licence"), **{key: file.get(key) for key in kept}}
+        for manifest in manifests
+        for file in manifest["files"]
+    ]
+
+
+def resources(folder: Path) -> list[dict[str, Any]]:
+    """Per rule: jobs, wall time in s (sum, max), CPU time in s (sum), peak memory in MB (max); None if not measured.
+
+    Snakemake writes "-" or "NA" for a job too short to be sampled; `sampled` counts the others.
+    """
+    by_rule: dict[str, list[dict[str, float]]] = {}
+    for path in sorted(folder.glob("*/**/*.tsv")):
+        by_rule.setdefault(path.relative_to(folder).parts[0], []).extend(_jobs(path))
+    return [
+        {
+            "rule": rule,
+            "jobs": len(jobs),
+            "sampled": sum("max_rss" in job for job in jobs),
+            "wall_s_sum": _over(sum, jobs, "s"),
+            "wall_s_max": _over(max, jobs, "s"),
+            "cpu_s_sum": _over(sum, jobs, "cpu_time"),
+            "max_rss_mb": _over(max, jobs, "max_rss"),
+        }
+        for rule, jobs in by_rule.items()
+    ]
+
+
+def _jobs(path: Path) -> list[dict[str, float]]:
+    """The lines of one benchmark file, with the columns that hold a number."""
+    reader = csv.DictReader(read_lines(path), delimiter="\t")
+    jobs = []
+    for record in reader:
+        if not record.get("s"):
+            raise InputError("no column s", path, line=reader.line_num, remedy="remove the file and run its rule again")
+        jobs.append(
+            {key: number for key in ("s", "cpu_time", "max_rss") if (number := _number(record.get(key))) is not None}
+        )
+    return jobs
+
+
+def _number(text: str | None) -> float | None:
+    """A finite number, or None for "-", "NA", "nan" and a missing field."""
+    try:
+        value = float(text or "nan")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _over(fold: Any, items: Sequence[dict[str, Any]], key: str) -> float | None:
+    values = [item[key] for item in items if item.get(key) is not None]
+    return round(fold(values), 2) if values else None
+
+
+def totals(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Over all rules: the sum of the jobs' wall and CPU times, the longest job, the highest peak of one job."""
+    return {
+        "jobs": sum(rule["jobs"] for rule in rules),
+        "wall_s_sum": _over(sum, rules, "wall_s_sum"),
+        "wall_s_max": _over(max, rules, "wall_s_max"),
+        "cpu_s_sum": _over(sum, rules, "cpu_s_sum"),
+        "max_rss_mb": _over(max, rules, "max_rss_mb"),
+        "note": TIME_NOTE,
+    }
+
+
+def version(package: str) -> str | None:
+    """The installed version; None where the package is absent."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def commit(folder: Path = Path(__file__).parent) -> dict[str, Any]:
+    """Git commit of the checkout that tracks this package, and whether anything but results/ differs from it.
+
+    "unknown" for a package installed outside a checkout; a virtual environment inside one is not tracked either.
+    """
+    if _output(["git", "-C", str(folder), "ls-files", "."]):
+        changes = _output(["git", "-C", str(folder), "status", "--porcelain", "--", ":(top)", ":(top,exclude)results"])
+        if (head := _output(["git", "-C", str(folder), "rev-parse", "HEAD"])) and changes is not None:
+            return {"commit": head, "dirty": bool(changes)}
+    return {"commit": "unknown", "dirty": None}
+
+
+def hardware() -> dict[str, Any]:
+    """The machine that runs this: on a cluster the node of the table's own job."""
+    cpu = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo"), re.MULTILINE)
+    gpus = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]) or ""
+    return {
+        "cpu": cpu[1] if cpu else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "cores_allowed": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "gpus": gpus.splitlines(),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _output(command: Sequence[str]) -> str | None:
+    """Standard output of a program, stripped; None where it is absent or fails."""
+    if not shutil.which(command[0]):
+        return None
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip() if done.returncode == 0 else None

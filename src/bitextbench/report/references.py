@@ -1,0 +1,115 @@
+"""What the papers printed: `references/<paper>/table<N>.csv`, one line a number.
+
+| column | meaning |
+|---|---|
+| paper, table | the paper's short name and the table's number in it; "figure3" or "section5" for a number printed there |
+| row, row_label | the row's name here, and its label as printed |
+| column | the column's name; "/" between the levels of a heading ("10M/test2017") |
+| value, unit | the number as printed, and its unit |
+| condition | data, direction and setting of the number, in words |
+| note | what is doubtful about the number, may be empty; the column may be absent |
+"""
+
+import csv
+import math
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from pathlib import Path
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_lines
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a paper's table."""
+
+    paper: str
+    table: str
+    row: str
+    row_label: str
+    column: str
+    value: float | None  # None where the paper has no such cell
+    unit: str
+    condition: str
+    note: str = ""
+    decimals: int = 0  # as printed: 48.90 has 2
+
+    @property
+    def place(self) -> str:
+        """The table's name among all papers, "kim2019/table2"; it is also its file, less the suffix."""
+        return f"{self.paper}/{'table' if self.table.isdigit() else ''}{self.table}"
+
+    @property
+    def printed(self) -> Decimal | None:
+        """The number with its digits as printed."""
+        return None if self.value is None else Decimal(f"{self.value:.{self.decimals}f}")
+
+
+NOTE = "note"
+COLUMNS = [field.name for field in fields(Cell) if field.name not in (NOTE, "decimals")]
+
+
+def load_all(folder: str | Path) -> dict[str, list[Cell]]:
+    """The cells of every `<paper>/<table>.csv` in a folder, by the table's place, in the order of places.
+
+    Raises InputError as `load` does, for a file whose name is not the place of its cells, and when there is none.
+    """
+    tables = {}
+    for path in sorted(existing(folder).glob("*/*.csv")):
+        cells = load(path)
+        place = f"{path.parent.name}/{path.stem}"
+        if cells[0].place != place:
+            raise InputError(f"holds {cells[0].place}", path, remedy="name the file after its paper and table")
+        tables[place] = cells
+    if not tables:
+        raise InputError("no <paper>/<table>.csv in this folder", folder, remedy="name the folder of references")
+    return tables
+
+
+def load(path: str | Path) -> list[Cell]:
+    """The cells of one table, in the order of the file (the paper's, row by row).
+
+    Raises InputError for wrong columns, an empty field, a value that is not a finite number, a cell that stands
+    twice, two labels for a row, two tables in one file, or no cell at all.
+    """
+    reader = csv.reader(read_lines(path), strict=True)
+    cells: dict[tuple[str, str], Cell] = {}
+    labels: dict[str, str] = {}
+    try:
+        if (header := next(reader, [])) not in (COLUMNS, [*COLUMNS, NOTE]):
+            raise InputError(
+                f"columns are {','.join(header)}", path, line=1, remedy=f"they must be {','.join(COLUMNS)}"
+            )
+        for record in reader:
+            cell = _cell(header, record, path, reader.line_num)
+            if (cell.row, cell.column) in cells:
+                raise InputError(
+                    f"{cell.row}, {cell.column} stands twice", path, line=reader.line_num, remedy="remove one"
+                )
+            if labels.setdefault(cell.row, cell.row_label) != cell.row_label:
+                raise InputError(
+                    f"a second label for row {cell.row}", path, line=reader.line_num, remedy="use one label a row"
+                )
+            cells[cell.row, cell.column] = cell
+    except csv.Error as error:
+        raise InputError(
+            f"not CSV ({error})", path, line=reader.line_num, remedy="quote fields that hold a comma"
+        ) from None
+    if len({(cell.paper, cell.table) for cell in cells.values()}) != 1:
+        raise InputError("must hold the cells of exactly one table", path, remedy="one file for each table")
+    return list(cells.values())
+
+
+def _cell(header: list[str], record: list[str], path: str | Path, line: int) -> Cell:
+    if len(record) != len(header) or not all(record[: len(COLUMNS)]):
+        raise InputError("a field is missing or empty", path, line=line, remedy=f"fill {','.join(COLUMNS)}")
+    named = dict(zip(header, record, strict=True))
+    text = named.pop("value")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError("value is not a number", path, line=line, remedy="write the number that the paper printed")
+    return Cell(**named, value=value, decimals=len(text.partition(".")[2]))  # type: ignore[arg-type]

@@ -1,0 +1,78 @@
+"""Scores of a pair by its similarity and those of its neighbourhood: one function for all papers.
+
+With a the similarity of the pair (x, y), where x is the sentence that searches, f the mean similarity of x to its k nearest
+neighbours, g that of y to its own:
+
+| name | score | source |
+|---|---|---|
+| absolute | a | artetxe2019 section 3.1 |
+| distance | a - b, where b = (f + g) / 2 | artetxe2019 section 3.1 |
+| ratio | a / b | artetxe2019 section 3.1 |
+| csls | 2 a - f - g, which is twice the distance | kim2019 eq. 16-18 |
+| yang9 | a / b + a | yang2019 eq. 9 |
+| yang10 | a / f + a, which needs the search of one direction only | yang2019 eq. 10 (whose sum runs over y, a typo for the neighbours of x) |
+
+A quotient is undefined where its denominator is not positive (the neighbourhood is opposite, not similar): NaN, and
+nothing is divided. Where there are fewer than k neighbours, k is what there are.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.scoring.neighbours import Both
+
+MARGINS = ("absolute", "distance", "ratio", "csls", "yang9", "yang10")
+SIMILARITIES = {  # name -> (metric of the search, margin)
+    "cosine": ("cosine", "absolute"),
+    "dot": ("dot", "absolute"),
+    "euclidean": ("euclidean", "absolute"),
+    **{name: ("cosine", name) for name in MARGINS},
+}
+
+
+def margin(name: str, similarity: ArrayLike, f: ArrayLike, g: ArrayLike) -> NDArray[np.float32]:
+    """The score of pairs, float32; arguments of any shapes that broadcast, float64 inside. See the table above.
+
+    Raises InputError for an unknown name.
+    """
+    a, f, g = (np.asarray(array, np.float64) for array in (similarity, f, g))
+    match name:
+        case "absolute":
+            score = a + 0 * (f + g)  # of the shape of all three
+        case "distance":
+            score = a - (f + g) / 2
+        case "ratio":
+            score = _quotient(a, (f + g) / 2)
+        case "csls":
+            score = 2 * a - (f + g)  # the sum first: the same from either side
+        case "yang9":
+            score = _quotient(a, (f + g) / 2) + a
+        case "yang10":
+            score = _quotient(a, f) + a + 0 * g
+        case _:
+            raise InputError(f"unknown margin {name!r}", remedy=f"known: {', '.join(MARGINS)}")
+    return score.astype(np.float32)
+
+
+def _quotient(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    a, b = np.broadcast_arrays(a, b)
+    return np.divide(a, b, out=np.full(a.shape, np.nan), where=b > 0)
+
+
+def means(both: Both) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """f [sources] and g [targets]: mean similarities of the nearest neighbours, float64."""
+    f, g = (np.asarray(side.similarities).mean(axis=1, dtype=np.float64) for side in both)
+    return f, g
+
+
+def score_neighbours(name: str, both: Both) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The scores of all candidates: [sources, k] of the forward and [targets, k] of the backward neighbours.
+
+    The two scores of a pair are equal but for yang10, which looks from the side that searches.
+    """
+    f, g = means(both)
+    return (
+        margin(name, both.forward.similarities, f[:, None], g[both.forward.ids]),
+        margin(name, both.backward.similarities, g[:, None], f[both.backward.ids]),
+    )

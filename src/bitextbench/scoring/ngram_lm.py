@@ -1,0 +1,114 @@
+"""A language model of word trigrams: interpolated Kneser-Ney smoothing (Kneser and Ney 1995; Chen and Goodman 1999, eq. 22).
+
+    p(w | u v) = max(c(u v w) - D, 0) / c(u v .) + D N(u v .) / c(u v .) p(w | v)
+
+with N(u v .) the number of distinct words after u v. Lower orders count distinct contexts instead of occurrences, each order
+has one discount D = n1 / (n1 + 2 n2), and single words are interpolated with equal probabilities.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.formats.ids import Ragged
+
+ORDER = 3
+BITS = np.uint64(21)  # of a word's id in an n-gram
+LARGEST = (1 << 21) - 4  # words
+Keys = NDArray[np.uint64]
+
+
+class Order:
+    """The n-grams of one length: `keys` [m], ascending, the last word lowest; their `counts` [m].
+
+    `heads` [h], ascending: what stands before the last word; `totals`, `followers` [h]: c and N above.
+    """
+
+    def __init__(self, keys: Keys, counts: NDArray[np.int64]) -> None:
+        self.keys, self.counts = keys, counts
+        heads = keys >> BITS
+        starts = np.flatnonzero(np.concatenate([[True], heads[1:] != heads[:-1]])[: len(heads)])
+        self.heads = heads[starts]
+        self.totals = np.add.reduceat(counts, starts) if len(starts) else counts
+        self.followers = np.diff(starts, append=len(heads))
+        once, twice = ((counts == k).sum() for k in (1, 2))
+        self.discount = once / (once + 2 * twice) if once else 0.5
+
+    def p(self, wanted: Keys, shorter: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities of n-grams [n], given those of the shorter ones."""
+        counts = _found(self.keys, self.counts, wanted)
+        heads = wanted >> BITS
+        totals, followers = (_found(self.heads, values, heads) for values in (self.totals, self.followers))
+        known = np.maximum(totals, 1)
+        p = np.maximum(counts - self.discount, 0) / known + self.discount * followers / known * shorter
+        return np.where(totals > 0, p, shorter)
+
+
+def _found(keys: Keys, values: NDArray[np.int64], wanted: Keys) -> NDArray[np.int64]:
+    """The values of keys [n]; 0 where there is none."""
+    if not len(keys):
+        return np.zeros(len(wanted), np.int64)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0)
+
+
+@dataclass(frozen=True)
+class NgramModel:
+    """`size` words with ids from 0 on; any other id is the unknown word. `orders`: of single words, pairs, triples."""
+
+    size: int
+    orders: tuple[Order, ...]
+
+    def bits(self, sentences: Ragged) -> NDArray[np.float64]:
+        """-log2 p a token of each sentence [n], its end included."""
+        keys = _ngrams(sentences, self.size)
+        p = np.full(len(keys), 1 / (self.size + 2))  # the words, the unknown one, the end
+        for length, order in enumerate(self.orders, 1):
+            p = order.p(keys & _lowest(length), p)
+        ends = np.cumsum(sentences.lengths + 1)
+        total = np.concatenate([[0.0], np.cumsum(-np.log2(p))])
+        return np.diff(total[np.concatenate([[0], ends])]) / (sentences.lengths + 1)
+
+    def arrays(self) -> dict[str, NDArray]:
+        """What `load` takes."""
+        parts = {
+            f"{name}{n}": getattr(order, name) for n, order in enumerate(self.orders) for name in ("keys", "counts")
+        }
+        return {"size": np.array(self.size), **parts}
+
+
+def load(arrays: Mapping[str, NDArray]) -> NgramModel:
+    orders = (Order(arrays[f"keys{n}"], arrays[f"counts{n}"]) for n in range(ORDER))
+    return NgramModel(int(arrays["size"]), tuple(orders))
+
+
+def learn(sentences: Ragged, size: int) -> NgramModel:
+    """The model of sentences of word ids, of which those from `size` on are one unknown word."""
+    assert size <= LARGEST
+    orders = []
+    keys, counts = np.unique(_ngrams(sentences, size), return_counts=True)
+    for length in range(ORDER, 0, -1):
+        orders.append(Order(keys, counts))
+        keys, counts = np.unique(keys & _lowest(length - 1), return_counts=True)
+    return NgramModel(size, tuple(reversed(orders)))
+
+
+def _lowest(words: int) -> np.uint64:
+    """A mask of the last words of an n-gram."""
+    return (np.uint64(1) << BITS * np.uint64(words)) - np.uint64(1)
+
+
+def _ngrams(sentences: Ragged, size: int) -> Keys:
+    """The trigram that ends in each token and in each sentence's end, one sentence after the other."""
+    begin, end = np.uint64(size + 1), np.uint64(size + 2)
+    n = len(sentences)
+    out = np.full(len(sentences.flat) + 3 * n, begin)
+    shift = 3 * np.repeat(np.arange(n), sentences.lengths) + 2
+    out[np.arange(len(sentences.flat)) + shift] = np.minimum(sentences.flat, size)
+    out[sentences.offsets[1:] + 3 * np.arange(1, n + 1) - 1] = end
+    told = out != begin
+    told[:2] = False
+    last = np.flatnonzero(told)
+    return out[last - 2] << BITS << BITS | out[last - 1] << BITS | out[last]

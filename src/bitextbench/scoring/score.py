@@ -1,0 +1,145 @@
+"""Scores of a corpus, shard by shard: a float32 [n] `.npy` a shard, in the order of its rows.
+
+What learns from a corpus takes its rows in the order of ids: the same bytes for any number of shards.
+"""
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bitextbench import vectors
+from bitextbench.base import arrays
+from bitextbench.base.errors import InputError
+from bitextbench.base.memory import release
+from bitextbench.base.progress import log
+from bitextbench.formats import bitext
+from bitextbench.formats.likelihoods import Likelihoods
+from bitextbench.formats.vectors import Embeddings, Stacked
+from bitextbench.scoring import Pairs, Text, similarity
+
+BLOCK = 1 << 20  # scores that are looked at together
+
+
+def score_shard(
+    shard: Path,
+    name: str,
+    out: Path,
+    *,
+    src: Path | None = None,
+    tgt: Path | None = None,
+    likelihoods: Path | None = None,
+    tokens: Path | None = None,
+    model: Path | None = None,
+    seed: int = 1,
+) -> None:
+    """Score the pairs of a corpus shard by the similarity `name`.
+
+    What it compares: `src` and `tgt`, the vectors of both sides, or `likelihoods`, or `tokens`, the shard tokenised. Raises
+    InputError when they are not those of this shard.
+    """
+    rows = bitext.read_shard(shard, ["id", "label"])
+    ids = rows["id"].to_numpy()
+    sides = vectors.load_pair(src, tgt) if src and tgt else (None, None)
+    if sides[0] is not None and len(sides[0]) != len(ids):
+        raise InputError(
+            f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again"
+        )
+    of_models = Likelihoods.load(likelihoods) if likelihoods else None
+    if of_models and len(of_models) != len(ids):
+        what = f"{len(of_models):,} likelihoods for the {len(ids):,} pairs of {shard}"
+        raise InputError(what, likelihoods, remedy="compute them again")
+    scorer = similarity(name).score
+    options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
+    words = read_text(tokens, ids) if tokens else None
+    scores = scorer(Pairs(ids, sides[0], sides[1], of_models, words, rows["label"].to_pylist()), model, **options)
+    arrays.save(out, scores)
+
+
+def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
+    """A tokenised shard. Raises InputError when its ids are not these."""
+    rows = bitext.read_shard(shard, ["id", "src", "tgt"])
+    if ids is not None and not np.array_equal(rows["id"].to_numpy(), ids):
+        raise InputError("these are not the sentences of the corpus", shard, remedy="tokenise it again")
+    return Text(rows["src"], rows["tgt"])
+
+
+def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
+    """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and for NaN, with shard and row."""
+    shards: list[NDArray[np.float32]] = []
+    for path in paths:
+        scores = arrays.load(path, "score this shard again", np.float32, ["pairs"])
+        for start in range(0, len(scores), BLOCK):
+            if len(bad := np.flatnonzero(np.isnan(scores[start : start + BLOCK]))):
+                raise InputError("score is NaN", path, line=start + int(bad[0]) + 1, remedy="score this shard again")
+            release(scores)
+        shards.append(scores)
+    return shards
+
+
+def scores_by_id(paths: Sequence[Path]) -> NDArray[np.float32]:
+    """The scores of all shards [n], in memory, in the order of ids. Raises InputError as `load_scores`."""
+    shards = load_scores(paths)
+    return np.concatenate([np.empty(0, np.float32), *shards])[bitext.order_of_ids([*map(len, shards)])]
+
+
+def negatives(scores: NDArray[np.float32], portion: float | str, count: int, seed: int) -> NDArray[np.int64]:
+    """Rows [count] of non-parallel examples in a scored corpus [n] (kim2019 section 5.2).
+
+    `portion` in (0, 1]: the last `count` rows of the top-scored portion, so 1.0 is the worst of all and 0.6 what they
+    call "60% worst"; "random": drawn without replacement. Ties are ordered by row. Fewer rows than `count`: all of them.
+    """
+    count = min(count, len(scores))
+    if portion == "random":
+        return np.sort(np.random.default_rng(seed).choice(len(scores), count, replace=False))
+    best_first = np.lexsort((np.arange(len(scores)), -scores))
+    end = max(count, round(float(portion) * len(scores)))
+    return np.sort(best_first[end - count : end])
+
+
+def fit_similarity(
+    name: str, spec: dict[str, Any], positives: Sequence[tuple[Path, Path]], pool: Sequence[tuple[Path, Path]],
+    pool_scores: Sequence[Path], seed: int, out: Path,
+) -> None:  # fmt: skip
+    """Train a similarity on the vectors of trusted pairs and as many non-parallel ones out of the pool.
+
+    `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: scores of the pool's shards, in the same order.
+    """
+    good, shards = ([vectors.load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
+    for path, (src, _), scores in zip(pool_scores, shards, load_scores(pool_scores), strict=True):
+        if len(src) != len(scores):
+            raise InputError(f"{len(scores):,} scores for {len(src):,} pairs", path, remedy="score this shard again")
+    count = sum(len(src) for src, _ in good)
+    rows = negatives(scores_by_id(pool_scores), spec["negatives"]["portion"], count, seed)
+    log(
+        f"{name}: negatives from portion {spec['negatives']['portion']} of {sum(len(src) for src, _ in shards):,} pairs"
+    )
+    src, tgt = (
+        np.concatenate([_by_id(right).block(0, count), _by_id(wrong).take(rows)])
+        for right, wrong in zip(zip(*good, strict=True), zip(*shards, strict=True), strict=True)
+    )
+    similarity(name).fit(src, tgt, np.repeat([1, 0], [count, len(rows)]), spec, seed, out)
+
+
+def _by_id(shards: Sequence[NDArray[np.float32]]) -> Embeddings:
+    """The vectors of one side of a corpus."""
+    return Embeddings(Stacked(shards), rows=bitext.order_of_ids([*map(len, shards)]))
+
+
+def fit_text_similarity(
+    name: str, spec: dict[str, Any], bitext_tokens: Sequence[Path], positives: Sequence[Path], seed: int, out: Path
+) -> None:
+    """Train a similarity on words: `bitext_tokens` and `positives` are the tokenised shards of two corpora of good pairs."""
+    corpora = (_text(paths) for paths in (bitext_tokens, positives))
+    similarity(name).fit(*corpora, spec, seed, out)
+
+
+def _text(shards: Sequence[Path]) -> Text:
+    """A tokenised corpus."""
+    none = pa.schema([bitext.SCHEMA.field(side) for side in Text._fields]).empty_table()
+    lines = pa.concat_tables([none, *bitext.batches_by_id(shards, [*Text._fields])])
+    return Text(*(lines[side] for side in Text._fields))

@@ -1,0 +1,25 @@
+"""Levenshtein distance of characters: the weak baseline of kim2019 section 4.1, which sees names and numbers.
+
+The paper does not say whether it is normalised by length; it is not here.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from bitextbench.scoring import Pairs
+
+
+def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
+    """Minus the distance of each pair's tokenised lines."""
+    src, tgt = ([line or "" for line in side.to_pylist()] for side in pairs.text())
+    return -process.cpdist(src, tgt, scorer=Levenshtein.distance, dtype=np.float32)
+
+
+def matrix(src: Sequence[str], tgt: Sequence[str], threads: int = 1) -> NDArray[np.float32]:
+    """Minus the distance of each source and each target [n, m]."""
+    return -process.cdist(src, tgt, scorer=Levenshtein.distance, dtype=np.float32, workers=threads)

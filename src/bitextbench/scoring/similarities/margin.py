@@ -1,0 +1,57 @@
+"""The margin of a given pair: its cosine, and how near both sides are to their nearest neighbours (artetxe2019, section 3).
+
+The neighbourhoods are those of the pool itself: "processing the entire corpus in batches of 5 million sentences" (section 4.3).
+The model of this similarity is what `fit` finds out about one corpus: for each pair the mean cosines of its two sides.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.arrays import load_npz, save_npz
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.scoring import Pairs, margins
+from bitextbench.scoring.neighbours import search
+from bitextbench.scoring.similarities import cosine
+
+BATCH = 5_000_000
+
+
+def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **settings: Any) -> None:
+    """Write the mean cosine of each sentence's `k` nearest translations, for both sides of the pairs [n] of a corpus.
+
+    `src`, `tgt` [n, d]: row i is pair i. spec: `margin`, one of margins.MARGINS (ratio); `k` (4); `batch`, the most pairs of
+    a neighbourhood (5 million). `settings`: of `neighbours.search`. Memory: the vectors of a batch are memory-mapped.
+    """
+    if len(src) != len(tgt):
+        raise InputError(f"{len(src):,} and {len(tgt):,} vectors", src.name, remedy="encode both sides of one corpus")
+    means = np.zeros((len(src), 2), np.float32)
+    batch = spec.get("batch", BATCH)
+    for start in range(0, len(src), batch):
+        near, far = (side.part(start, min(start + batch, len(src))) for side in (src, tgt))
+        both = search(near, far, spec.get("k", 4), metric="cosine", **settings)
+        means[start : start + batch] = np.stack(margins.means(both), axis=1)
+    log(f"neighbourhoods of {len(src):,} pairs, in batches of {batch:,}")
+    save_npz(out, means=means, margin=np.array(spec.get("margin", "ratio")))
+
+
+def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
+    """The margin [n]; -inf where a ratio has no meaning, because a neighbourhood is not similar at all."""
+    if model is None:
+        raise InputError("a margin needs the neighbourhoods of the corpus", remedy="find them first")
+    known = load_npz(model, "find the neighbourhoods again", ["means", "margin"])
+    means, name = known["means"], str(known["margin"])
+    if len(pairs.ids) and pairs.ids.max() >= len(means):
+        what = f"has neighbourhoods of {len(means):,} pairs, and none of pair {pairs.ids.max():,}"
+        raise InputError(what, model, remedy="find those of this corpus")
+    found = margins.margin(name, cosine.score(pairs), *means[pairs.ids].T)
+    undefined = np.isnan(found)
+    if undefined.any():
+        log(
+            f"margin: {undefined.sum():,} of {len(found):,} pairs have no neighbourhood of positive similarity; they come last"
+        )
+    return np.where(undefined, np.float32(-np.inf), found)

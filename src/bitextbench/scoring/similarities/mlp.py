@@ -1,0 +1,75 @@
+"""The trainable similarity of Kim et al. 2019, section 3.3: a small multilayer perceptron on [a; b].
+
+Two hidden layers of 512 with ReLU, one sigmoid output, trained by scikit-learn (section 4) as a classifier of parallel
+against non-parallel pairs. Their eq. 15 writes (1 - log q) where the cross-entropy has log(1 - q): a typo. Probabilities
+saturate at 1.0 in float, so pairs are ranked by the logit.
+
+"Maximum 1,000 updates": scikit-learn has no such limit; its `max_iter` counts epochs. We take it as that parameter,
+beside scikit-learn's own stopping rule (no gain of 1e-4 in 10 epochs).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bitextbench.base.arrays import load_npz, save_npz
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
+from bitextbench.formats import bitext
+from bitextbench.scoring import Pairs, Vectors, checked
+
+BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards: BLAS rounds by place
+
+
+def fit(src: Vectors, tgt: Vectors, labels: NDArray[np.integer], spec: dict[str, Any], seed: int, out: Path) -> None:
+    """Train on pairs `src`, `tgt` [n, d] with `labels` [n] (1 parallel, 0 not) and write the weights to `out` (.npz).
+
+    spec: `hidden` (sizes), `max_iter` (epochs). One BLAS thread: the same bytes for any number of threads.
+    Raises InputError when a class is missing or a vector is not finite.
+    """
+    from sklearn.neural_network import MLPClassifier
+
+    counts = np.bincount(labels, minlength=2)
+    if not counts.all():
+        raise InputError(
+            f"{counts[1]} positive and {counts[0]} negative pairs to learn from", remedy="give it both kinds"
+        )
+    features = np.concatenate([src, tgt], axis=1)
+    if not np.isfinite(features).all():
+        raise InputError("training vectors are not finite", remedy="encode again")
+    model = MLPClassifier(
+        hidden_layer_sizes=tuple(spec["hidden"]), activation="relu", max_iter=spec["max_iter"], random_state=seed
+    )
+    with threadpool_limits(1):
+        model.fit(features, labels)
+    log(f"mlp: {counts[1]:,} positive, {counts[0]:,} negative pairs, {model.n_iter_} epochs, loss {model.loss_:.4f}")
+    weights = {f"W{i}": w for i, w in enumerate(model.coefs_)} | {f"b{i}": b for i, b in enumerate(model.intercepts_)}
+    save_npz(out, **{name: array.astype(np.float32) for name, array in weights.items()})
+
+
+def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
+    """The logit of q(a, b). Raises InputError when the model was trained on vectors of another size."""
+    src, tgt = pairs.vectors()
+    if model is None:
+        raise InputError("the MLP similarity needs a trained model", remedy="fit it first")
+    weights = load_npz(model, "fit it again", ["W0", "b0"])
+    layers = [(weights[f"W{i}"], weights[f"b{i}"]) for i in range(len(weights) // 2)]
+    if (needs := layers[0][0].shape[0]) != 2 * src.shape[1]:
+        raise InputError(
+            f"is for vectors of {needs // 2} dimensions, not {src.shape[1]}",
+            model,
+            remedy="fit it again with this encoder",
+        )
+    out = np.empty(len(src), np.float32)
+    with threadpool_limits(1):
+        for start in range(0, len(src), BLOCK):
+            block = slice(start, min(start + BLOCK, len(src)))
+            x = np.zeros((BLOCK, needs), np.float32)
+            x[: block.stop - start] = np.concatenate([src[block], tgt[block]], axis=1)
+            for weight, bias in layers[:-1]:
+                x = np.maximum(x @ weight + bias, 0)
+            out[block] = (x @ layers[-1][0] + layers[-1][1])[: block.stop - start, 0]
+    return checked(out, "mlp")

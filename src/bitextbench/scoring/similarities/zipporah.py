@@ -1,0 +1,197 @@
+"""Bag-of-words translation and fluency: Zipporah (Xu and Koehn 2017), "a fast and scalable data cleaning system".
+
+As in the authors' program (hainan-xv/zipporah; we had no text of the paper but its abstract):
+
+- adequacy: how badly the words of one side predict those of the other through a dictionary, both directions added:
+  - sum over t of v(t) ln(q(t) + 0.0001), q(t) = sum over s of v(s) p(t | s), v(w) the share of w among the words of its side;
+  a word that the dictionary does not know translates to itself;
+- fluency: the sum of ln perplexity of both sides under n-gram language models;
+- logistic regression on (x / 10)^8 of both: good pairs against pairs with a wrong side, with shuffled words, and with both.
+
+Chosen here: the dictionary is of IBM Model 1, not of fast_align's alignments; the models are of trigrams, not of 5-grams.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bitextbench.base.arrays import load_npz, save_npz
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.scoring import Pairs, Text, checked, dictionary, ngram_lm
+from bitextbench.scoring.dictionary import Dictionary
+from bitextbench.scoring.ngram_lm import NgramModel
+from bitextbench.text import ngrams
+
+FLOOR = 1e-4
+POWER, SCALE = 8, 10.0
+PENALTY = 1e5  # C of scikit-learn: next to no regularisation
+VOCABULARY = 200_000
+BLOCK = bitext.BLOCK  # pairs at a time: the same blocks, whose sums run through them, for any number of shards
+
+
+class Words:
+    """Ids of lower-cased words, of both languages together. Words outside the vocabulary get new ones as they come."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.size = len(words)
+        self.index = {word: place for place, word in enumerate(words)}
+
+    def ids(self, lines: pa.Array) -> Ragged:
+        tokens, starts, types = ngrams.split(lines, lowercase=True)
+        numbers = np.array([self.index.setdefault(word, len(self.index)) for word in types], np.int32)
+        return Ragged(numbers[tokens] if len(tokens) else np.empty(0, np.int32), starts)
+
+    def forget(self) -> None:
+        """Drop the words outside the vocabulary."""
+        while len(self.index) > self.size:
+            self.index.popitem()
+
+
+def adequacy(src: Ragged, tgt: Ragged, translations: Dictionary, known: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The cross-entropy [n] of the target's bag of words, translated word by word from the source's; see above.
+
+    `known`: which of the first word ids have an entry in the dictionary. 0 for an empty target.
+    """
+    places, group = dictionary.cells(src, tgt)
+    s, t = src.flat[places], tgt.flat[group]
+    itself = np.where(s < len(known), ~known[np.minimum(s, len(known) - 1)], True) & (s == t)
+    lengths = np.maximum(src.lengths, 1)[np.repeat(np.arange(len(tgt)), tgt.lengths)]
+    q = np.bincount(group, translations(s, t) + itself, minlength=len(tgt.flat)) / lengths
+    losses = np.concatenate([[0.0], np.cumsum(-np.log(q + FLOOR))])
+    return np.diff(losses[tgt.offsets]) / np.maximum(tgt.lengths, 1)
+
+
+class Model:
+    """All that scores: words, both dictionaries, both language models, and the weights of the regression."""
+
+    def __init__(
+        self, words: list[str], dictionaries: tuple[Dictionary, Dictionary], fluencies: tuple[NgramModel, NgramModel],
+        weights: NDArray[np.float64],
+    ) -> None:  # fmt: skip
+        self.words, self.dictionaries, self.fluencies, self.weights = Words(words), dictionaries, fluencies, weights
+        self.known = tuple(translations.knows(max(1, len(words))) for translations in dictionaries)
+
+    def features(self, src: Ragged, tgt: Ragged) -> NDArray[np.float64]:
+        """Adequacy and fluency [n, 2], mapped; the greater, the worse."""
+        both = ((src, tgt), (tgt, src))
+        translation = sum(
+            adequacy(*sides, *how)
+            for sides, how in zip(both, zip(self.dictionaries, self.known, strict=True), strict=True)
+        )
+        fluency = np.log(2) * sum(model.bits(side) for model, side in zip(self.fluencies, (src, tgt), strict=True))
+        return (np.stack([translation, fluency], axis=1) / SCALE) ** POWER
+
+    def scores(self, text: Text) -> NDArray[np.float64]:
+        """The logit [n] of each pair of lines."""
+        out = np.empty(len(text.src))
+        for start in range(0, len(out), BLOCK):
+            block = slice(start, start + BLOCK)
+            features = self.features(*(self.words.ids(side.slice(start, BLOCK)) for side in text))
+            out[block] = (features * self.weights[:-1]).sum(axis=1) + self.weights[-1]
+            self.words.forget()
+        return out
+
+
+def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: Path) -> None:
+    """Learn dictionaries and language models from `parallel`, weights from `positives` and what is made bad of them.
+
+    spec: `vocabulary`, the most words (200,000). Raises InputError for too few pairs.
+    """
+    if len(parallel.src) < 2 or len(positives.src) < 2:
+        what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good ones"
+        raise InputError(what, remedy="Zipporah learns from more than one of each")
+    words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
+    index = Words(words)
+    src, tgt = (index.ids(side) for side in parallel)
+    dictionaries = tuple(
+        dictionary.learn(*(_within(side, len(words)) for side in pair)) for pair in ((src, tgt), (tgt, src))
+    )
+    fluencies = tuple(ngram_lm.learn(side, len(words)) for side in (src, tgt))
+    model = Model(words, dictionaries, fluencies, np.zeros(3))  # type: ignore[arg-type]
+    good, bad = _examples(model, positives, seed)
+    model.weights = _regression(good, bad)
+    log(f"zipporah: {len(words):,} words, {len(dictionaries[0].keys):,} and {len(dictionaries[1].keys):,} translations")
+    arrays: dict[str, NDArray] = {"weights": model.weights, "words": np.frombuffer("\n".join(words).encode(), np.uint8)}
+    for side, translations, fluency in zip(("src", "tgt"), dictionaries, fluencies, strict=True):
+        arrays |= {f"{side}_keys": translations.keys, f"{side}_values": translations.values}
+        arrays |= {f"{side}_lm_{name}": array for name, array in fluency.arrays().items()}
+    save_npz(out, **arrays)
+
+
+def load(path: Path) -> Model:
+    """What `fit` wrote. Raises InputError for another or a damaged file."""
+    arrays = load_npz(path, "fit it again", ["weights", "words", "src_lm_size", "tgt_lm_size"])
+    words = arrays["words"].tobytes().decode().split("\n")
+    dictionaries = tuple(Dictionary(arrays[f"{side}_keys"], arrays[f"{side}_values"]) for side in ("src", "tgt"))
+    fluencies = tuple(
+        ngram_lm.load(
+            {key.removeprefix(f"{side}_lm_"): array for key, array in arrays.items() if key.startswith(f"{side}_lm_")}
+        )
+        for side in ("src", "tgt")
+    )
+    return Model(words, dictionaries, fluencies, arrays["weights"])  # type: ignore[arg-type]
+
+
+def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
+    """The logit of the regression [n]."""
+    if model is None:
+        raise InputError("Zipporah needs a trained model", remedy="fit it first")
+    return checked(load(model).scores(pairs.text()), "zipporah")
+
+
+def _most_frequent(text: Text, size: int) -> list[str]:
+    """The most frequent words of both sides; of equally frequent ones the alphabetically first."""
+    counts: dict[str, int] = {}
+    for side in text:
+        tokens, _, types = ngrams.split(side, lowercase=True)
+        for word, n in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
+            counts[word] = counts.get(word, 0) + n
+    counts.pop("", None)
+    return sorted(counts, key=lambda word: (-counts[word], word))[:size]
+
+
+def _within(sentences: Ragged, size: int) -> Ragged:
+    """Without the words outside the vocabulary."""
+    keep = sentences.flat < size
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])
+    return Ragged(sentences.flat[keep], before[sentences.offsets])
+
+
+def _examples(model: Model, positives: Text, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Features of good pairs, and of three bad ones made of each: a wrong target, words in random order, and both."""
+    rng = np.random.default_rng(seed)
+    src, tgt = (model.words.ids(side) for side in positives)
+    order = rng.permutation(len(src))
+    wrong = np.empty_like(order)
+    wrong[order] = np.roll(order, 1)  # no sentence keeps its own
+    mixed = [_mixed(side, rng) for side in (src, tgt)]
+    bad = [(src, tgt.take(wrong)), (mixed[0], mixed[1]), (mixed[0], mixed[1].take(wrong))]
+    found = model.features(src, tgt), np.concatenate([model.features(*pair) for pair in bad])
+    model.words.forget()
+    return found
+
+
+def _mixed(sentences: Ragged, rng: np.random.Generator) -> Ragged:
+    """The tokens of each sentence in random order."""
+    row = np.repeat(np.arange(len(sentences)), sentences.lengths)
+    return Ragged(sentences.flat[np.lexsort((rng.random(len(row)), row))], sentences.offsets)
+
+
+def _regression(good: NDArray[np.float64], bad: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of the two features, and the constant."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    features, labels = np.concatenate([good, bad]), np.repeat([1, 0], [len(good), len(bad)])
+    scaler = StandardScaler().fit(features)
+    with threadpool_limits(1):  # sums of BLAS depend on the number of threads
+        model = LogisticRegression(C=PENALTY).fit(scaler.transform(features), labels)
+    weights = model.coef_[0] / scaler.scale_
+    return np.append(weights, model.intercept_[0] - weights @ scaler.mean_)

@@ -1,0 +1,208 @@
+"""Sentences as words with their n-grams: ids made once, for the encoders that read no BPE.
+
+| kind | a sentence of words w1 .. wn | for |
+|---|---|---|
+| words | w1, (w1 w2), w2, (w2 w3), .. wn: words and bigrams, hashed | guo2018, section 2.2 and 3.2 |
+| ngrams | w1, character n-grams of w1, w2, character n-grams of w2, ..: words by vocabulary, the rest hashed | yang2019, section 4.2 |
+
+Both are one list of ids a sentence (`Ragged`): 0 is padding, an id below `words` is a word and begins a token, the others are
+n-grams of the token that they follow. Size on disk: 4 bytes an id; 2n - 1 ids a sentence of `words`, about 15n of `ngrams`.
+
+Hashes are XXH3 (64 bits) of the UTF-8 text modulo the size of a table; a bigram's mixes those of its two words. The vocabulary
+of guo2018, 200M words and 200M bigrams a language, becomes two tables of any size.
+
+What yang2019 leaves open: n-grams have no marks of a word's begin and end, as none are mentioned; a word shorter than the
+shortest n-gram has none. A word outside the vocabulary is hashed to one of `oov` ids that lie behind it.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+from numpy.typing import NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_json, write_json
+from bitextbench.base.progress import log
+from bitextbench.formats import bitext
+from bitextbench.formats.ids import Ragged
+from bitextbench.text import bpe as text
+
+SIDES = ("src", "tgt")
+_A, _B, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(31)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Hashed words and bigrams. `unigrams`, `bigrams`: sizes of the two tables."""
+
+    kind: ClassVar[str] = "words"
+    unigrams: int
+    bigrams: int
+    lowercase: bool = True
+
+    @property
+    def words(self) -> int:
+        return 1 + self.unigrams
+
+    @property
+    def size(self) -> int:
+        return self.words + self.bigrams
+
+    def ids(self, lines: pa.Array) -> Ragged:
+        """Ids of tokenised lines (strings, null is empty)."""
+        tokens, starts, types = split(lines, self.lowercase)
+        hashes = np.fromiter(map(hashed, types), np.uint64, len(types))[tokens]
+        pair = mixed(hashes[:-1], hashes[1:]) % np.uint64(self.bigrams)
+        both = np.full((len(tokens), 2), -1, np.int64)
+        both[:, 0] = 1 + hashes % np.uint64(self.unigrams)
+        both[:-1, 1] = self.words + pair.astype(np.int64)
+        counts = np.diff(starts)
+        both[starts[1:][counts > 0] - 1, 1] = -1  # no bigram from one sentence to the next
+        flat = both.reshape(-1)
+        return Ragged(flat[flat >= 0].astype(np.int32), offsets(np.maximum(2 * counts - 1, 0)))
+
+
+@dataclass(frozen=True)
+class Ngrams:
+    """Words of a vocabulary, hashed words outside it, hashed character n-grams of `shortest` to `longest` characters."""
+
+    kind: ClassVar[str] = "ngrams"
+    vocabulary: list[str]
+    oov: int
+    buckets: int
+    shortest: int
+    longest: int
+    lowercase: bool = True
+
+    @property
+    def words(self) -> int:
+        return 1 + len(self.vocabulary) + self.oov
+
+    @property
+    def size(self) -> int:
+        return self.words + self.buckets
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {word: 1 + place for place, word in enumerate(self.vocabulary)}
+
+    def ids(self, lines: pa.Array) -> Ragged:
+        """Ids of tokenised lines (strings, null is empty)."""
+        tokens, starts, types = split(lines, self.lowercase)
+        rows = Ragged.of(map(self.of_word, types)).take(tokens)
+        return Ragged(rows.flat, rows.offsets[starts])
+
+    def of_word(self, word: str) -> list[int]:
+        """The id of a word and those of its character n-grams, by length and place."""
+        known = self.index.get(word)
+        first = 1 + len(self.vocabulary) + hashed(word) % self.oov if known is None else known
+        lengths = range(self.shortest, min(self.longest, len(word)) + 1)
+        parts = (word[start : start + n] for n in lengths for start in range(len(word) - n + 1))
+        return [first, *(self.words + hashed(part) % self.buckets for part in parts)]
+
+
+KINDS: dict[str, type[Words] | type[Ngrams]] = {"words": Words, "ngrams": Ngrams}
+
+
+def hashed(text: str) -> int:
+    """XXH3, 64 bits, of the UTF-8 text."""
+    return xxhash.xxh3_64_intdigest(text.encode())
+
+
+def mixed(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One hash of two, in this order."""
+    with np.errstate(over="ignore"):
+        x = (first * _A) ^ (first * _A >> _SHIFT)
+        x = (x + second) * _B
+        return x ^ (x >> _SHIFT)
+
+
+def offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+    """Tokens between spaces, each as a number in the list of distinct words; where each line begins, and the end; the list."""
+    parts = pc.split_pattern(pc.fill_null(lines, ""), " ")
+    if isinstance(parts, pa.ChunkedArray):
+        parts = parts.combine_chunks()
+    words = parts.flatten().dictionary_encode()
+    types = words.dictionary.to_pylist()
+    real = np.array([bool(word) for word in types], bool)[tokens := words.indices.to_numpy().astype(np.int64)]
+    before = offsets(real)
+    starts = np.asarray(parts.offsets) - parts.offsets[0].as_py()
+    return tokens[real], before[starts], [word.lower() for word in types] if lowercase else types
+
+
+def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
+    """Write the features of a kind as JSON, atomically. `spec`: the sizes, as the configuration's `text.features` has them.
+
+    `ngrams` takes the `vocab` most frequent words of tokenised corpora (folders of token shards); of two equally frequent ones
+    the alphabetically first. Raises InputError for an unknown kind or sizes that cannot be.
+    """
+    if kind not in KINDS:
+        raise InputError(f"no features are called {kind}", remedy=f"there are: bpe, {', '.join(KINDS)}")
+    sizes = {key: value for key, value in spec.items() if key not in ("type", "vocab", "corpora")}
+    if bad := [f"{key}: {value}" for key, value in sizes.items() if not isinstance(value, int) or value < 1]:
+        raise InputError(f"{bad[0]} is not a size", f"text.features: {kind}", remedy="a whole number of 1 or more")
+    if kind == "ngrams":
+        sizes["vocabulary"] = most_frequent(corpora, spec["vocab"], lowercase=lowercase)
+    try:
+        features = KINDS[kind](**sizes, lowercase=lowercase)
+    except TypeError as error:
+        raise InputError(
+            str(error).split(") ")[-1], f"text.features: {kind}", remedy="give the sizes of config.yaml"
+        ) from None
+    if features.size >= 2**31:
+        raise InputError(
+            f"{features.size:,} ids are too many", f"text.features: {kind}", remedy="ids are 32-bit: fewer than 2^31"
+        )
+    write_json(out, {"kind": kind, **asdict(features)})
+    log(f"{kind}: {features.size:,} ids, of which {features.words:,} begin a token")
+
+
+def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> list[str]:
+    """The `count` most frequent words of both sides; a text with fewer gives fewer."""
+    counts: Counter[str] = Counter()
+    for path in (path for folder in corpora for path in bitext.shard_paths(folder)):
+        table = bitext.read_shard(path, list(SIDES))
+        for side in SIDES:
+            tokens, _, types = split(table[side], lowercase)
+            for word, number in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
+                counts[word] += number
+    del counts[""]
+    if not counts:
+        raise InputError("no words", corpora[0] if corpora else None, remedy="give it tokenised corpora")
+    return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:count]]
+
+
+def load(path: str | Path) -> Words | Ngrams:
+    """What `learn` wrote. Raises InputError for a file that is something else."""
+    held = read_json(existing(path))
+    try:
+        return KINDS[held.pop("kind")](**held)
+    except (AttributeError, KeyError, TypeError):
+        raise InputError("these are no features", path, remedy="make the file again") from None
+
+
+def encode_shard(tokens: Path, features: Path, out: Path) -> None:
+    """Write the ids of a tokenised shard: `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
+    table, made = bitext.read_shard(tokens, ["id", *SIDES]), load(features)
+    for side in SIDES:
+        made.ids(table[side]).save(out / f"{tokens.stem}.{side}")
+
+
+def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
+    """Ids of a tokenised shard by a BPE model, or by features (.json), which know their case."""
+    if pieces.suffix == ".json":
+        encode_shard(tokens, pieces, out)
+    else:
+        text.encode_shard(tokens, pieces, out, lowercase=lowercase)
