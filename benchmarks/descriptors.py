@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from bitextbench import encoders
 from bitextbench.base.device import setup, torch
-from bitextbench.encoders.batches import Sentences
-from bitextbench.encoders.encode import batches_of_one_length
+from bitextbench.encoders.batches import Sentences, batches_of_one_length
 from bitextbench.encoders.models.descriptor_autoencoder import Model
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.scoring.neighbours import search

@@ -67,10 +67,11 @@ from bitextbench.base.memory import keep_freed
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus.deduplicate import Deduplicator
 from bitextbench.corpus.language_id import identify
-from bitextbench.corpus.noise import PARALLEL, add_noise
+from bitextbench.corpus.noise import add_noise
 from bitextbench.corpus.prefilter import WEB, prefilter
 from bitextbench.data import synth
 from bitextbench.formats import bitext
+from bitextbench.formats.bitext import PARALLEL
 from bitextbench.scoring import Pairs
 from bitextbench.scoring.select import Scored, cutoff, select
 from bitextbench.scoring.similarities import random

@@ -17,5 +17,5 @@ rule audit:
         mem_mb=1000,
         runtime="10m",
     shell:
-        "python -m bitextbench audit {input.tables:q} --references references --claims {output.claims:q} --out {output.numbers:q}"
+        "python -m bitextbench step audit {input.tables:q} --references references --claims {output.claims:q} --out {output.numbers:q}"
         " > {log:q} 2>&1"

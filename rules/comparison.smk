@@ -24,7 +24,7 @@ rule measure_encoder:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:
-        "python -m bitextbench measure-encoder {params.name:q} --test {wildcards.corpus:q} --training {input.training:q}"
+        "python -m bitextbench step measure-encoder {params.name:q} --test {wildcards.corpus:q} --training {input.training:q}"
         " {params.src:q} {params.tgt:q} --corpus {input.corpus:q} --threads {threads} --out {output:q} 2> {log:q}"
 
 
@@ -46,5 +46,5 @@ rule compare_encoders:
         config=spec(config),
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
+        "python -m bitextbench step compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
         " --provenance {output.provenance:q} --html {output.html:q} --out {output.csv:q} > {log:q} 2>&1"

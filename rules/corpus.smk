@@ -25,5 +25,5 @@ rule corpus:
         languages=languages,
         data=DATA,
     shell:
-        "python -m bitextbench corpus {wildcards.corpus:q} --spec {params.spec:q} {params.languages:q} --data {params.data:q}"
+        "python -m bitextbench step corpus {wildcards.corpus:q} --spec {params.spec:q} {params.languages:q} --data {params.data:q}"
         " {params.excluded:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

@@ -65,7 +65,7 @@ rule encode:
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=lambda w: config["encoders"][w.encoder]["gpus"],
     shell:
-        "python -m bitextbench encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
+        "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
         " --out {params.out:q} 2> {log:q}"
 
 
@@ -102,5 +102,5 @@ rule hard_negatives:
         seed=seed_of("encoder"),
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
-        "python -m bitextbench hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"
+        "python -m bitextbench step hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"
         " --threads {threads} --seed {params.seed:q} --out {params.out:q} 2> {log:q}"

@@ -42,7 +42,7 @@ rule mined_examples:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:
-        "python -m bitextbench examples {params.chosen:q} {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q}"
+        "python -m bitextbench step examples {params.chosen:q} {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
 
 
@@ -62,7 +62,7 @@ rule kim2019_table4:
     params:
         scores=option("--scores", [(method, path) for method in ("cosine", "mlp") for path in scores_of(method, POOL)]),
     shell:
-        "python -m bitextbench examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
 
 
 rule guo2018_table1:
@@ -82,4 +82,4 @@ rule guo2018_table1:
         hard=lambda w, input: input.hard[0].removesuffix(".src.ids.npy"),
         seed=config["seed"],
     shell:
-        "python -m bitextbench examples negatives {input.corpus:q} --hard {params.hard:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step examples negatives {input.corpus:q} --hard {params.hard:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

@@ -27,7 +27,7 @@ rule language_model:
         ),
         lines=lambda w: LANGUAGE_MODELS[w.language]["lines"],
     shell:
-        "python -m bitextbench fit-language {params.texts:q} --lines {params.lines:q} --out {output.model:q} > {output.accuracy:q}"
+        "python -m bitextbench step fit-language {params.texts:q} --lines {params.lines:q} --out {output.model:q} > {output.accuracy:q}"
         " 2> {log:q}"
 
 
@@ -57,7 +57,7 @@ rule fit_text_similarity:
         positives=lambda w, input: [f"--positives={path}" for path in input.positives],
         seed=config["seed"],
     shell:
-        "python -m bitextbench fit-text-similarity {params.name:q} --spec {params.spec:q} {params.bitext:q} {params.positives:q}"
+        "python -m bitextbench step fit-text-similarity {params.name:q} --spec {params.spec:q} {params.bitext:q} {params.positives:q}"
         " --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
@@ -90,7 +90,7 @@ rule neighbourhoods:
         ],
         gpus=lambda w: config["encoders"][method_encoder(w)]["gpus"],
     shell:
-        "python -m bitextbench neighbourhoods {params.src:q} {params.tgt:q} {params.options:q} --gpus {params.gpus:q}"
+        "python -m bitextbench step neighbourhoods {params.src:q} {params.tgt:q} {params.options:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
 
 
@@ -121,7 +121,7 @@ rule tune_confidence:  # guo2018 section 4.4
         worst=lambda w: tuning(w)["worst"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench tune-confidence {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
+        "python -m bitextbench step tune-confidence {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
         " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
@@ -174,7 +174,7 @@ rule published_scores:
         languages=languages,
         data=DATA,
     shell:
-        "python -m bitextbench published-scores {input.corpus:q}/{wildcards.shard:q}.parquet --dataset {params.dataset:q}"
+        "python -m bitextbench step published-scores {input.corpus:q}/{wildcards.shard:q}.parquet --dataset {params.dataset:q}"
         " --column {params.column:q} {params.languages:q} --data {params.data:q} --out {output:q} 2> {log:q}"
 
 
@@ -223,7 +223,7 @@ rule quality_table:
         seed=config["seed"],
         cells=lambda w, input: option("--cell", [(*names, path) for names, path in zip(QUALITY, input)]),
     shell:
-        "python -m bitextbench quality-table {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
+        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
         " --html {output.html:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -278,7 +278,7 @@ rule precision_table:
             ],
         ),
     shell:
-        "python -m bitextbench own-table precision {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
+        "python -m bitextbench step own-table precision {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -353,7 +353,7 @@ rule kim2019_figure3:
             ],
         ),
     shell:
-        "python -m bitextbench grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
+        "python -m bitextbench step grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -382,7 +382,7 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
         languages=LANGUAGES,
         gpus=config["nmt"]["gpus"],
     shell:
-        "python -m bitextbench validation-bleu {input.data:q} --model {params.model:q} --tokens {params.tokens:q}"
+        "python -m bitextbench step validation-bleu {input.data:q} --model {params.model:q} --tokens {params.tokens:q}"
         " --references {input.references:q} --spec {params.spec:q} {params.languages:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
 
@@ -415,7 +415,7 @@ rule kim2019_table5:
             ],
         ),
     shell:
-        "python -m bitextbench grid {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
+        "python -m bitextbench step grid {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
         " --out {output.csv:q} 2> {log:q}"
 
 

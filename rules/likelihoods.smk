@@ -20,7 +20,7 @@ rule likelihood_data:
         corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in id_stems(LIKELIHOODS[w.likelihoods])],
         longest=lambda w: LIKELIHOODS[w.likelihoods]["max_length"],
     shell:
-        "python -m bitextbench likelihood-data {params.corpora:q} --bpe {input.bpe:q} --max-length {params.longest:q}"
+        "python -m bitextbench step likelihood-data {params.corpora:q} --bpe {input.bpe:q} --max-length {params.longest:q}"
         " --out {output:q} 2> {log:q}"
 
 
@@ -51,7 +51,7 @@ rule likelihood_train:
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
         seed=lambda w: LIKELIHOODS[w.likelihoods].get("seed", config["seed"]),
     shell:
-        "python -m bitextbench likelihood-train {wildcards.model:q} {input:q} --spec {params.spec:q} --max-length {params.longest:q}"
+        "python -m bitextbench step likelihood-train {wildcards.model:q} {input:q} --spec {params.spec:q} --max-length {params.longest:q}"
         " --seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --checkpoints {params.checkpoints:q}"
         " --out {output:q} 2>> {log:q}"
 
@@ -78,7 +78,7 @@ rule likelihoods:
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
     shell:
-        "python -m bitextbench likelihoods {params.stem:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step likelihoods {params.stem:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
 
 
 rule posteriors:  # kim2019 section 4.1
@@ -104,4 +104,4 @@ rule posteriors:  # kim2019 section 4.1
         stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
         gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
     shell:
-        "python -m bitextbench posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"

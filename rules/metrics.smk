@@ -161,7 +161,7 @@ rule bucc_set:  # a comparable corpus in BUCC's format, for any other system
         languages=languages,
         stem=lambda w, output: output[0].removesuffix(".src"),
     shell:
-        "python -m bitextbench bucc-set {input:q} {params.languages:q} --out {params.stem:q} 2> {log:q}"
+        "python -m bitextbench step bucc-set {input:q} {params.languages:q} --out {params.stem:q} 2> {log:q}"
 
 
 rule separation:  # yang2019 section 5.4
@@ -208,4 +208,4 @@ rule yang2019_figure4:
     params:
         points=lambda w, input: option("--point", zip(MARGIN_ENCODERS, input.mining, input.separation)),
     shell:
-        "python -m bitextbench figure-margins {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        "python -m bitextbench step figure-margins {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"

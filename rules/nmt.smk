@@ -22,7 +22,7 @@ rule nmt_prepare:
         spec=nmt_spec(PREPARE_KEYS),
         languages=LANGUAGES,
     shell:
-        "python -m bitextbench nmt-prepare {params.selected:q} --valid {params.valid:q} --spec {params.spec:q} {params.languages:q}"
+        "python -m bitextbench step nmt-prepare {params.selected:q} --valid {params.valid:q} --spec {params.spec:q} {params.languages:q}"
         " --out {output:q} 2> {log:q}"
 
 
@@ -56,7 +56,7 @@ rule nmt_train:  # and translation, in the same process
         ],
         out=lambda w, output: [f"--out={output[0]}/{seed}" for seed in batch_of(w)],
     shell:
-        "python -m bitextbench nmt-train {input.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
+        "python -m bitextbench step nmt-train {input.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
         " {params.seeds:q} --gpus {params.gpus:q} --threads {threads} {params.checkpoints:q} {params.out:q} 2>> {log:q}"
 
 
@@ -83,5 +83,5 @@ rule bleu:
         ),
         references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
     shell:
-        "python -m bitextbench bleu {wildcards.method:q} --budget {wildcards.budget:q} --language {params.language:q}"
+        "python -m bitextbench step bleu {wildcards.method:q} --budget {wildcards.budget:q} --language {params.language:q}"
         " {params.hypotheses:q} {params.references:q} --out {output:q} 2> {log:q}"

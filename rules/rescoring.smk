@@ -44,7 +44,7 @@ rule wordpiece_ids:
     params:
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --vocab {input.vocab:q} --out {params.folder:q} 2> {log:q}"
+        "python -m bitextbench step wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --vocab {input.vocab:q} --out {params.folder:q} 2> {log:q}"
 
 
 rule rescoring_pairs:  # what the model of each half learns from, and rescores
@@ -76,7 +76,7 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
         options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train", "gpus")],
         seed=config["seed"],
     shell:
-        "python -m bitextbench rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
+        "python -m bitextbench step rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
         " --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 

@@ -27,7 +27,7 @@ rule fit_similarity:
         scores=lambda w, input: [f"--pool-scores={path}" for path in input.scores],
         seed=seed_of("method"),
     shell:
-        "python -m bitextbench fit-similarity {params.name:q} --spec {params.spec:q} {params.positives:q} {params.pool:q}"
+        "python -m bitextbench step fit-similarity {params.name:q} --spec {params.spec:q} {params.positives:q} {params.pool:q}"
         " {params.scores:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 

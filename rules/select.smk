@@ -28,6 +28,6 @@ rule select:
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench select {params.method:q} --budget {params.budget:q} --seed {params.seed:q} --words {params.words:q}"
+        "python -m bitextbench step select {params.method:q} --budget {params.budget:q} --seed {params.seed:q} --words {params.words:q}"
         " --corpus {input.corpus:q} --tokens {params.tokens:q} {params.scores:q} --count {params.side:q} {params.languages:q}"
         " --out {params.folder:q} 2> {log:q}"

@@ -26,7 +26,7 @@ rule significance:
         ),
         references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
     shell:
-        "python -m bitextbench significance --language {params.language:q} {params.hypotheses:q} {params.references:q}"
+        "python -m bitextbench step significance --language {params.language:q} {params.hypotheses:q} {params.references:q}"
         " --out {output:q} 2> {log:q}"
 
 
@@ -67,7 +67,7 @@ rule table2:
         manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench table {input.reference:q} --config {params.config:q} {params.metrics:q}"
+        "python -m bitextbench step table {input.reference:q} --config {params.config:q} {params.metrics:q}"
         " {params.selections:q} --significance {input.significance:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
         " --html {output.html:q} --provenance {output.provenance:q} --out {output.csv:q} 2> {log:q}"
 
@@ -93,5 +93,5 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         seed=config["seed"],
         cells=grid_options,
     shell:
-        "python -m bitextbench grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
+        "python -m bitextbench step grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"

@@ -18,7 +18,7 @@ rule tokens:
     params:
         languages=languages,
     shell:
-        "python -m bitextbench tokens {input:q}/{wildcards.shard:q}.parquet {params.languages:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step tokens {input:q}/{wildcards.shard:q}.parquet {params.languages:q} --out {output:q} 2> {log:q}"
 
 
 rule bpe:
@@ -44,7 +44,7 @@ rule bpe:
         case=CASE,
         seed=config["seed"],
     shell:
-        "python -m bitextbench bpe {params.folders:q} --vocab {params.vocab:q} --sample {params.sample:q} {params.case:q}"
+        "python -m bitextbench step bpe {params.folders:q} --vocab {params.vocab:q} --sample {params.sample:q} {params.case:q}"
         " --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
@@ -70,7 +70,7 @@ rule features:
         kind=lambda w: FEATURES[w.features]["type"],
         case=CASE,
     shell:
-        "python -m bitextbench features {params.kind:q} {params.folders:q} --spec {params.spec:q} {params.case:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step features {params.kind:q} {params.folders:q} --spec {params.spec:q} {params.case:q} --out {output:q} 2> {log:q}"
 
 
 rule ids:
@@ -100,4 +100,4 @@ rule ids:
         folder=subpath(output[0], parent=True),
         case=CASE,
     shell:
-        "python -m bitextbench ids {input.tokens:q} --model {input.model:q} {params.case:q} --out {params.folder:q} 2> {log:q}"
+        "python -m bitextbench step ids {input.tokens:q} --model {input.model:q} {params.case:q} --out {params.folder:q} 2> {log:q}"

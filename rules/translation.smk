@@ -36,7 +36,7 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
         gpus=lambda w: config["encoders"][trained_on(w, "mined")["encoder"]]["gpus"],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench mine-corpus {input.corpus:q} --tokens {params.tokens:q} --spec {params.spec:q} {params.src:q} {params.tgt:q}"
+        "python -m bitextbench step mine-corpus {input.corpus:q} --tokens {params.tokens:q} --spec {params.spec:q} {params.src:q} {params.tgt:q}"
         " {params.model:q} {params.languages:q} --gpus {params.gpus:q} --threads {threads} --out {params.folder:q} 2> {log:q}"
 
 
@@ -89,7 +89,7 @@ rule training_text:
         languages=["--src={source}", "--tgt={target}"],
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench training-text {params.selections:q} {params.corpora:q} {params.languages:q} --out {params.folder:q} 2> {log:q}"
+        "python -m bitextbench step training-text {params.selections:q} {params.corpora:q} {params.languages:q} --out {params.folder:q} 2> {log:q}"
 
 
 use rule nmt_prepare as translation_prepare with:

@@ -22,7 +22,7 @@ rule skip_gram:
         spec=lambda w: spec(VECTORS[w.vectors]["skip_gram"]),
         case=CASE,
     shell:
-        "python -m bitextbench skip-gram {input.tokens:q} --side {wildcards.side:q} {params.pieces:q} {params.case:q}"
+        "python -m bitextbench step skip-gram {input.tokens:q} --side {wildcards.side:q} {params.pieces:q} {params.case:q}"
         " --spec {params.spec:q} --out {output:q} > {log:q} 2>&1"
 
 
@@ -54,5 +54,5 @@ rule map_words:
         seed=config["seed"],
         folder=subpath(output.src, parent=True),
     shell:
-        "python -m bitextbench map-words {input.src:q} {input.tgt:q} --spec {params.spec:q} {params.dictionaries:q} {params.case:q}"
+        "python -m bitextbench step map-words {input.src:q} {input.tgt:q} --spec {params.spec:q} {params.dictionaries:q} {params.case:q}"
         " --seed {params.seed:q} --threads {threads} --report {output.report:q} --out {params.folder:q} 2> {log:q}"

@@ -161,7 +161,7 @@ def test_the_command_writes_both_files(folder):
     lines = [ours("a", "x", 20.0, 20.0, 1.0), replace(ours("b", "x", 25.0, None, None), note="not in this run")]
     (folder.parent / "table1.csv").write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
     arguments = ["--references", folder, "--claims", folder.parent / "claims.csv", "-o", folder.parent / "audit.csv"]
-    done = CliRunner().invoke(cli, ["audit", str(folder.parent / "table1.csv"), *map(str, arguments)])
+    done = CliRunner().invoke(cli, ["step", "audit", str(folder.parent / "table1.csv"), *map(str, arguments)])
     assert done.exit_code == 0, done.output
     assert done.output == "3 numbers: 2 not run, 1 reproduced; 4 claims: 3 not run, 1 undecided\n"
     numbers, judged = (

@@ -27,7 +27,7 @@ def corpus(folder: Path, src: bytes, tgt: bytes) -> subprocess.CompletedProcess[
     (folder / "a.en").write_bytes(tgt)
     spec = {"parts": [{"files": {"src": "a.de", "tgt": "a.en"}}]}
     return bitextbench(
-        "corpus", "mine", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=folder
+        "step", "corpus", "mine", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=folder
     )
 
 
@@ -61,9 +61,9 @@ def test_empty_lines_are_counted_and_dropped(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tokens", "none.parquet", "--src", "de", "--tgt", "en", "-o", "out"], "none.parquet: no such file; check the path"),
+        (["step", "tokens", "none.parquet", "--src", "de", "--tgt", "en", "-o", "out"], "none.parquet: no such file; check the path"),
         (["fetch", "newstest2081.de-en", "--lock", "lock", "-o", "out"], "did you mean"),
-        (["encode", "ids", "--model", "m", "--gpus", "1", "-o", "out"], "cuda was asked for, but torch sees 0 GPUs here; run on a GPU machine"),
+        (["step", "encode", "ids", "--model", "m", "--gpus", "1", "-o", "out"], "cuda was asked for, but torch sees 0 GPUs here; run on a GPU machine"),
         (["score", "x.parquet", "--similarity", "random", "-o", "out"], "x.parquet: no such file"),
     ],
 )  # fmt: skip
@@ -76,7 +76,9 @@ def test_other_mistakes(tmp_path, arguments, message):
 
 def test_a_spec_may_stand_in_a_file(tmp_path):
     (tmp_path / "spec.yaml").write_text("parts: [{generated: pool, lines: 5}]\n")
-    done = bitextbench("corpus", "x", "--spec", "@spec.yaml", "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path)
+    done = bitextbench(
+        "step", "corpus", "x", "--spec", "@spec.yaml", "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert read_json(tmp_path / "out/counts.json")["out"] == 5
 
@@ -88,14 +90,14 @@ def test_a_small_number_in_a_spec_is_a_number():
 def test_a_corpus_that_is_filtered_away_is_an_error(tmp_path):
     spec = {"parts": [{"generated": "x", "lines": 30}], "filter": {"min_tokens": 500}}
     done = bitextbench(
-        "corpus", "pool", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path
+        "step", "corpus", "pool", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path
     )
     assert done.returncode == 1
     assert "error: pool: none of 30 rows is left: 30 min_tokens; look at its filter and exclude" in done.stderr
 
 
 def corpus_of(spec: str, cwd: Path, out: str = "out", **more) -> subprocess.CompletedProcess[str]:
-    arguments = ["corpus", "x", "--spec", spec, "--src", "de", "--tgt", "en", "-o", out]
+    arguments = ["step", "corpus", "x", "--spec", spec, "--src", "de", "--tgt", "en", "-o", out]
     return subprocess.run(
         [sys.executable, "-m", "bitextbench", *arguments], cwd=cwd, text=True, capture_output=True, **more
     )

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.evaluation.encoders import measure
 from bitextbench.formats import bitext
 from bitextbench.report import encoders, kim2019_table2
 
@@ -51,7 +52,9 @@ def run(*arguments: str) -> str:
 
 def measured(folder: Path, name: str, seed: int, metric: str = "cosine") -> str:
     out = str(folder / f"{name}.{seed}.json")
-    run("measure-encoder", name, "--test", "held", *made_test(folder / f"{name}{seed}", metric, seed), "-o", out)
+    run(
+        "step", "measure-encoder", name, "--test", "held", *made_test(folder / f"{name}{seed}", metric, seed), "-o", out
+    )
     return out
 
 
@@ -75,7 +78,9 @@ def test_error_and_p1_are_those_of_a_loop_in_the_encoders_own_metric(tmp_path, m
 def test_seeds_make_a_line_and_a_person_can_read_it(tmp_path):
     files = [measured(tmp_path, name, seed) for name in ("b", "a") for seed in (1, 2)]
     options = ["--config", "{}", "--benchmarks", str(tmp_path), "--provenance", str(tmp_path / "p.json")]
-    shown = run("compare-encoders", *files, *options, "--html", str(tmp_path / "t.html"), "-o", str(tmp_path / "t.csv"))
+    shown = run(
+        "step", "compare-encoders", *files, *options, "--html", str(tmp_path / "t.html"), "-o", str(tmp_path / "t.csv")
+    )
     assert shown == run("show", str(tmp_path / "t.csv"))
     with open(tmp_path / "t.csv", encoding="utf-8") as file:
         first, second = csv.DictReader(file)
@@ -112,5 +117,5 @@ def test_what_does_not_fit_is_refused(tmp_path):
     np.save(tmp_path / "x1/x.tgt.npy", np.ones((N - 1, 6), np.float32))
     files = [tmp_path / "x1" / name for name in ("training.json", "x.src.npy", "x.tgt.npy", "corpus")]
     with pytest.raises(InputError, match="40 sentences for 39 vectors"):
-        encoders.measure("x", "held", files[0], [files[1]], [files[2]], files[3])
+        measure("x", "held", files[0], [files[1]], [files[2]], files[3])
     assert not out.exists()

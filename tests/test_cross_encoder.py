@@ -10,10 +10,10 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import BOS, EOS, PAD, Buckets, Sentences
+from bitextbench.encoders.batches import Buckets, Sentences
 from bitextbench.encoders.streams import Wrong
 from bitextbench.evaluation import rescoring
-from bitextbench.formats.ids import Ragged
+from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 from bitextbench.formats.sentences import Sentences as Text
 from bitextbench.formats.vectors import Embeddings, rows_of_shards
 from bitextbench.mining.comparable import Comparable

@@ -378,8 +378,8 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
 
     sizes = {"vocab": 4, "oov": 9, "buckets": 50, "shortest": 3, "longest": 4, "corpora": ["bitext"]}
     for kind, size in (("words", {"unigrams": 90, "bigrams": 90}), ("ngrams", sizes)):
-        call("features", kind, tokens.parent, "--spec", json.dumps(size), "-o", tmp_path / f"{kind}.json")
-        call("ids", tokens, "--model", tmp_path / f"{kind}.json", "-o", tmp_path / kind)
+        call("step", "features", kind, tokens.parent, "--spec", json.dumps(size), "-o", tmp_path / f"{kind}.json")
+        call("step", "ids", tokens, "--model", tmp_path / f"{kind}.json", "-o", tmp_path / kind)
 
     def train(name, kind, out, *more):
         wanted = spec(name, updates=3, log_every=3)
@@ -387,11 +387,11 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
         stem, kept = tmp_path / kind / "00000", tmp_path / f"kept.{out}"
         call("train", "--spec", json.dumps(wanted), "--bpe", tmp_path / f"{kind}.json", "--corpus", f"bitext={stem}",
              "--corpus", f"valid={stem}", "--checkpoints", kept, "-o", tmp_path / out / "model.pt", *more)  # fmt: skip
-        call("encode", stem, "--model", tmp_path / out / "model.pt", "-o", tmp_path / out / "00000")
+        call("step", "encode", stem, "--model", tmp_path / out / "model.pt", "-o", tmp_path / out / "00000")
 
     train("dan_dual", "words", "dan")
     by, ids = ("--vectors", tmp_path / "dan" / "00000"), ("--ids", tmp_path / "ngrams" / "00000")
-    call("hard-negatives", *by, *ids, "--count", 2, "--share", 0.5, "-o", tmp_path / "hard")
+    call("step", "hard-negatives", *by, *ids, "--count", 2, "--share", 0.5, "-o", tmp_path / "hard")
     assert sorted(set(Ragged.load(tmp_path / "hard.src").lengths.tolist())) == [0, 2]
     train("transformer_dual", "ngrams", "transformer", "--corpus", f"hard={tmp_path / 'hard'}")
     assert np.load(tmp_path / "transformer" / "00000.src.npy").shape == (216, 32)

@@ -15,10 +15,11 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Sentences
-from bitextbench.encoders.encode import batches_of_one_length, encode
+from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.encoders.encode import encode
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import bpe
+from bitextbench.text.tokens import tokenize_shard
 
 V = 50
 
@@ -150,13 +151,13 @@ def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
     corpus = pa.table({"id": range(4), "src": lines, "tgt": lines})
     pq.write_table(corpus, tmp_path / "00000.parquet")
     tokens = tmp_path / "tokens" / "00000.parquet"
-    bpe.tokenize_shard(tmp_path / "00000.parquet", ("de", "de"), tokens)
+    tokenize_shard(tmp_path / "00000.parquet", ("de", "de"), tokens)
     bpe.learn_bpe([tokens.parent], 60, 10, 1, tmp_path / "bpe.model")
     bpe.encode_shard(tokens, tmp_path / "bpe.model", tmp_path)
     model = saved(tmp_path, vocab_size=60)
     encode(model, tmp_path / "00000.src", "src", tmp_path / "one.npy")
     done = CliRunner().invoke(cli, [
-        "encode-text", f"{tmp_path}/text.de", "--side", "src", "--language", "de", "--model", str(model),
+        "encode", f"{tmp_path}/text.de", "--side", "src", "--language", "de", "--model", str(model),
         "--bpe", f"{tmp_path}/bpe.model", "--out", f"{tmp_path}/other.npy",
     ])  # fmt: skip
     assert done.exit_code == 0, done.output

@@ -11,8 +11,8 @@ from bitextbench import encoders
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import BOS, EOS, Sentences, stack
-from bitextbench.formats.ids import Ragged
+from bitextbench.encoders.batches import Sentences, stack
+from bitextbench.formats.ids import BOS, EOS, Ragged
 
 V, E, D = 23, 8, 32
 

@@ -78,7 +78,9 @@ def test_corners_are_the_extremes_of_both_scorers(tmp_path):
     for path, scores in zip(files, (cosine, mlp), strict=True):
         np.save(path, scores)
     options = [part for path in files for part in ("--scores", path.stem, str(path))]
-    done = CliRunner().invoke(cli, ["examples", "corners", str(found), *options, "-o", str(tmp_path / "page.md")])
+    done = CliRunner().invoke(
+        cli, ["step", "examples", "corners", str(found), *options, "-o", str(tmp_path / "page.md")]
+    )
     assert done.exit_code == 0, done.output
     rows = cells((tmp_path / "page.md").read_text().splitlines(), "source")
     last, first = np.argsort(mlp)[:4], np.argsort(mlp)[-4:]

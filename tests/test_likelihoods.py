@@ -304,14 +304,14 @@ def test_commands_do_the_same(trained, scored, tmp_path, bpe):
     (tmp_path / "bpe.model").write_bytes(bpe.serialized_model_proto())
     corpora = [f"--corpus={role}={trained / role}" for role in ("bitext", "mono", "valid")]
     made = ["-o", str(tmp_path / "data")]
-    run("likelihood-data", *corpora, "--bpe", str(tmp_path / "bpe.model"), "--max-length", str(LONGEST), *made)
+    run("step", "likelihood-data", *corpora, "--bpe", str(tmp_path / "bpe.model"), "--max-length", str(LONGEST), *made)
     for path in (trained / "data").rglob("*.*"):
         assert (tmp_path / "data" / path.relative_to(trained / "data")).read_bytes() == path.read_bytes()
     given_ = [f"--model={name}={path}" for name, path in models(trained).items()]
-    run("likelihoods", str(trained / "valid"), *given_, "-o", str(tmp_path / "l.npz"))
+    run("step", "likelihoods", str(trained / "valid"), *given_, "-o", str(tmp_path / "l.npz"))
     np.testing.assert_array_equal(Likelihoods.load(tmp_path / "l.npz").forward, scored.forward)
     with pytest.raises(InputError, match="no model tgt"):
-        run("likelihoods", str(trained / "valid"), *given_[:3], "-o", str(tmp_path / "l.npz"))
+        run("step", "likelihoods", str(trained / "valid"), *given_[:3], "-o", str(tmp_path / "l.npz"))
 
 
 def run(*arguments: str) -> None:

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.formats import mined_pairs, sentences
+from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
-from bitextbench.mining.retrieval import Mined
 from bitextbench.mining.texts import mine
 
 SRC = ["eins", "zwei", "", "drei", "zwei", "vier\tfünf"]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
-from bitextbench.corpus.language_id import words
 from bitextbench.corpus.noise import BOILERPLATE, DEFAULT_PROPORTIONS, KINDS, MENU, add_noise
+from bitextbench.corpus.words import words
 
 PAIR = ("de", "en")
 NUMBERS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben"]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from bitextbench.base.errors import InputError
 from bitextbench.corpus import language_id
 from bitextbench.corpus.byte_lines import BLOCK, Lines
-from bitextbench.corpus.language_id import UNKNOWN, identify, words
+from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.prefilter import RULES, prefilter
+from bitextbench.corpus.words import UNKNOWN, words
 
 PAIR = ("de", "en")
 SENTENCES = {

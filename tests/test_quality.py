@@ -17,6 +17,8 @@ from bitextbench.evaluation import quality, selections
 from bitextbench.evaluation.quality import AP, AUC
 from bitextbench.formats import bitext
 from bitextbench.report import kim2019_table2
+from bitextbench.report import quality as report
+from bitextbench.scoring.published import published
 
 KINDS = ("parallel", "copy", "salad", "")
 
@@ -163,6 +165,7 @@ def test_the_table(pool, tmp_path):
     arguments = ["--cell", "human", "random", str(tmp_path / "random.json"), "--cell", "human", "cosine", str(tmp_path / "cosine.json")]  # fmt: skip
     out, page, picture = (tmp_path / f"q.{suffix}" for suffix in ("csv", "html", "png"))
     command = [
+        "step",
         "quality-table",
         *arguments,
         "--scale",
@@ -189,7 +192,7 @@ def test_the_table(pool, tmp_path):
     shown = CliRunner().invoke(main.cli, ["show", str(out)], catch_exceptions=False)
     assert "random" in shown.output
     with pytest.raises(InputError, match="is given twice"):
-        quality.table([("human", "random", tmp_path / "random.json")] * 2, "tiny", 1, out, page, picture)
+        report.table([("human", "random", tmp_path / "random.json")] * 2, "tiny", 1, out, page, picture)
 
 
 ROW = "u\tv\t{en}\t{de}\t0.5\t{zipporah}\t0.9\t{label}\t"
@@ -216,15 +219,15 @@ def human(tmp_path, monkeypatch):
 def test_published_scores(human, tmp_path):
     shard, raw = human
     name, out = "paracrawl-human-eval-v3.de-en", tmp_path / "s.npy"
-    quality.published(shard, name, "zipporah", ("de", "en"), raw, out)
+    published(shard, name, "zipporah", ("de", "en"), raw, out)
     assert np.load(out).tolist() == [0, 1.5, -2]
-    quality.published(shard, name, "label", ("de", "en"), raw, out)
+    published(shard, name, "label", ("de", "en"), raw, out)
     assert np.load(out).tolist() == [1, 1, 0]
     with pytest.raises(InputError, match="no column 'ziporah'; did you mean zipporah"):
-        quality.published(shard, name, "ziporah", ("de", "en"), raw, out)
+        published(shard, name, "ziporah", ("de", "en"), raw, out)
     (raw / "sorted.en-de").write_text(ROW.format(en="C", de="D", zipporah="x", label="V") + "\n")
     with pytest.raises(InputError, match="1: score 'x' is not a number"):
-        quality.published(shard, name, "zipporah", ("de", "en"), raw, out)
+        published(shard, name, "zipporah", ("de", "en"), raw, out)
     (raw / "sorted.en-de").write_text(ROW.format(en="C", de="D", zipporah="1", label="V") + "\n")
     with pytest.raises(InputError, match=f"pair 2 is not in {name}"):
-        quality.published(shard, name, "zipporah", ("de", "en"), raw, out)
+        published(shard, name, "zipporah", ("de", "en"), raw, out)

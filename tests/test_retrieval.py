@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bitextbench.base.errors import InputError
-from bitextbench.mining.retrieval import STRATEGIES, Mined, first_copies, one_to_one, retrieve
+from bitextbench.formats.mined_pairs import Mined
+from bitextbench.formats.sentences import first_copies
+from bitextbench.mining.retrieval import STRATEGIES, one_to_one, retrieve
 from bitextbench.scoring.neighbours import Both, Neighbours
 
 

@@ -41,7 +41,7 @@ def test_the_figure_has_a_line_a_margin(tmp_path):
         of.write_text(json.dumps({name: {"value": 0.5, "interval": [0.4, 0.6]} for name in ("positive", "negative")}))
         points += ["--point", str(margin), str(mining), str(of)]
     out, picture = tmp_path / "figure.csv", tmp_path / "figure.png"
-    done = CliRunner().invoke(cli, ["figure-margins", *points, "--picture", str(picture), "-o", str(out)])
+    done = CliRunner().invoke(cli, ["step", "figure-margins", *points, "--picture", str(picture), "-o", str(out)])
     assert done.exit_code == 0, done.output
     lines = out.read_text().splitlines()
     assert lines[0].split(",")[:4] == ["margin", "f1", "f1_low", "f1_high"]

@@ -14,9 +14,9 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import BOS, EOS, Buckets, Sentences
+from bitextbench.encoders.batches import Buckets, Sentences
 from bitextbench.encoders.models.shared_seq2seq import Turn
-from bitextbench.formats.ids import Ragged
+from bitextbench.formats.ids import BOS, EOS, Ragged
 
 SIZES = {
     "pivot_nmt": {"embedding": E, "hidden": D},

@@ -14,17 +14,18 @@ from test_training_pairs import plain_model
 from bitextbench.cli.main import cli
 from bitextbench.data import synth
 from bitextbench.encoders import hard_negatives, word_mapping
-from bitextbench.encoders.batches import Sentences
-from bitextbench.encoders.encode import batches_of_one_length
+from bitextbench.encoders.batches import Sentences, batches_of_one_length
 from bitextbench.evaluation import posteriors, quality, selections
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
+from bitextbench.formats.scores import load_scores, scores_by_id
 from bitextbench.nmt import ids
 from bitextbench.report import examples
-from bitextbench.scoring.score import fit_similarity, fit_text_similarity, load_scores, score_shard, scores_by_id
+from bitextbench.scoring.score import fit_similarity, fit_text_similarity, score_shard
 from bitextbench.scoring.similarities import confidence, mlp, zipporah
 from bitextbench.text import bpe as text
 from bitextbench.text import ngrams
+from bitextbench.text.tokens import tokenize_shard
 
 ROWS, BLOCK, DIMENSION = 330, 50, 8
 SHARDS = (1, 2, 3)
@@ -59,7 +60,7 @@ def store(folder: Path, shards: int) -> Stored:
     stems = [folder / path.stem for path in paths]
     for path, stem in zip(paths, stems, strict=True):
         rows = bitext.read_shard(path, ["id"])["id"].to_numpy()
-        text.tokenize_shard(path, ("de", "en"), folder / "tokens" / path.name)
+        tokenize_shard(path, ("de", "en"), folder / "tokens" / path.name)
         table = bitext.read_shard(folder / "tokens" / path.name, ["id", "src", "tgt"])
         for side, vectors in (("src", src), ("tgt", tgt)):
             np.save(f"{stem}.{side}.npy", vectors[rows])
@@ -133,7 +134,7 @@ def test_a_confidence_that_other_scores_tune(corpora, tmp_path, monkeypatch):
         options = ["--best=0.2", *(f"{name}={path}" for name, paths in named.items() for path in paths)]
         out, agreement = corpus.folder.parent / "tuned.npz", corpus.folder.parent / "agreement.json"
         for command in (
-            ["tune-confidence", f"--out={out}"],
+            ["step", "tune-confidence", f"--out={out}"],
             ["evaluate", "agreement", f"--tuned={out}", f"--out={agreement}"],
         ):
             done = CliRunner().invoke(cli, [*command, *options], catch_exceptions=False)

@@ -15,7 +15,7 @@ import pytest
 from bitextbench.base.errors import InputError
 from bitextbench.data.synth import LANGUAGES, sentences
 from bitextbench.data.synth.lexicon import key, table
-from bitextbench.data.synth.meaning import (  # fmt: skip
+from bitextbench.data.synth.meaning import (
     NP,
     Age,
     Born,

@@ -27,7 +27,8 @@ from bitextbench.data import synth
 from bitextbench.encoders.batches import Padded
 from bitextbench.encoders.models import dan_dual
 from bitextbench.evaluation import alignment, bucc, curves, recognition, reconstruction
-from bitextbench.formats import bitext, sentences
+from bitextbench.evaluation.documents import accuracy
+from bitextbench.formats import bitext, gold, sentences
 from bitextbench.formats.mined_pairs import Candidates
 from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings
@@ -264,9 +265,9 @@ TGT = Sentences(["t1", "t2", "t3"], ["A", "B", "C"], "T")
 
 
 def write_files(folder: Path) -> None:
-    bucc.write_text(folder / "S", SRC)
-    bucc.write_text(folder / "T", TGT)
-    bucc.write_gold(folder / "G", [("s1", "t1"), ("s2", "t2"), ("s4", "t3")])
+    gold.write_text(folder / "S", SRC)
+    gold.write_text(folder / "T", TGT)
+    gold.write_gold(folder / "G", [("s1", "t1"), ("s2", "t2"), ("s4", "t3")])
     (folder / "P").write_text("0.9\ts1\tt1\ta\tA\n0.8\ts3\tt3\tc\tC\n0.8\ts2\tt2\tb\tB\n0.1\ts4\tt1\ta\tA\n")
 
 
@@ -348,7 +349,7 @@ def test_bad_bucc_files(tmp_path, name, content, message):
 
 def test_what_cannot_stand_in_a_line():
     with pytest.raises(InputError, match="cannot stand in a line"):
-        bucc.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))
+        gold.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))
 
 
 # --- comparable corpora
@@ -380,7 +381,7 @@ def test_a_comparable_corpus_gives_nothing_away(tmp_path):
     comparable.write(found, tmp_path / "set")
     src, tgt = (sentences.read(tmp_path / f"set.{side}", form="bucc") for side in ("src", "tgt"))
     assert (src.ids, tgt.text) == (found.src.ids, found.tgt.text)
-    assert bucc.read_gold(tmp_path / "set.gold", src, tgt) == found.gold
+    assert gold.read_gold(tmp_path / "set.gold", src, tgt) == found.gold
 
 
 @pytest.mark.parametrize("name", ["absolute", "ratio", "yang10"])
@@ -584,7 +585,7 @@ def test_documents_of_a_corpus_with_a_calibrated_confidence(tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.exception
     parts = documents.Documents.of(columns["doc"])
-    expected = documents.accuracy(documents.by_sentences(parts, parts, both.forward, sure), parts, parts)["value"]
+    expected = accuracy(documents.by_sentences(parts, parts, both.forward, sure), parts, parts)["value"]
     assert json.loads(done.stdout)["dot"]["sentences"]["value"] == expected
 
 
@@ -612,14 +613,14 @@ def test_averages_and_the_command(tmp_path):
     (tmp_path / "T").write_text("a\n")
     assert "1 sentences for the 6 vectors" in str(run("evaluate", "documents", *files).exception)
     with pytest.raises(InputError, match="no document has a counterpart"):
-        documents.accuracy(np.array([0]), documents.Documents.of(["x"]), documents.Documents.of(["y"]))
+        accuracy(np.array([0]), documents.Documents.of(["x"]), documents.Documents.of(["y"]))
 
 
 def test_a_document_without_an_aligned_sentence():
     parts = documents.Documents.of(["a", "b"])
     one = Neighbours(np.array([[0], [0]]), np.zeros((2, 1), np.float32))
     assert documents.by_alignments(parts, parts, Both(one, one)).tolist() == [0, -1]
-    assert documents.accuracy(np.array([0, -1]), parts, parts)["value"] == 50
+    assert accuracy(np.array([0, -1]), parts, parts)["value"] == 50
 
 
 # --- recognition

@@ -8,7 +8,8 @@ import sentencepiece
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.text.bpe import encode_shard, learn_bpe, tokenize_shard
+from bitextbench.text.bpe import encode_shard, learn_bpe
+from bitextbench.text.tokens import tokenize_shard
 
 
 @pytest.fixture

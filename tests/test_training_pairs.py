@@ -15,6 +15,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.config import scorers
 from bitextbench.encoders.models import dan_dual
+from bitextbench.evaluation.agreement import agreement
 from bitextbench.evaluation.bleu import bleu, tokenised
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings
@@ -150,7 +151,7 @@ def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatc
     confidence.tune(model, Embeddings(src), Embeddings(tgt), scores, spec, 1, tuned)
     before, after = (confidence.score(Pairs(np.arange(2000), src, tgt), path) for path in (model, tuned))
     assert ((after > 0) == good).mean() > ((before > 0) == good).mean() + 0.1
-    found = confidence.agreement(model, tuned, Embeddings(src), Embeddings(tgt), scores, spec, 1)
+    found = agreement(model, tuned, Embeddings(src), Embeddings(tgt), scores, spec, 1)
     rows, best, held = confidence.extremes(scores, **spec, seed=1)
     assert (len(rows), best.sum(), held) == (400, 200, 40)
     assert set(scores[rows[best]]) == set(np.sort(scores)[-200:])

@@ -15,7 +15,9 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.encoders import word_mapping
-from bitextbench.encoders.word_mapping import Spec, Words, spec_of
+from bitextbench.encoders.word_mapping import Spec, spec_of
+from bitextbench.formats import word_vectors
+from bitextbench.formats.word_vectors import Words
 from bitextbench.text import bpe
 
 
@@ -156,15 +158,15 @@ def test_induction_counts_any_translation_and_only_known_words():
 
 def test_what_is_written_is_read(tmp_path: Path):
     words = Words(["ein", "zwei", "drei"], torch.tensor([[1.5, -2], [0, 1e-7], [3, 4]]))
-    word_mapping.write(words, tmp_path / "x.vec")
+    word_vectors.write(words, tmp_path / "x.vec")
     assert (tmp_path / "x.vec").read_text(encoding="utf-8").startswith("3 2\nein 1.5 -2\n")
-    back = word_mapping.read(tmp_path / "x.vec")
+    back = word_vectors.read(tmp_path / "x.vec")
     assert back.words == words.words
     assert torch.allclose(back.vectors, words.vectors, rtol=1e-5)
-    assert word_mapping.read(tmp_path / "x.vec", most=2).words == ["ein", "zwei"]
+    assert word_vectors.read(tmp_path / "x.vec", most=2).words == ["ein", "zwei"]
     (tmp_path / "y.vec").write_text("ein 1.5 -2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"y\.vec:1: no header `count dimension`"):
-        word_mapping.read(tmp_path / "y.vec")
+        word_vectors.read(tmp_path / "y.vec")
 
 
 def text_of(folder: Path, count: int) -> list[Path]:
@@ -186,14 +188,26 @@ def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
     shards = [str(path) for path in text_of(tmp_path, 600)]
     sizes = json.dumps({"dimension": 8, "epochs": 5, "min_count": 1})
     for side in ("src", "tgt"):
-        run("skip-gram", *shards, "--side", side, "--cased", "--spec", sizes, "-o", str(tmp_path / f"{side}.vec"))
-    src, tgt = (word_mapping.read(tmp_path / f"{side}.vec") for side in ("src", "tgt"))
+        run(
+            "step",
+            "skip-gram",
+            *shards,
+            "--side",
+            side,
+            "--cased",
+            "--spec",
+            sizes,
+            "-o",
+            str(tmp_path / f"{side}.vec"),
+        )
+    src, tgt = (word_vectors.read(tmp_path / f"{side}.vec") for side in ("src", "tgt"))
     assert sorted(word.upper() for word in src.words) == sorted(tgt.words)
     (tmp_path / "seed.txt").write_text("".join(f"{word}\t{word.upper()}\n" for word in src.words), encoding="utf-8")
     table = pa.table({"src": ["fooda", "two words"], "tgt": ["FOODA", "x"]})
     pq.write_table(table, tmp_path / "test.parquet")
     options = ["--dictionary", str(tmp_path / "seed.txt"), "--test", str(tmp_path / "test.parquet"), "--cased"]
     run(
+        "step",
         "map-words",
         *(str(tmp_path / f"{side}.vec") for side in ("src", "tgt")),
         *options,
@@ -211,7 +225,7 @@ def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
         src, tgt, spec_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words]
     )
     assert held["criterion"] == pytest.approx(values)
-    mapped = [word_mapping.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
+    mapped = [word_vectors.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
     for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Spec()), strict=True):
         assert torch.allclose(found, words.vectors, atol=1e-4)
 
@@ -223,7 +237,7 @@ def test_pieces_get_vectors_and_are_found_as_words(tmp_path: Path):
     word_mapping.learn_vectors(
         shards, "src", tmp_path / "x.vec", {"dimension": 4, "epochs": 1, "min_count": 1}, pieces=tmp_path / "bpe.model"
     )
-    words = word_mapping.read(tmp_path / "x.vec")
+    words = word_vectors.read(tmp_path / "x.vec")
     assert "▁fooda" in words.words
     assert "fooda" not in words.words
     pairs = [("fooda", "fooda"), ("towna", "x")]
@@ -247,7 +261,7 @@ def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path):
     lines = [" ".join(rng.choice(fields[i % 2], 8)) for i in range(2000)]
     (tmp_path / "text").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=10, epochs=3) == 12
-    words = word_mapping.read(tmp_path / "x.vec")
+    words = word_vectors.read(tmp_path / "x.vec")
     unit = torch.nn.functional.normalize(words.vectors, dim=1)
     alike = torch.tensor([[a[:4] == b[:4] for b in words.words] for a in words.words])
     assert (unit @ unit.T)[alike].mean() > (unit @ unit.T)[~alike].mean()

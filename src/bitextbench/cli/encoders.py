@@ -5,52 +5,27 @@ from typing import Any
 
 import click
 
-from bitextbench.cli.evaluation import src_shards_option, tgt_shards_option
-from bitextbench.cli.options import FILE, Spec
-
-
-def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
-    """What a BPE model, a BERT's vocabulary (.txt) or features (.json) say to an encoder: its spec with what that adds, ids, pieces
-    by id.
-    """
-    if path.suffix == ".txt":
-        from bitextbench.text import wordpieces
-
-        pieces = wordpieces.load(path)
-        marks = {"cls": pieces.index("[CLS]"), "sep": pieces.index("[SEP]")}
-        return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
-    if path.suffix == ".json":
-        from bitextbench.text import ngrams
-
-        features = ngrams.load(path)
-        return spec | {"model": {**(spec.get("model") or {}), "words": features.words}}, features.size, []
-    from bitextbench.text.bpe import load_bpe
-
-    processor = load_bpe(path)
-    pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
-    return spec, len(pieces), pieces
-
-
-@click.command()
-@click.argument("kind")
-@click.argument("corpora", type=FILE, nargs=-1)
-@click.option(
-    "--spec", type=Spec(), required=True, help="Sizes, as `text.features` of the configuration has them: JSON."
+from bitextbench.cli.groups import cli, step
+from bitextbench.cli.options import (
+    FILE,
+    Mapping,
+    Spec,
+    checkpoints_option,
+    form_option,
+    gpus_option,
+    lowercase_option,
+    out_option,
+    seed_option,
+    spec_option,
+    threads_option,
 )
-@click.option("--lowercase/--cased", default=True)
-@click.option("-o", "--out", type=FILE, required=True)
-def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
-    """Write the features `words` or `ngrams` (its vocabulary from tokenised corpora) as JSON; `ids --model` takes it."""
-    from bitextbench.text.ngrams import learn
-
-    learn(kind, corpora, spec, out, lowercase=lowercase)
 
 
-@click.command("skip-gram")
+@step.command("skip-gram")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--side", type=click.Choice(["src", "tgt"]), required=True)
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
-@click.option("--lowercase/--cased", default=True)
+@lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count.")
 @click.option("-o", "--out", type=FILE, required=True, help="word2vec's text format.")
 def skip_gram(
@@ -62,15 +37,15 @@ def skip_gram(
     word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase)
 
 
-@click.command("map-words")
+@step.command("map-words")
 @click.argument("src", type=FILE)
 @click.argument("tgt", type=FILE)
 @click.option("--spec", type=Spec(), default="{}", help="As word_mapping.Spec.")
 @click.option("--dictionary", type=FILE, multiple=True, help="Seed of `start: dictionary`: tokenised corpus, or text.")
 @click.option("--test", type=FILE, multiple=True, help="Entries to find translations of, to measure the mapping.")
-@click.option("--lowercase/--cased", default=True)
-@click.option("--seed", type=int, default=1)
-@click.option("--threads", type=int, default=1, help="CPU threads.")
+@lowercase_option
+@seed_option
+@threads_option
 @click.option("--report", type=FILE, required=True, help="Words, the criterion, P@1 on --test: JSON.")
 @click.option("-o", "--out", type=FILE, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
 def map_words(
@@ -86,7 +61,7 @@ def map_words(
     )
 
 
-@click.command("hard-negatives")
+@step.command("hard-negatives")
 @click.option(
     "--vectors", type=FILE, multiple=True, required=True, help="Vector shards of the bitext, without .src.npy."
 )
@@ -94,10 +69,10 @@ def map_words(
 @click.option("--count", type=int, default=5, help="Hard negatives of a sentence.")
 @click.option("--share", type=float, default=0.2, help="Of the pairs, drawn at random.")
 @click.option("--similarity", type=click.Choice(["dot", "cosine"]), default="dot")
-@click.option("--seed", type=int, default=1)
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
-@click.option("-o", "--out", type=FILE, required=True)
+@seed_option
+@gpus_option
+@threads_option
+@out_option
 def hard_negatives(
     vectors: tuple[Path, ...], ids: tuple[Path, ...], count: int, share: float, similarity: str, seed: int, gpus: int, threads: int, out: Path
 ) -> None:  # fmt: skip
@@ -108,7 +83,7 @@ def hard_negatives(
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
 
 
-@click.command("encode-text")
+@cli.command("encode")
 @click.argument("text", type=FILE)
 @click.option(
     "--side", type=click.Choice(["src", "tgt"]), required=True, help="Of the model, whose sides are languages."
@@ -118,94 +93,73 @@ def hard_negatives(
 @click.option(
     "--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
 )
-@click.option("--text-format", "form", type=click.Choice(["auto", "lines", "bucc"]), default="auto")
-@click.option("--lowercase/--cased", default=True)
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
+@form_option
+@lowercase_option
+@gpus_option
+@threads_option
 @click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
-def encode_text(
+def encode(
     text: Path, side: str, language: str, model: Path, bpe: Path, form: str, lowercase: bool, gpus: int, threads: int, out: Path
 ) -> None:  # fmt: skip
     """Encode sentences of your own, for `mine`: plain, .gz, .xz or .zst lines, id<TAB>sentence, or Parquet."""
-    from bitextbench.encoders.encode import encode_text as run
+    from bitextbench.encoders.encode import encode_text
 
     device = "cuda" if gpus else "cpu"
-    run(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)
+    encode_text(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)
 
 
-@click.command("wordpiece-ids")
-@click.argument("shard", type=FILE)
-@click.option("--vocab", type=FILE, required=True, help="vocab.txt of a BERT.")
-@click.option("-o", "--out", type=FILE, required=True, help="A folder.")
-def wordpiece_ids(shard: Path, vocab: Path, out: Path) -> None:
-    """Encode a shard of a corpus as the pieces of a published BERT."""
-    from bitextbench.text.wordpieces import encode_shard
-
-    encode_shard(shard, vocab, out)
-
-
-@click.command("rescoring-pairs")
-@click.argument("corpus", type=FILE)
-@click.option("--src", "src", required=True, help="Source language code.")
-@click.option("--tgt", "tgt", required=True, help="Target language code.")
-@src_shards_option
-@tgt_shards_option
-@click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
-@click.option("--negatives", type=int, default=10, help="For a positive.")
-@click.option("--train", type=float, default=0.8, help="The part that is trained on; the rest is for development.")
-@click.option("--seed", type=int, default=1)
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
-@click.option("-o", "--out", type=FILE, required=True, help="A folder.")
-def rescoring_pairs(
-    corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], ids: tuple[Path, ...], negatives: int,
-    train: float, seed: int, gpus: int, threads: int, out: Path,
+@cli.command()
+@spec_option
+@click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
+@click.option(
+    "--corpus",
+    "corpora",
+    type=Mapping("ROLE=STEM"),
+    multiple=True,
+    required=True,
+    help="An id shard, without .src and .tgt, of: bitext, mono, valid (held-out pairs), hard (negatives), pivot_src...",
+)
+@click.option(
+    "--vectors",
+    type=Mapping("SIDE=FILE"),
+    multiple=True,
+    help="Word vectors to start from, of src and tgt (.vec); for a cross_encoder model=FILE: the one to fine-tune.",
+)
+@gpus_option
+@threads_option
+@seed_option
+@checkpoints_option
+@out_option
+def train(
+    spec: dict[str, Any], bpe: Path, corpora: tuple[tuple[str, Path], ...], vectors: tuple[tuple[str, Path], ...], gpus: int,
+    threads: int, seed: int, checkpoints: Path, out: Path,
 ) -> None:  # fmt: skip
-    """Mine the pairs that a cross-encoder of each half of a comparable corpus learns from, and rescores (Yang et al. 2019)."""
-    from bitextbench.evaluation import rescoring
-    from bitextbench.formats.vectors import read_shards
-    from bitextbench.mining import comparable
+    """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv, curve.png and training.json beside it."""
+    from bitextbench.encoders.trainer import train as run
+    from bitextbench.text.features import text_model
 
-    vectors = read_shards(src_emb), read_shards(tgt_emb)
-    rescoring.prepare(
-        comparable.read(corpus, (src, tgt)), *vectors, ids, out, negatives=negatives, train=train, seed=seed, threads=threads,
-        device="cuda" if gpus else "cpu",
+    spec, vocab_size, pieces = text_model(bpe, spec)
+    data: dict[str, list[Path]] = {}
+    for role, stem in corpora:
+        data.setdefault(role, []).append(stem)
+    run(
+        spec, vocab_size, data, out, checkpoints, seed=seed, threads=threads, device="cuda" if gpus else "cpu",
+        vectors=dict(vectors), pieces=pieces,
     )  # fmt: skip
 
 
-@click.command("measure-encoder")
-@click.argument("name")
-@click.option("--test", required=True, help="The test's name.")
-@click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote beside the model.")
-@click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the test's sources, each shard.")
-@click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of its targets.")
-@click.option("--corpus", type=FILE, required=True, help="The test, as text.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
-@click.option("-o", "--out", type=FILE, required=True)
-def measure_encoder(
-    name: str, test: str, training: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], corpus: Path, threads: int, out: Path
-) -> None:  # fmt: skip
-    """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
-    from bitextbench.base.files import write_json
-    from bitextbench.report.encoders import measure
+@step.command("encode")
+@click.argument("ids", type=FILE)
+@click.option("--model", type=FILE, required=True)
+@click.option("--batch-tokens", type=int, default=8192)
+@gpus_option
+@threads_option
+@out_option
+def encode_ids(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: int, out: Path) -> None:
+    """Encode an id shard (named without .src and .tgt); writes <out>.src.npy and <out>.tgt.npy."""
+    from bitextbench.encoders.encode import encode as run
 
-    write_json(out, measure(name, test, training, src_emb, tgt_emb, corpus, threads=threads))
-
-
-@click.command("compare-encoders")
-@click.argument("measured", type=FILE, nargs=-1, required=True)
-@click.option("--config", type=Spec(), required=True, help="The whole configuration.")
-@click.option("--benchmarks", type=FILE, required=True)
-@click.option("--provenance", type=FILE, required=True)
-@click.option("--html", type=FILE, required=True)
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
-def compare_encoders(
-    measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, html: Path, out: Path
-) -> None:
-    """Set what `measure-encoder` wrote side by side, a line an encoder and test; prints it."""
-    from bitextbench.report import encoders
-    from bitextbench.report.provenance import collect
-
-    collect(config, measured, benchmarks, provenance)
-    encoders.build(measured, out, html)
-    click.echo(encoders.render(encoders.read_csv(out)), nl=False)
+    device = "cuda" if gpus else "cpu"
+    for side in ("src", "tgt"):
+        stem, vectors = Path(f"{ids}.{side}"), Path(f"{out}.{side}.npy")
+        run(model, stem, side, vectors, batch_tokens=batch_tokens, threads=threads, device=device)

@@ -1,200 +1,51 @@
 """Commands on vectors of any encoder: `neighbours`, `merge-neighbours`, `mine` and `evaluate`; part of `cli`."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bitextbench.base.errors import InputError
-
-FILE = click.Path(path_type=Path)
-SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
-
-
-def search_options(k: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options of a search, with a default of k; no other changes what comes out."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in SEARCH_OPTIONS:
-            command = option(command)
-        return click.option("-k", "--neighbours", "k", type=int, default=k, help="Size of a neighbourhood.")(command)
-
-    return decorate
-
-
-SEARCH_OPTIONS = (
-    click.option("--backend", type=click.Choice(["torch", "faiss"]), default="torch"),
-    click.option("--gpus", type=int, default=0, help="0 computes on the CPU."),
-    click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), default="auto", help="Of the search."),
-    click.option("--memory", type=float, default=1.0, help="GiB beside the vectors and the result."),
-    click.option("--threads", type=int, default=1, help="CPU threads."),
+from bitextbench.cli.groups import evaluate, step
+from bitextbench.cli.options import (
+    FILE,
+    Mapping,
+    Spec,
+    bootstrap_option,
+    by_method,
+    corpus_option,
+    count_option,
+    extreme_options,
+    form_option,
+    gpus_option,
+    json_option,
+    lowercase_option,
+    named_scores_option,
+    out_option,
+    picture_option,
+    scored_pairs,
+    scores_option,
+    search_options,
+    search_settings,
+    show,
+    similarities_option,
+    src_option,
+    src_shards_option,
+    src_text_option,
+    tgt_option,
+    tgt_shards_option,
+    tgt_text_option,
+    threads_option,
 )
-
-
-def search_settings(backend: str, gpus: int, precision: str, memory: float, threads: int) -> dict[str, Any]:
-    return {
-        "backend": backend,
-        "device": "cuda" if gpus else "cpu",
-        "precision": precision,
-        "memory": int(memory * 2**30),
-        "threads": threads,
-    }
-
-
-class Rows(click.ParamType):
-    """START:END, rows counted from 0, END not included; either may be left out."""
-
-    name = "START:END"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, slice):
-            return value
-        start, colon, end = value.partition(":")
-        if not colon or not all(part.isdigit() or not part for part in (start, end)):
-            self.fail(f"{value!r} is not START:END", param, ctx)
-        return slice(int(start or 0), int(end) if end else None)
-
-
-src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
-tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
-src_text_option = click.option("--src-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
-tgt_text_option = click.option("--tgt-text", type=FILE, required=True)
-form_option = click.option("--text-format", "form", type=click.Choice(["auto", "lines", "bucc"]), default="auto")
-
-
-@click.command()
-@src_emb_option
-@tgt_emb_option
-@click.option("--src-rows", type=Rows(), default=":", help="The sources of this job.")
-@click.option("--tgt-rows", type=Rows(), default=":", help="The targets of this job.")
-@click.option("--metric", type=click.Choice(["cosine", "dot", "euclidean"]), default="cosine")
-@search_options(k=4)
-@click.option("-o", "--out", type=FILE, required=True, help="A folder.")
-def neighbours(
-    src_emb: Path, tgt_emb: Path, src_rows: slice, tgt_rows: slice, metric: str, k: int, out: Path, **settings: Any
-) -> None:
-    """Find the k nearest neighbours of all vectors, in both directions."""
-    from bitextbench.formats import vectors as embeddings
-    from bitextbench.scoring.neighbours import save, search
-
-    sides, ranges = [], []
-    for path, rows in ((src_emb, src_rows), (tgt_emb, tgt_rows)):
-        vectors = embeddings.read(path)
-        stop = len(vectors) if rows.stop is None else rows.stop
-        if not rows.start < stop <= len(vectors):
-            raise InputError(
-                f"rows {rows.start}:{stop} of {len(vectors):,}",
-                path,
-                remedy="START must be below END, END at most this",
-            )
-        sides.append(vectors.part(rows.start, stop))
-        ranges.append(slice(rows.start, stop))
-    both = search(sides[0], sides[1], k, metric=metric, **search_settings(**settings))
-    save(out, both, metric, k, ranges[0], ranges[1])
-
-
-@click.command("merge-neighbours")
-@click.argument("parts", type=FILE, nargs=-1, required=True)
-@click.option("-o", "--out", type=FILE, required=True, help="A folder.")
-def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
-    """Join what `neighbours` found for each range of sources and of targets."""
-    from bitextbench.scoring.neighbours import merge
-
-    merge(parts, out)
-
-
-@click.command()
-@src_text_option
-@tgt_text_option
-@src_emb_option
-@tgt_emb_option
-@form_option
-@click.option("--margin", default="ratio", help=f"Score of a pair: {SIMILARITY}")
-@click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
-@click.option("--threshold", type=float, help="The least score of a pair; none keeps all.")
-@click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
-@search_options(k=4)
-@click.option("-o", "--out", type=FILE, required=True, help="Score, ids and sentences: TSV, or Parquet by its name.")
-def mine(
-    src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, form: str, margin: str, retrieval: str,
-    threshold: float | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
-) -> None:  # fmt: skip
-    """Mine parallel pairs out of two texts and their vectors (Artetxe and Schwenk 2019)."""
-    from bitextbench.mining.texts import mine as run
-
-    run(
-        src_text, tgt_text, src_emb, tgt_emb, out, margin=margin, retrieval=retrieval, k=k, threshold=threshold, form=form,
-        keep_duplicates=keep_duplicates, **search_settings(**settings),
-    )  # fmt: skip
-
-
-@click.command("figure-margins")
-@click.option(
-    "--point", "points", type=(float, FILE, FILE), multiple=True, required=True, help="MARGIN MINING SEPARATION"
-)
-@click.option("--picture", type=FILE, required=True, help="PNG.")
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
-def figure_margins(points: tuple[tuple[float, Path, Path], ...], picture: Path, out: Path) -> None:
-    """Draw F1 and mean cosines over the margins of training, of what `evaluate` measured (Yang et al. 2019, figure 4)."""
-    from bitextbench.base.files import read_json
-    from bitextbench.evaluation.separation import write
-
-    write(
-        {at: {"f1": read_json(mining)["cosine"]["backward"]["f1"]} | read_json(of) for at, mining, of in points},
-        out,
-        picture,
-    )
-
-
-@click.command("bucc-set")
-@click.argument("corpus", type=FILE)
-@click.option("--src", "src", required=True, help="Source language code.")
-@click.option("--tgt", "tgt", required=True, help="Target language code.")
-@click.option("-o", "--out", type=FILE, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
-def bucc_set(corpus: Path, src: str, tgt: str, out: Path) -> None:
-    """Write a comparable corpus in BUCC's format: shuffled texts, and the ids of the pairs that are hidden in them."""
-    from bitextbench.mining import comparable
-
-    comparable.write(comparable.read(corpus, (src, tgt)), out)
-
-
-@click.group()
-def evaluate() -> None:
-    """Measure how well pairs, or vectors, fit the truth; prints JSON."""
-
-
-def show(result: dict[str, Any], out: Path | None) -> None:
-    """Print a result, and write it where it is wanted."""
-    from bitextbench.base.files import write_json
-
-    if out:
-        write_json(out, result)
-    click.echo(json.dumps(result, indent=2, ensure_ascii=False))
-
-
-out_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
-src_shards_option = click.option(
-    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
-)
-tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets.")
-
-
-def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    text = f"{SIMILARITY}{more} May be given several times."
-    return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
-
-
-seed_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
 
 
 def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
     """Both sides, each of its shards."""
-    from bitextbench.formats import vectors as embeddings
+    from bitextbench.formats.vectors import check_pair, read_shards
 
-    sides = embeddings.read_shards(src), embeddings.read_shards(tgt)
-    embeddings.check_pair(*sides)
+    sides = read_shards(src), read_shards(tgt)
+    check_pair(*sides)
     return sides
 
 
@@ -212,12 +63,12 @@ def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
 
 def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Path) -> tuple[Any, ...]:
     """Both texts, the gold pairs and the candidates."""
-    from bitextbench.evaluation import bucc
     from bitextbench.formats import mined_pairs as pairs
     from bitextbench.formats import sentences
+    from bitextbench.formats.gold import read_gold
 
     src, tgt = sentences.read(src_text, "src", form), sentences.read(tgt_text, "tgt", form)
-    return src, tgt, bucc.read_gold(gold, src, tgt), pairs.read(candidates)
+    return src, tgt, read_gold(gold, src, tgt), pairs.read(candidates)
 
 
 @evaluate.command("bucc")
@@ -228,8 +79,8 @@ def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Pa
 @form_option
 @click.option("--threshold", type=float, help="Else the one with the best F1 on these pairs.")
 @click.option("--curve", type=FILE, help="Write precision and recall at every threshold as CSV.")
-@seed_option
-@out_option
+@bootstrap_option
+@json_option
 def evaluate_bucc(
     candidates: Path, src_text: Path, tgt_text: Path, gold: Path, form: str, threshold: float | None, curve: Path | None,
     seed: int, out: Path | None,
@@ -251,38 +102,39 @@ def evaluate_bucc(
 
 @evaluate.command("mining")
 @click.argument("corpus", type=FILE)
-@click.option("--src", "src", required=True, help="Source language code.")
-@click.option("--tgt", "tgt", required=True, help="Target language code.")
+@src_option
+@tgt_option
 @src_shards_option
 @tgt_shards_option
 @similarities_option("ratio")
-@seed_option
+@bootstrap_option
 @search_options(k=4)
-@out_option
+@json_option
 def evaluate_mining(
     corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], seed: int,
     k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Hidden pairs of a comparable corpus, by every way of retrieval (Artetxe and Schwenk 2019, Table 2)."""
+    from bitextbench.evaluation.mining import evaluate
     from bitextbench.mining import comparable
 
     vectors = _vectors(src_emb, tgt_emb)
     found = comparable.read(corpus, (src, tgt), seed)
-    show(comparable.evaluate(found, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
+    show(evaluate(found, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
 
 
 @evaluate.command("rescoring")
 @click.argument("corpus", type=FILE)
-@click.option("--src", "src", required=True, help="Source language code.")
-@click.option("--tgt", "tgt", required=True, help="Target language code.")
+@src_option
+@tgt_option
 @click.option("--pairs", type=FILE, required=True, help="What `rescoring-pairs` wrote.")
 @click.option(
     "--model", "models", type=FILE, nargs=1, multiple=True, required=True, help="The cross-encoder of each half."
 )
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
-@seed_option
-@out_option
+@gpus_option
+@threads_option
+@bootstrap_option
+@json_option
 def evaluate_rescoring(
     corpus: Path, src: str, tgt: str, pairs: Path, models: tuple[Path, ...], gpus: int, threads: int, seed: int, out: Path | None
 ) -> None:  # fmt: skip
@@ -305,19 +157,20 @@ def evaluate_rescoring(
 @click.option("--src-text", type=FILE, help="Or a corpus. With both texts, a copy of the right sentence is right, too.")
 @click.option("--tgt-text", type=FILE)
 @form_option
-@seed_option
+@bootstrap_option
 @search_options(k=10)
-@out_option
+@json_option
 def evaluate_alignment(
     src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], model: Path | None, src_text: Path | None,
     tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
     from bitextbench.evaluation import alignment
+    from bitextbench.formats.vectors import check_aligned
     from bitextbench.scoring import NAMES
 
     src, tgt = _vectors(src_emb, tgt_emb)
-    alignment.check_aligned(src, tgt)
+    check_aligned(src, tgt)
     lines = [
         _lines(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))
     ]
@@ -341,16 +194,16 @@ def evaluate_alignment(
 @tgt_text_option
 @form_option
 @search_options(k=10)
-@out_option
+@json_option
 def evaluate_separation(
     src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], tgt_text: Path, form: str, k: int, out: Path | None, **settings: Any
 ) -> None:  # fmt: skip
     """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
-    from bitextbench.evaluation import alignment
     from bitextbench.evaluation.separation import separation
+    from bitextbench.formats.vectors import check_aligned
 
     src, tgt = _vectors(src_emb, tgt_emb)
-    alignment.check_aligned(src, tgt)
+    check_aligned(src, tgt)
     show(separation(src, tgt, _lines(tgt_text, "tgt", form, tgt), k, **search_settings(**settings)), out)
 
 
@@ -361,18 +214,19 @@ def evaluate_separation(
 @click.option("--src-text", type=FILE, help="Or a corpus; for precision by text and the ceiling by index.")
 @click.option("--tgt-text", type=FILE)
 @form_option
-@seed_option
+@bootstrap_option
 @search_options(k=4)
-@out_option
+@json_option
 def evaluate_reconstruction(
     src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], src_text: Path | None,
     tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """P@1, P@3 and P@10 of the true sentence, in both directions (Guo et al. 2018, Yang et al. 2019)."""
-    from bitextbench.evaluation import alignment, reconstruction
+    from bitextbench.evaluation import reconstruction
+    from bitextbench.formats.vectors import check_aligned
 
     src, tgt = _vectors(src_emb, tgt_emb)
-    alignment.check_aligned(src, tgt)
+    check_aligned(src, tgt)
     lines = [
         _lines(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))
     ]
@@ -396,14 +250,15 @@ def evaluate_reconstruction(
 @click.option(
     "--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0."
 )
-@seed_option
+@bootstrap_option
 @search_options(k=10)
-@out_option
+@json_option
 def evaluate_documents(
     src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarity: str, src_docs: Path, tgt_docs: Path, model: Path | None,
     seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """P@1 of documents by neighbours (Guo et al. 2018 eq. 3), by aligned sentences, by averaged vectors (Yang et al. 2019)."""
+    from bitextbench.evaluation.documents import accuracy
     from bitextbench.mining import documents
     from bitextbench.scoring.neighbours import search
 
@@ -419,9 +274,7 @@ def evaluate_documents(
         "average_backward": (backward, tgt, src),
     }
     signature = f"similarity:{similarity}|k:{k}"
-    result = {
-        name: documents.accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in found.items()
-    }
+    result = {name: accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in found.items()}
     show({similarity: result}, out)
 
 
@@ -432,12 +285,12 @@ def evaluate_documents(
     "--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
 )
 @click.option("--similarity", type=click.Choice(["euclidean", "reconstruction"]), default="euclidean")
-@click.option("--lowercase/--cased", default=True)
+@lowercase_option
 @click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
-@seed_option
-@out_option
+@gpus_option
+@threads_option
+@bootstrap_option
+@json_option
 def evaluate_recognition(
     tokens: Path, model: Path, pieces: Path, similarity: str, lowercase: bool, sample_seed: int, gpus: int, threads: int, seed: int,
     out: Path | None,
@@ -455,8 +308,8 @@ def evaluate_recognition(
 @evaluate.command("recognition-scores")
 @click.option("--parallel", type=FILE, required=True, help="Scores of the pairs, .npy [n].")
 @click.option("--sampled", type=FILE, required=True, help="Of sampled targets, .npy [evaluations, n, samples].")
-@seed_option
-@out_option
+@bootstrap_option
+@json_option
 def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
     """The same from the scores of any other system."""
     from bitextbench.base import arrays
@@ -464,3 +317,228 @@ def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: P
 
     scores = (arrays.load(path, "save the scores with numpy.save") for path in (parallel, sampled))
     show(recognition.accuracy(*scores, seed=seed), out)
+
+
+@step.command("measure-encoder")
+@click.argument("name")
+@click.option("--test", required=True, help="The test's name.")
+@click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote beside the model.")
+@click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the test's sources, each shard.")
+@click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of its targets.")
+@click.option("--corpus", type=FILE, required=True, help="The test, as text.")
+@threads_option
+@out_option
+def measure_encoder(
+    name: str, test: str, training: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], corpus: Path, threads: int, out: Path
+) -> None:  # fmt: skip
+    """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
+    from bitextbench.base.files import write_json
+    from bitextbench.evaluation.encoders import measure
+
+    write_json(out, measure(name, test, training, src_emb, tgt_emb, corpus, threads=threads))
+
+
+@step.command()
+@click.argument("method")
+@click.option("--budget", required=True)
+@click.option("--language", required=True, help="Target language code.")
+@click.option(
+    "--hypotheses", type=(int, str, FILE), multiple=True, required=True, help="SEED TEST PATH of a model's translation."
+)
+@click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
+@out_option
+def bleu(
+    method: str, budget: str, language: str, hypotheses: tuple[tuple[int, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+) -> None:  # fmt: skip
+    """Score hypotheses; writes <out>/<seed>/<test>.json."""
+    from bitextbench.base.files import read_lines, write_json
+    from bitextbench.evaluation import bleu as metric
+    from bitextbench.formats.bitext import read_side
+
+    texts = {test: read_side(folder, "tgt") for test, folder in references}
+    for seed, test, path in hypotheses:
+        value = metric.bleu(list(read_lines(path)), texts[test], language, path)
+        write_json(
+            out / str(seed) / f"{test}.json", value | {"method": method, "budget": budget, "seed": seed, "test": test}
+        )
+
+
+@step.command()
+@click.option("--language", required=True, help="Target language code.")
+@click.option(
+    "--hypotheses",
+    type=(str, str, str, FILE),
+    multiple=True,
+    required=True,
+    help="ROW BUDGET TEST PATH of a model; a row may have several.",
+)
+@click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
+@out_option
+def significance(
+    language: str, hypotheses: tuple[tuple[str, str, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+) -> None:  # fmt: skip
+    """Compare the rows of a table with each other by paired bootstrap; writes CSV."""
+    from bitextbench.base.files import read_lines
+    from bitextbench.evaluation.significance import compare, write
+    from bitextbench.formats.bitext import read_side
+
+    columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
+    for row, budget, test, path in hypotheses:
+        columns.setdefault((budget, test), {}).setdefault(row, []).append([*read_lines(path)])
+    texts = {test: read_side(folder, "tgt") for test, folder in references}
+    found = (compare(systems, texts[test], language, budget, test) for (budget, test), systems in columns.items())
+    write([comparison for column in found for comparison in column], out)
+
+
+@evaluate.command("translation")
+@click.argument("hypotheses", type=FILE)
+@click.option("--references", type=FILE, required=True, help="The test corpus.")
+@click.option("--language", required=True, help="Target language code.")
+@click.option("--training", type=FILE, required=True, help="selection.json of the text that the model was trained on.")
+@out_option
+def evaluate_translation(hypotheses: Path, references: Path, language: str, training: Path, out: Path) -> None:
+    """BLEU of a translated test set, detokenised and tokenised, and the number and the precision of the training pairs."""
+    from bitextbench.base.files import read_json, read_lines
+    from bitextbench.evaluation import bleu
+    from bitextbench.formats.bitext import read_side
+
+    lines, truth, known = list(read_lines(hypotheses)), read_side(references, "tgt"), read_json(training)
+    millions = known["pairs"] / 1e6
+    result = {
+        "bleu": bleu.bleu(lines, truth, language, hypotheses),
+        "tokenised": bleu.tokenised(lines, truth, language, hypotheses),
+        "pairs": {"metric": "pairs [M]", "value": millions, "interval": [millions, millions], "signature": "count"},
+        **({"precision": known["precision"]} if "precision" in known else {}),
+    }
+    show(result, out)
+
+
+@step.command("posteriors")
+@click.argument("ids", type=FILE, nargs=-1, required=True)
+@click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
+@gpus_option
+@click.option("--seed", type=int, default=1, help="Of the bootstrap.")
+@out_option
+def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus: int, seed: int, out: Path) -> None:
+    """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
+    from bitextbench.base.files import write_json
+    from bitextbench.evaluation.alignment import error_rates
+    from bitextbench.evaluation.posteriors import align
+
+    found = align(ids, dict(models), device="cuda" if gpus else "cpu")
+    write_json(out, {"nmt": error_rates(*found, seed=seed, signature="similarity:nmt")})
+
+
+@evaluate.command("agreement")
+@extreme_options
+@click.option("--tuned", type=FILE, required=True, help="What tune-confidence made of it, with the same options.")
+@out_option
+def evaluate_agreement(
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float, worst: float,
+    seed: int, tuned: Path, out: Path,
+) -> None:  # fmt: skip
+    """How far a confidence agrees with the scores that tuned it, and did before (Guo et al. 2018, section 5)."""
+    from bitextbench.evaluation.agreement import agreement
+
+    src, tgt, found = scored_pairs(src_emb, tgt_emb, scores)
+    show(agreement(model, tuned, src, tgt, found, {"best": best, "worst": worst}, seed), out)
+
+
+@evaluate.command("quality")
+@corpus_option
+@scores_option
+@bootstrap_option
+@click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Path | None) -> None:
+    """Average precision and ROC-AUC of scores, over all labelled pairs and by kind of noise."""
+    from bitextbench.evaluation.quality import evaluate as run
+
+    show(run(corpus, scores, seed=seed), out)
+
+
+@evaluate.command("selection")
+@corpus_option
+@scores_option
+@click.option("--words", type=int, required=True, help="The budget.")
+@count_option
+@bootstrap_option
+@click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+def evaluate_selection(
+    corpus: Path, scores: tuple[Path, ...], words: int, count: str, seed: int, out: Path | None
+) -> None:
+    """The precision of what would be selected, in words."""
+    from bitextbench.evaluation.selections import precision
+
+    show(precision(corpus, scores, words, count, seed=seed), out)
+
+
+@evaluate.command("distribution")
+@named_scores_option
+@click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
+@bootstrap_option
+@click.option("--curve", type=FILE, required=True, help="CSV.")
+@picture_option
+@click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+def evaluate_distribution(
+    scores: tuple[tuple[str, Path], ...],
+    logits: tuple[str, ...],
+    seed: int,
+    curve: Path,
+    picture: Path,
+    out: Path | None,
+) -> None:
+    """How scores are distributed (kim2019, figure 3)."""
+    from bitextbench.evaluation.selections import distribution
+
+    show(distribution(by_method(scores), logits, curve, picture, seed=seed), out)
+
+
+@evaluate.command("sweep")
+@corpus_option
+@named_scores_option
+@count_option
+@picture_option
+@out_option
+def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path, out: Path) -> None:
+    """What is selected at every threshold: CSV (artetxe2019, figure 2, without BLEU)."""
+    from bitextbench.evaluation.selections import sweep
+
+    sweep(corpus, by_method(scores), count, out, picture)
+
+
+@step.command("validation-bleu")
+@click.argument("data", type=FILE)
+@click.option("--model", type=FILE, required=True)
+@click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
+@click.option("--references", type=FILE, required=True, help="The corpus itself.")
+@click.option("--spec", type=Spec(), required=True, help="What the configuration says of nmt.")
+@src_option
+@tgt_option
+@gpus_option
+@threads_option
+@out_option
+def validation_bleu(
+    data: Path,
+    model: Path,
+    tokens: Path,
+    references: Path,
+    spec: dict[str, Any],
+    src: str,
+    tgt: str,
+    gpus: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Translate a corpus with a trained NMT model, and score the translation."""
+    import tempfile
+
+    from bitextbench.base.files import read_lines, write_json
+    from bitextbench.evaluation.bleu import bleu
+    from bitextbench.formats.bitext import read_side
+    from bitextbench.nmt.translate import translate
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, device = Path(folder) / f"valid.{tgt}", "gpu" if gpus else "cpu"
+        sources = {"valid": read_side(tokens, "src")}
+        translate([model], data, (src, tgt), sources, spec, {"valid": path}, device=device, threads=threads)
+        write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))

@@ -5,22 +5,32 @@ from typing import Any
 
 import click
 
-from bitextbench.cli.evaluation import (
-    evaluate,
+from bitextbench.cli.groups import cli, step
+from bitextbench.cli.options import (
+    FILE,
+    SIMILARITY,
+    Spec,
+    bootstrap_option,
+    folder_option,
+    form_option,
+    gpus_option,
+    out_option,
+    search_options,
     search_settings,
     seed_option,
-    show,
+    src_emb_option,
+    src_option,
     src_shards_option,
+    src_text_option,
+    tgt_emb_option,
+    tgt_option,
     tgt_shards_option,
+    tgt_text_option,
+    threads_option,
 )
-from bitextbench.cli.options import FILE, Mapping, Spec
-
-src_option = click.option("--src", "src", required=True, help="Source language code.")
-tgt_option = click.option("--tgt", "tgt", required=True, help="Target language code.")
-out_option = click.option("-o", "--out", type=FILE, required=True)
 
 
-@click.command("mine-corpus")
+@step.command("mine-corpus")
 @click.argument("corpus", type=FILE)
 @click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
 @click.option("--spec", type=Spec(), required=True, help="similarity, retrieval, threshold, documents, filter.")
@@ -29,9 +39,9 @@ out_option = click.option("-o", "--out", type=FILE, required=True)
 @click.option("--model", type=FILE, help="An encoder with a calibrated confidence, which the threshold is then of.")
 @src_option
 @tgt_option
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
-@seed_option
+@gpus_option
+@threads_option
+@bootstrap_option
 @out_option
 def mine_corpus(
     corpus: Path, tokens: Path, spec: dict[str, Any], src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], model: Path | None,
@@ -46,42 +56,67 @@ def mine_corpus(
     mine(corpus, tokens, vectors, (src, tgt), spec, out, model=model, seed=seed, **settings)
 
 
-@click.command("training-text")
-@click.option("--selection", "selections", type=FILE, multiple=True, help="A folder of mined or selected pairs.")
-@click.option("--corpus", "corpora", type=Mapping(), multiple=True, help="A whole tokenised corpus.")
+@step.command("rescoring-pairs")
+@click.argument("corpus", type=FILE)
 @src_option
 @tgt_option
-@out_option
-def training_text(
-    selections: tuple[Path, ...], corpora: tuple[tuple[str, Path], ...], src: str, tgt: str, out: Path
-) -> None:
-    """Join selections and corpora to the training text of an NMT model."""
-    from bitextbench.nmt.training_text import join
+@src_shards_option
+@tgt_shards_option
+@click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
+@click.option("--negatives", type=int, default=10, help="For a positive.")
+@click.option("--train", type=float, default=0.8, help="The part that is trained on; the rest is for development.")
+@seed_option
+@gpus_option
+@threads_option
+@folder_option
+def rescoring_pairs(
+    corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], ids: tuple[Path, ...], negatives: int,
+    train: float, seed: int, gpus: int, threads: int, out: Path,
+) -> None:  # fmt: skip
+    """Mine the pairs that a cross-encoder of each half of a comparable corpus learns from, and rescores (Yang et al. 2019)."""
+    from bitextbench.evaluation import rescoring
+    from bitextbench.formats.vectors import read_shards
+    from bitextbench.mining import comparable
 
-    join(selections, dict(corpora), (src, tgt), out)
-
-
-@evaluate.command("translation")
-@click.argument("hypotheses", type=FILE)
-@click.option("--references", type=FILE, required=True, help="The test corpus.")
-@click.option("--language", required=True, help="Target language code.")
-@click.option("--training", type=FILE, required=True, help="selection.json of the text that the model was trained on.")
-@out_option
-def evaluate_translation(hypotheses: Path, references: Path, language: str, training: Path, out: Path) -> None:
-    """BLEU of a translated test set, detokenised and tokenised, and the number and the precision of the training pairs."""
-    from bitextbench.base.files import read_json, read_lines
-    from bitextbench.evaluation import bleu
-    from bitextbench.formats.bitext import read_side
-
-    lines, truth, known = list(read_lines(hypotheses)), read_side(references, "tgt"), read_json(training)
-    millions = known["pairs"] / 1e6
-    result = {
-        "bleu": bleu.bleu(lines, truth, language, hypotheses),
-        "tokenised": bleu.tokenised(lines, truth, language, hypotheses),
-        "pairs": {"metric": "pairs [M]", "value": millions, "interval": [millions, millions], "signature": "count"},
-        **({"precision": known["precision"]} if "precision" in known else {}),
-    }
-    show(result, out)
+    vectors = read_shards(src_emb), read_shards(tgt_emb)
+    rescoring.prepare(
+        comparable.read(corpus, (src, tgt)), *vectors, ids, out, negatives=negatives, train=train, seed=seed, threads=threads,
+        device="cuda" if gpus else "cpu",
+    )  # fmt: skip
 
 
-COMMANDS = (mine_corpus, training_text)
+@cli.command()
+@src_text_option
+@tgt_text_option
+@src_emb_option
+@tgt_emb_option
+@form_option
+@click.option("--margin", default="ratio", help=f"Score of a pair: {SIMILARITY}")
+@click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
+@click.option("--threshold", type=float, help="The least score of a pair; none keeps all.")
+@click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
+@search_options(k=4)
+@click.option("-o", "--out", type=FILE, required=True, help="Score, ids and sentences: TSV, or Parquet by its name.")
+def mine(
+    src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, form: str, margin: str, retrieval: str,
+    threshold: float | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
+) -> None:  # fmt: skip
+    """Mine parallel pairs out of two texts and their vectors (Artetxe and Schwenk 2019)."""
+    from bitextbench.mining.texts import mine as run
+
+    run(
+        src_text, tgt_text, src_emb, tgt_emb, out, margin=margin, retrieval=retrieval, k=k, threshold=threshold, form=form,
+        keep_duplicates=keep_duplicates, **search_settings(**settings),
+    )  # fmt: skip
+
+
+@step.command("bucc-set")
+@click.argument("corpus", type=FILE)
+@src_option
+@tgt_option
+@click.option("-o", "--out", type=FILE, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
+def bucc_set(corpus: Path, src: str, tgt: str, out: Path) -> None:
+    """Write a comparable corpus in BUCC's format: shuffled texts, and the ids of the pairs that are hidden in them."""
+    from bitextbench.mining import comparable
+
+    comparable.write(comparable.read(corpus, (src, tgt)), out)

@@ -6,11 +6,24 @@ from typing import Any
 
 import click
 
-from bitextbench.cli.options import FILE, Mapping, Spec
+from bitextbench.base.errors import InputError
+from bitextbench.cli.groups import step
+from bitextbench.cli.options import (
+    FILE,
+    Mapping,
+    Spec,
+    gpus_option,
+    out_option,
+    seed_option,
+    spec_option,
+    src_option,
+    tgt_option,
+    threads_option,
+)
 from bitextbench.formats.likelihoods import MODELS
 
 
-@click.command("likelihood-data")
+@step.command("likelihood-data")
 @click.option(
     "--corpus",
     "corpora",
@@ -21,11 +34,11 @@ from bitextbench.formats.likelihoods import MODELS
 )
 @click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
 @click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence.")
-@click.option("-o", "--out", type=FILE, required=True)
+@out_option
 def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length: int, out: Path) -> None:
     """Make fairseq's data of id shards, for translation and for two language models."""
-    from bitextbench.cli.encoders import text_model
     from bitextbench.nmt.ids import prepare
+    from bitextbench.text.features import text_model
 
     stems = defaultdict(list)
     for role, stem in corpora:
@@ -33,16 +46,16 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
     prepare(stems, text_model(bpe, {})[1], max_length, out)
 
 
-@click.command("likelihood-train")
+@step.command("likelihood-train")
 @click.argument("name", type=click.Choice(MODELS))
 @click.argument("data", type=FILE)
 @click.option("--spec", type=Spec(), required=True, help="Sizes and schedule of this model.")
 @click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence, as of the data.")
-@click.option("--seed", type=int, default=1)
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--threads", type=int, default=1, help="CPU threads.")
+@seed_option
+@gpus_option
+@threads_option
 @click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
-@click.option("-o", "--out", type=FILE, required=True)
+@out_option
 def likelihood_train(
     name: str, data: Path, spec: dict[str, Any], max_length: int, seed: int, gpus: int, threads: int, checkpoints: Path,
     out: Path,
@@ -54,12 +67,12 @@ def likelihood_train(
     train(name, data, spec, max_length, seed, out, checkpoints, device=device, threads=threads)
 
 
-@click.command()
+@step.command()
 @click.argument("ids", type=FILE)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}.")
 @click.option("--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it.")
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("-o", "--out", type=FILE, required=True)
+@gpus_option
+@out_option
 def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, gpus: int, out: Path) -> None:
     """Log-probabilities of the pairs of an id shard (named without .src and .tgt) under the four models; writes a .npz."""
     from bitextbench.nmt.likelihood_models import score
@@ -67,17 +80,65 @@ def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: i
     score(ids, dict(models), out, batch_tokens=batch_tokens, device="cuda" if gpus else "cpu")
 
 
-@click.command("posteriors")
-@click.argument("ids", type=FILE, nargs=-1, required=True)
-@click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
-@click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-@click.option("--seed", type=int, default=1, help="Of the bootstrap.")
-@click.option("-o", "--out", type=FILE, required=True)
-def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus: int, seed: int, out: Path) -> None:
-    """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
-    from bitextbench.base.files import write_json
-    from bitextbench.evaluation.alignment import error_rates
-    from bitextbench.evaluation.posteriors import align
+@step.command("nmt-prepare")
+@click.argument("selected", type=FILE)
+@click.option("--valid", type=FILE, required=True, help="Validation corpus, tokenised.")
+@spec_option
+@src_option
+@tgt_option
+@out_option
+def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt: str, out: Path) -> None:
+    """Learn a BPE on a selection and make fairseq's binary data."""
+    from bitextbench.formats.bitext import read_side
+    from bitextbench.nmt.data import prepare
 
-    found = align(ids, dict(models), device="cuda" if gpus else "cpu")
-    write_json(out, {"nmt": error_rates(*found, seed=seed, signature="similarity:nmt")})
+    prepare(selected, (read_side(valid, "src"), read_side(valid, "tgt")), (src, tgt), spec, out)
+
+
+@step.command("nmt-train")
+@click.argument("data", type=FILE, nargs=-1, required=True)
+@click.option("--test", "tests", type=Mapping(), multiple=True, help="A tokenised corpus to translate: <test>.<tgt>.")
+@spec_option
+@src_option
+@tgt_option
+@click.option("--seed", "seeds", type=int, multiple=True, required=True, help="Of the model of each DATA.")
+@gpus_option
+@threads_option
+@click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
+@click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
+def nmt_train(
+    data: tuple[Path, ...], tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, seeds: tuple[int, ...],
+    gpus: int, threads: int, checkpoints: tuple[Path, ...], out: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Train a fairseq Transformer on each DATA, from its last checkpoint on, and translate test sets; writes <out>/model.pt.
+
+    All in one process: loading torch and fairseq takes as long as training and translating at the smallest scale.
+    """
+    from bitextbench.formats.bitext import read_side
+    from bitextbench.nmt.train import train
+    from bitextbench.nmt.translate import translate
+
+    if len({len(data), len(seeds), len(checkpoints), len(out)}) > 1:
+        raise InputError("unequal numbers of DATA, --seed, --checkpoints and --out", remedy="give each model all four")
+    device = "gpu" if gpus else "cpu"
+    sources = {name: read_side(folder, "src") for name, folder in tests}
+    for text, seed, kept, folder in zip(data, seeds, checkpoints, out, strict=True):
+        models = train(text, (src, tgt), spec, seed, folder / "model.pt", kept, device=device, threads=threads)
+        hypotheses = {name: folder / f"{name}.{tgt}" for name in sources}
+        if sources:
+            translate(models, text, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
+
+
+@step.command("training-text")
+@click.option("--selection", "selections", type=FILE, multiple=True, help="A folder of mined or selected pairs.")
+@click.option("--corpus", "corpora", type=Mapping(), multiple=True, help="A whole tokenised corpus.")
+@src_option
+@tgt_option
+@out_option
+def training_text(
+    selections: tuple[Path, ...], corpora: tuple[tuple[str, Path], ...], src: str, tgt: str, out: Path
+) -> None:
+    """Join selections and corpora to the training text of an NMT model."""
+    from bitextbench.nmt.training_text import join
+
+    join(selections, dict(corpora), (src, tgt), out)

@@ -1,5 +1,7 @@
 """Arguments of commands."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +52,136 @@ class Mapping(click.ParamType):
         if not sep:
             self.fail(f"{value!r} is not {self.name}", param, ctx)
         return name, Path(path)
+
+
+class Rows(click.ParamType):
+    """START:END, rows counted from 0, END not included; either may be left out."""
+
+    name = "START:END"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, slice):
+            return value
+        start, colon, end = value.partition(":")
+        if not colon or not all(part.isdigit() or not part for part in (start, end)):
+            self.fail(f"{value!r} is not START:END", param, ctx)
+        return slice(int(start or 0), int(end) if end else None)
+
+
+src_option = click.option("--src", required=True, help="Source language code.")
+tgt_option = click.option("--tgt", required=True, help="Target language code.")
+seed_option = click.option("--seed", type=int, default=1)
+bootstrap_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
+threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
+gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+lowercase_option = click.option("--lowercase/--cased", default=True)
+spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
+data_option = click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
+corpus_option = click.option("--corpus", type=FILE, required=True)
+checkpoints_option = click.option(
+    "--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails."
+)
+scale_option = click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
+count_option = click.option(
+    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Whose words count."
+)
+form_option = click.option("--text-format", "form", type=click.Choice(["auto", "lines", "bucc"]), default="auto")
+src_text_option = click.option("--src-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
+tgt_text_option = click.option("--tgt-text", type=FILE, required=True)
+src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
+tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
+src_shards_option = click.option(
+    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
+)
+tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets.")
+scores_option = click.option(
+    "--scores", type=FILE, multiple=True, required=True, help="A file for each shard, in order."
+)
+named_scores_option = click.option(
+    "--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, one for each shard, in order."
+)
+out_option = click.option("-o", "--out", type=FILE, required=True)
+folder_option = click.option("-o", "--out", type=FILE, required=True, help="A folder.")
+json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
+html_option = click.option("--html", type=FILE, required=True)
+picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
+
+
+SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
+
+
+def search_options(k: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of a search, with a default of k; no other changes what comes out."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in SEARCH_OPTIONS:
+            command = option(command)
+        return click.option("-k", "--neighbours", "k", type=int, default=k, help="Size of a neighbourhood.")(command)
+
+    return decorate
+
+
+SEARCH_OPTIONS = (
+    click.option("--backend", type=click.Choice(["torch", "faiss"]), default="torch"),
+    click.option("--gpus", type=int, default=0, help="0 computes on the CPU."),
+    click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), default="auto", help="Of the search."),
+    click.option("--memory", type=float, default=1.0, help="GiB beside the vectors and the result."),
+    click.option("--threads", type=int, default=1, help="CPU threads."),
+)
+
+
+def search_settings(backend: str, gpus: int, precision: str, memory: float, threads: int) -> dict[str, Any]:
+    return {
+        "backend": backend,
+        "device": "cuda" if gpus else "cpu",
+        "precision": precision,
+        "memory": int(memory * 2**30),
+        "threads": threads,
+    }
+
+
+def show(result: dict[str, Any], out: Path | None) -> None:
+    """Print a result, and write it where it is wanted."""
+    from bitextbench.base.files import write_json
+
+    if out:
+        write_json(out, result)
+    click.echo(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    text = f"{SIMILARITY}{more} May be given several times."
+    return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
+
+
+def by_method(scores: tuple[tuple[str, Path], ...]) -> dict[str, list[Path]]:
+    """The files of each method, in the order given."""
+    return {
+        name: [path for other, path in scores if other == name] for name in dict.fromkeys(name for name, _ in scores)
+    }
+
+
+def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Vectors and scores of a corpus, and which of its pairs count as extreme."""
+    for option in (
+        click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors, a file for each shard."),
+        click.option("--tgt-emb", type=FILE, multiple=True, required=True),
+        scores_option,
+        click.option("--model", type=FILE, required=True, help="The encoder that made the vectors."),
+        click.option("--best", type=float, default=0.01, help="The share of the pairs, by score, that are good."),
+        click.option("--worst", type=float, default=0.5, help="The share of the pairs that bad ones are drawn from."),
+        click.option("--seed", type=int, default=1),
+    ):
+        command = option(command)
+    return command
+
+
+def scored_pairs(
+    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...]
+) -> tuple[Any, Any, Any]:
+    """Both sides and the scores, in the order of ids."""
+    from bitextbench.formats.scores import scores_by_id
+    from bitextbench.formats.vectors import read_shards
+
+    return read_shards(src_emb), read_shards(tgt_emb), scores_by_id(scores)

@@ -14,9 +14,10 @@ from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic, read_lines, remove, write_json
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
-from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, PARALLEL, add_noise
+from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, add_noise
 from bitextbench.corpus.prefilter import check_rules, prefilter
 from bitextbench.formats import bitext
+from bitextbench.formats.bitext import PARALLEL
 
 Spec = Mapping[str, Any]
 Languages = tuple[str, str]

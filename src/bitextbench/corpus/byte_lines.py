@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled, lowest_bit
-from bitextbench.corpus.language_id import UNSPACED
+from bitextbench.corpus.words import UNSPACED
 
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes behind the text, for words of eight bytes that begin in it

@@ -11,22 +11,11 @@ from typing import Any
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_lines
 from bitextbench.base.progress import log
+from bitextbench.corpus.words import UNKNOWN
 
-UNSPACED = {"zh", "ja", "th", "lo", "my", "km"}  # written without spaces: a character counts as a word
 BLOCK = 20_000  # lines identified at once: about 100 MB for lines of 150 bytes
 LABEL = "__label__"  # fastText's prefix of a label
 ATTEMPTS = 6
-UNKNOWN = ""  # the answer where a line has nothing to judge by (digits, signs)
-
-
-def words(text: str, language: str) -> list[str]:
-    """The tokens of the pre-filter and the noise maker: between white space, or characters of an unspaced language."""
-    return [*"".join(text.split())] if language in UNSPACED else text.split()
-
-
-def join(tokens: Iterable[str], language: str) -> str:
-    """The inverse of `words`, up to white space."""
-    return ("" if language in UNSPACED else " ").join(tokens)
 
 
 def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list[str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.compiled import compiled
-from bitextbench.corpus.language_id import UNKNOWN
+from bitextbench.corpus.words import UNKNOWN
 
 LINES = 16  # read in turn
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.corpus.language_id import UNSPACED, join, words
+from bitextbench.corpus.words import UNSPACED, join, words
+from bitextbench.formats.bitext import PARALLEL
 
-PARALLEL = "parallel"
 DEFAULT_PROPORTIONS = {
     "misaligned": 0.24,
     "neighbour": 0.07,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.corpus.byte_lines import BLOCK, Lines, overlap
-from bitextbench.corpus.language_id import UNKNOWN, identify, known
+from bitextbench.corpus.language_id import identify, known
+from bitextbench.corpus.words import UNKNOWN
 
 WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
 """Languages, besides those of the pair, in which a crawled line may be, as far as the model knows them. More of them would

@@ -10,25 +10,15 @@ import pkgutil
 from collections.abc import Iterable
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import models
-from bitextbench.encoders.batches import Padded, Sentences
+from bitextbench.encoders.batches import Padded, Sentences, Stream
 
 Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono, valid, hard) -> side -> sentences
-
-
-class Stream(Protocol):
-    """Where the examples of one objective come from; `batches.Buckets` is one."""
-
-    dropped: dict[str, int]
-
-    def __len__(self) -> int: ...
-
-    def batch(self, step: int) -> tuple[Padded, ...]: ...
 
 
 class Encoder(torch.nn.Module):

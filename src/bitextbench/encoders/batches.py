@@ -1,9 +1,10 @@
 """Batches of examples, bucketed by length: a function of (data, seed, step), so that a run can go on from any step."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
-from bitextbench.formats.ids import Ragged
+from bitextbench.formats.ids import PAD, Ragged
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
 CHUNK = 100  # batches that are sorted by length together
 LANES = 16  # numbers in the widest vector of a CPU
 
@@ -163,3 +163,23 @@ class Buckets:
         order = np.lexsort([column.lengths[drawn] for column in self.columns])
         batches = drawn[order].reshape(-1, self.size)
         return np.random.default_rng([*self.seed, chunk, 1]).permutation(batches)
+
+
+class Stream(Protocol):
+    """Where the examples of one objective come from; `batches.Buckets` is one."""
+
+    dropped: dict[str, int]
+
+    def __len__(self) -> int: ...
+
+    def batch(self, step: int) -> tuple[Padded, ...]: ...
+
+
+def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) -> Iterator[NDArray[np.int64]]:
+    """Indices of the non-empty sentences, by length: at most `tokens` tokens (or one sentence) and `rows` sentences."""
+    order = np.argsort(lengths, kind="stable")
+    ordered = lengths[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=0))  # where a length begins; empty sentences stand before
+    for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
+        step = min(rows, max(1, tokens // int(ordered[start])))
+        yield from (order[first : min(first + step, end)] for first in range(start, end, step))

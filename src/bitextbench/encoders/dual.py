@@ -14,9 +14,10 @@ from pathlib import Path
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream, losses
-from bitextbench.encoders.batches import PAD, Buckets, Padded, Sentences, stack
+from bitextbench.encoders import Corpora, Encoder, losses
+from bitextbench.encoders.batches import Buckets, Padded, Sentences, Stream, stack
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
+from bitextbench.formats.ids import PAD
 
 
 class DualEncoder(Encoder):

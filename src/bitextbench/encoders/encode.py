@@ -21,11 +21,12 @@ from bitextbench.base.device import autocast, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders import Encoder, load
-from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
 from bitextbench.formats.sentences import read
-from bitextbench.text.bpe import SIDES, tokenize_shard
-from bitextbench.text.ngrams import encode_ids
+from bitextbench.text.features import encode_ids
+from bitextbench.text.tokens import tokenize_shard
 
 ROWS = 16  # MKL computes the last rows of a product in another order where they make no whole group
 SPLIT = 32_768  # torch shares an element-wise operation among threads from this many elements on
@@ -92,16 +93,6 @@ def encode_text(
         return encode(
             model, Path(name) / f"tokens.{side}", side, out, batch_tokens=batch_tokens, threads=threads, device=device
         )
-
-
-def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) -> Iterator[NDArray[np.int64]]:
-    """Indices of the non-empty sentences, by length: at most `tokens` tokens (or one sentence) and `rows` sentences."""
-    order = np.argsort(lengths, kind="stable")
-    ordered = lengths[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=0))  # where a length begins; empty sentences stand before
-    for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
-        step = min(rows, max(1, tokens // int(ordered[start])))
-        yield from (order[first : min(first + step, end)] for first in range(start, end, step))
 
 
 @torch.inference_mode()

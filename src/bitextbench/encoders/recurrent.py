@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from bitextbench.base.device import torch
-from bitextbench.encoders.batches import BOS, EOS, Padded
+from bitextbench.encoders.batches import Padded
+from bitextbench.formats.ids import BOS, EOS
 
 nn = torch.nn
 CELLS = {"gru": nn.GRU, "lstm": nn.LSTM}

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.encoders import Stream
-from bitextbench.encoders.batches import Buckets, Padded, Sentences
+from bitextbench.encoders.batches import Buckets, Padded, Sentences, Stream
 
 
 class HardPairs:

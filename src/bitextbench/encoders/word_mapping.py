@@ -20,28 +20,21 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_lines, write_json
+from bitextbench.base.files import existing, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
-from bitextbench.formats.word_vectors import read_vectors
+from bitextbench.formats.word_vectors import Words, read, write
 
 BLOCK = 512  # rows of a block of similarities: 400 MB at 200,000 words
 THREADS = 10  # fastText 0.9.3 leaves rows uninitialised below (its issue 1061)
 STARTS = ("adversarial", "dictionary", "identical")
-
-
-class Words(NamedTuple):
-    """The words of a language by falling frequency, and their vectors float32 [n, d]."""
-
-    words: list[str]
-    vectors: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -157,25 +150,6 @@ def map_files(
     result = {"words": sizes, "criterion": values, "induction": found}
     write_json(report, result)
     return result
-
-
-def write(words: Words, out: Path) -> None:
-    """Write the text format of word2vec, atomically."""
-    with atomic(out) as part, open(part, "w", encoding="utf-8") as file:
-        file.write(f"{len(words.words)} {words.vectors.shape[1]}\n")
-        for word, row in zip(words.words, words.vectors.numpy(), strict=True):
-            file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
-
-
-def read(path: Path, most: int = 200_000) -> Words:
-    """The first `most` words of a .vec file (200,000 in Conneau et al.). Raises InputError; see `read_vectors`."""
-    heads = (line.rstrip(" ").split(" ", 1) for line in read_lines(path))
-    count, *rest = next(heads, [""])
-    if not rest or len(rest[0].split(" ")) != 1 or not (count + rest[0]).isdigit():
-        raise InputError("no header `count dimension`", path, line=1, remedy="give it word2vec's text format")
-    words = list(dict.fromkeys(word for word, *_ in heads))[:most]
-    _, vectors = read_vectors(path, words, int(rest[0]))
-    return Words(words, torch.from_numpy(vectors))
 
 
 def normalised(x: torch.Tensor, how: str) -> torch.Tensor:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bitextbench.base.bootstrap import SEED, measure, quotient
-from bitextbench.base.errors import InputError
-from bitextbench.formats.vectors import Embeddings, check_pair
+from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import Pairs, neighbours, similarity
 from bitextbench.scoring.margins import margin, means
@@ -123,14 +122,3 @@ def _rates(forward: NDArray[np.bool_], backward: NDArray[np.bool_], seed: int, s
         )
         for name, which in columns.items()
     }
-
-
-def check_aligned(src: Embeddings, tgt: Embeddings) -> None:
-    """Raises InputError when the sides differ in number or dimension, or are empty."""
-    check_pair(src, tgt)
-    if len(src) != len(tgt):
-        raise InputError(
-            f"{len(src):,} vectors, but {tgt.name} has {len(tgt):,}",
-            src.name,
-            remedy="row i of both sides belong together",
-        )

@@ -10,11 +10,10 @@ from bitextbench.base.device import setup
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.evaluation.alignment import recover
-from bitextbench.formats.bitext import order_of_ids
+from bitextbench.formats.bitext import SIDES, order_of_ids
 from bitextbench.formats.ids import Ragged
 from bitextbench.nmt.ids import load_sides, to_fairseq
 from bitextbench.nmt.likelihood_models import SIDES_OF, load, log_probabilities
-from bitextbench.text.bpe import SIDES
 
 MODELS = ("forward", "backward")
 AT_ONCE = 1 << 18  # pairs whose ids are held in memory

@@ -12,7 +12,6 @@ All in percent, with 95% intervals by bootstrap over pairs (percentile method). 
 pairs (a random order has that share), ROC-AUC does not.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,18 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench import __version__
-from bitextbench.base import arrays
 from bitextbench.base.bootstrap import SAMPLES, SEED, quotient
-from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic, read_json
-from bitextbench.data.registry import entry
-from bitextbench.data.unpack import open_place
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic
 from bitextbench.formats import bitext
+from bitextbench.formats.bitext import PARALLEL
+from bitextbench.formats.scores import load_scores
 from bitextbench.report import table as grid
 from bitextbench.report.kim2019_table2 import Line, Scale, filled, to_csv
-from bitextbench.scoring.score import load_scores
 
-GOOD = "parallel"
 FEW = 20  # pairs of a kind, below which an interval says nothing: the kind is left out
 CHUNK = 1 << 22  # weights that are drawn at a time
 AP, AUC = "average precision", "ROC-AUC"
@@ -62,10 +58,10 @@ def measure(
     known = labels != ""
     order = np.flatnonzero(known)[np.argsort(-scores[known], kind="stable")]
     ranked, names = scores[order], labels[order]
-    good = names == GOOD
+    good = names == PARALLEL
     kinds = sorted({str(name) for name in names[~good]})
     if not good.any() or not kinds:
-        what = f"{good.sum():,} pairs are labelled {GOOD}, {(~good).sum():,} otherwise"
+        what = f"{good.sum():,} pairs are labelled {PARALLEL}, {(~good).sum():,} otherwise"
         raise InputError(what, where, remedy="quality is measured on a corpus with labels of good and bad pairs")
     ties = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
     bad = {AUC: ~good} | {f"{AUC}, {kind}": here for kind in kinds if (here := names == kind).sum() >= FEW}
@@ -116,61 +112,6 @@ def _statistics(
     return found
 
 
-def published(shard: Path, data_set: str, column: str, languages: tuple[str, str], raw: Path, out: Path) -> None:
-    """Scores that came with a data set of the registry, for the pairs of a corpus shard.
-
-    `raw` has the fetched data set, a text of columns between tabs; `column` is one of them: numbers, or "label", which
-    scores 1 for a good pair and 0 for a bad one: a second annotator. A pair that stands there twice has its first score.
-    Raises InputError for another kind of data set, a column it has not, a pair that is not in it.
-    """
-    known = entry(data_set)
-    parser = next((parser for parser in known.parsers if parser.name == "tsv"), None)
-    if not parser or column not in parser.arguments["columns"]:
-        columns = parser.arguments["columns"] if parser else []
-        raise InputError(f"no column {column!r}", data_set, remedy=near(column, columns) if columns else "it has none")
-    columns, labels = parser.arguments["columns"], parser.arguments.get("labels", {})
-    places = [columns.index(name) for name in (*languages, column)]
-    found: dict[tuple[str, str], float] = {}
-    with open_place(raw, parser.arguments["text"]) as stream:
-        for number, line in enumerate(stream, 1):
-            src, tgt, value = (line.decode().rstrip("\r\n").split("\t")[place] for place in places)
-            score = float(labels.get(value) == GOOD) if column == "label" else _number(value, raw, number)
-            found.setdefault((src, tgt), score)
-    rows = bitext.read_shard(shard, ["src", "tgt"])
-    pairs = list(zip(rows["src"].to_pylist(), rows["tgt"].to_pylist(), strict=True))
-    if missing := [row for row, pair in enumerate(pairs, 1) if pair not in found]:
-        raise InputError(f"pair {missing[0]} is not in {data_set}", shard, remedy="name the data set that it is of")
-    arrays.save(out, np.array([found[pair] for pair in pairs], np.float32))
-
-
-def _number(text: str, where: Path, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise InputError(f"score {text!r} is not a number", where, line=line, remedy="fetch it again")
-    return value
-
-
-def table(
-    cells: Sequence[tuple[str, str, Path]], scale: Scale, seed: int, out: Path, page: Path, picture: Path
-) -> None:
-    """The table of a run: corpora and metrics are rows, scorers columns. CSV, page, and a picture of noise by kind.
-
-    `cells`: corpus, scorer, and the file of what `evaluate` returned. Raises InputError for one that is given twice.
-    """
-    named = [
-        (f"{corpus}: {metric}", scorer, path, metric, f"{value['good']:,} good pairs, {value['bad']:,} bad")
-        for corpus, scorer, path in cells
-        for metric, value in read_json(path).items()
-        if isinstance(value, dict)
-    ]
-    lines = own_lines("quality", named, scale, seed)
-    draw(lines, picture)
-    write(lines, out, page)
-
-
 def own_lines(name: str, cells: Sequence[tuple[str, str, Path, str, str]], scale: Scale, seed: int) -> list[Line]:
     """The lines of a table that no paper has, row by row: (row, column, metric file, metric in it, note) of each cell.
 
@@ -193,40 +134,3 @@ def write(lines: Sequence[Line], out: Path, page: Path) -> None:
     for path, text in ((out, to_csv(lines)), (page, grid.to_html(lines))):
         with atomic(path) as part:
             part.write_text(text, encoding="utf-8")
-
-
-def draw(lines: Sequence[Line], path: Path) -> None:
-    """ROC-AUC of each method against each kind of noise, a panel for each corpus: 50 is white, what is not seen red."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    corpora: dict[str, list[Line]] = {}
-    for line in lines:
-        corpus, _, metric = line.row.partition(": ")
-        if metric.startswith(AUC):
-            corpora.setdefault(corpus, []).append(line)
-    heights = [len({line.row for line in held}) for held in corpora.values()]
-    figure, panels = pyplot.subplots(
-        len(corpora), 1, figsize=(2 + 1.1 * len({line.column for line in lines}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
-        gridspec_kw={"height_ratios": heights}, layout="constrained", squeeze=False,
-    )  # fmt: skip
-    for axes, (corpus, held) in zip(panels[:, 0], corpora.items(), strict=True):
-        rows, names = (list(dict.fromkeys(getattr(line, key) for line in held)) for key in ("row", "column"))
-        matrix = np.full((len(rows), len(names)), np.nan)
-        for line in held:
-            matrix[rows.index(line.row), names.index(line.column)] = line.ours
-        axes.imshow(matrix, cmap="RdBu", vmin=0, vmax=100, aspect="auto")
-        for (y, x), value in np.ndenumerate(matrix):
-            if not np.isnan(value):
-                axes.text(
-                    x, y, f"{value:.0f}", ha="center", va="center", color="white" if abs(value - 50) > 30 else "black"
-                )
-        kinds = [row.partition(f"{AUC}, ")[2] or "all bad pairs" for row in rows]
-        axes.set(title=f"{corpus}: ROC-AUC by kind of noise", xticks=range(len(names)), yticks=range(len(rows)))
-        axes.set_xticklabels(names, rotation=20, ha="right")
-        axes.set_yticklabels(kinds)
-    with atomic(path) as part:
-        figure.savefig(part, dpi=120, format="png", metadata={"Software": None})
-    pyplot.close(figure)

@@ -111,7 +111,7 @@ def ids(
     encoder: "Encoder", sides: Sequence[Sequence[str | None]], pieces: Path, out: Path, lowercase: bool
 ) -> list["Sentences"]:
     """Tokenised sentences of both sides as the encoder reads them; files go into the folder `out`."""
-    from bitextbench.text.ngrams import encode_ids
+    from bitextbench.text.features import encode_ids
 
     out.mkdir()
     columns = {side: pa.array(lines, pa.string()) for side, lines in zip(("src", "tgt"), sides, strict=True)}

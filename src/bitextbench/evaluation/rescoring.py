@@ -28,11 +28,10 @@ from bitextbench.encoders.models import cross_encoder
 from bitextbench.evaluation import bucc
 from bitextbench.formats import mined_pairs
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.mined_pairs import Candidates
+from bitextbench.formats.mined_pairs import Candidates, Mined
 from bitextbench.formats.vectors import Embeddings, rows_of_shards
 from bitextbench.mining import comparable
 from bitextbench.mining.comparable import Comparable
-from bitextbench.mining.retrieval import Mined
 from bitextbench.scoring import neighbours
 
 HALVES = ("0", "1")

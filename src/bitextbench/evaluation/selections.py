@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
 from bitextbench.evaluation import curves
 from bitextbench.formats import bitext
-from bitextbench.scoring.score import load_scores, scores_by_id
+from bitextbench.formats.scores import load_scores, scores_by_id
 from bitextbench.scoring.select import Scored, count_words, cutoff
 
 GOOD = "parallel"

@@ -27,6 +27,8 @@ from bitextbench.base.files import existing
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("src", pa.string()), ("tgt", pa.string()), ("doc", pa.string()), ("label", pa.string())]
 )
+SIDES = ("src", "tgt")
+PARALLEL = "parallel"  # the label of good pairs
 WRITING: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 BLOCK = 5_000  # rows of a batch, of a row group, and dealt to one shard
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+
 AGAIN = "run the text step again"
 
 

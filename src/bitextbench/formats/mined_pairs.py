@@ -14,11 +14,34 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_lines
 from bitextbench.formats import bitext
 from bitextbench.formats.sentences import Sentences
-from bitextbench.mining.retrieval import Mined
 
 COLUMNS = ("score", "src_id", "tgt_id", "src", "tgt")
 BLOCK = 65_536
 _CLEAN = str.maketrans("\t\r\n", "   ")  # what would end a field or a line
+
+
+class Mined(NamedTuple):
+    """Pairs by descending score: `src`, `tgt` int64 [n], `scores` float32 [n]."""
+
+    src: NDArray[np.int64]
+    tgt: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+    def take(self, wanted: NDArray) -> "Mined":
+        """Some of the pairs, by number or mask."""
+        return Mined(*(column[wanted] for column in self))
+
+    def joined(self, other: "Mined") -> "Mined":
+        """These pairs, then the others."""
+        return Mined(
+            np.concatenate([self.src, other.src]),
+            np.concatenate([self.tgt, other.tgt]),
+            np.concatenate([self.scores, other.scores]),
+        )
+
+    def above(self, threshold: float | None) -> "Mined":
+        """The pairs that score at least `threshold` (all of them for None)."""
+        return self if threshold is None else self.take(self.scores >= threshold)
 
 
 class Candidates(NamedTuple):

@@ -5,11 +5,14 @@ corpus of this project; text may be packed as .gz, .xz or .zst.
 """
 
 import re
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
@@ -91,3 +94,11 @@ def _parquet(path: Path, side: str) -> Sentences:
         raise InputError(f"no column text or {side}", path, remedy=f"it has: {', '.join(table.column_names)}")
     ids = table["id"].to_pylist() if "id" in table.column_names else range(1, len(table) + 1)
     return Sentences([str(name) for name in ids], table[column].to_pylist(), str(path))
+
+
+def first_copies(items: Iterable[Hashable]) -> NDArray[np.int64]:
+    """Numbers of the items that do not stand before: what is left when duplicates are removed, the first copy kept."""
+    first: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        first.setdefault(item, index)
+    return np.fromiter(first.values(), np.int64, len(first))

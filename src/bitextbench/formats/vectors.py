@@ -173,3 +173,14 @@ def check_dimensions(src: Embeddings, tgt: Embeddings) -> None:
             src.name,
             remedy="encode both sides with one model",
         )
+
+
+def check_aligned(src: Embeddings, tgt: Embeddings) -> None:
+    """Raises InputError when the sides differ in number or dimension, or are empty."""
+    check_pair(src, tgt)
+    if len(src) != len(tgt):
+        raise InputError(
+            f"{len(src):,} vectors, but {tgt.name} has {len(tgt):,}",
+            src.name,
+            remedy="row i of both sides belong together",
+        )

@@ -1,12 +1,14 @@
 """Word vectors in the text format of word2vec, fastText and MUSE: a header `count dimension`, then a line a word."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.files import atomic, read_lines
 
 
 def read_vectors(path: str | Path, pieces: list[str], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -33,3 +35,29 @@ def read_vectors(path: str | Path, pieces: list[str], dimension: int) -> tuple[N
                 ) from None
             rows.append(row.pop(word))
     return np.array(rows, np.int64), np.array(values, np.float32).reshape(-1, dimension)
+
+
+class Words(NamedTuple):
+    """The words of a language by falling frequency, and their vectors float32 [n, d]."""
+
+    words: list[str]
+    vectors: torch.Tensor
+
+
+def write(words: Words, out: Path) -> None:
+    """Write the text format of word2vec, atomically."""
+    with atomic(out) as part, open(part, "w", encoding="utf-8") as file:
+        file.write(f"{len(words.words)} {words.vectors.shape[1]}\n")
+        for word, row in zip(words.words, words.vectors.numpy(), strict=True):
+            file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
+
+
+def read(path: Path, most: int = 200_000) -> Words:
+    """The first `most` words of a .vec file (200,000 in Conneau et al.). Raises InputError; see `read_vectors`."""
+    heads = (line.rstrip(" ").split(" ", 1) for line in read_lines(path))
+    count, *rest = next(heads, [""])
+    if not rest or len(rest[0].split(" ")) != 1 or not (count + rest[0]).isdigit():
+        raise InputError("no header `count dimension`", path, line=1, remedy="give it word2vec's text format")
+    words = list(dict.fromkeys(word for word, *_ in heads))[:most]
+    _, vectors = read_vectors(path, words, int(rest[0]))
+    return Words(words, torch.from_numpy(vectors))

@@ -4,23 +4,21 @@ A corpus of this project holds one where some rows have both sides, which are th
 apart, each side is shuffled and numbered anew, so that nothing but the text says what belongs together.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED
 from bitextbench.base.errors import InputError
-from bitextbench.evaluation import bucc, curves
 from bitextbench.formats import bitext
-from bitextbench.formats.mined_pairs import Candidates
+from bitextbench.formats.gold import Gold, write_gold, write_text
+from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.mining.retrieval import STRATEGIES, Mined, retrieve
-from bitextbench.mining.texts import check_lengths, metric_and_margin, searched
-from bitextbench.scoring import neighbours
+from bitextbench.mining.retrieval import STRATEGIES, retrieve
+from bitextbench.mining.texts import check_lengths, searched
 from bitextbench.scoring.margins import score_neighbours
 from bitextbench.scoring.neighbours import Both, Neighbours
 
@@ -30,7 +28,7 @@ class Comparable(NamedTuple):
 
     src: Sentences
     tgt: Sentences
-    gold: bucc.Gold
+    gold: Gold
     rows: tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -59,41 +57,8 @@ def read(folder: Path, languages: tuple[str, str], seed: int = SEED) -> Comparab
 def write(found: Comparable, out: Path) -> None:
     """Write `<out>.src`, `<out>.tgt` and `<out>.gold` in BUCC's format, for any other system."""
     for text, suffix in ((found.src, "src"), (found.tgt, "tgt")):
-        bucc.write_text(out.with_name(f"{out.name}.{suffix}"), text)
-    bucc.write_gold(out.with_name(f"{out.name}.gold"), found.gold)
-
-
-def evaluate(
-    found: Comparable, src: Embeddings, tgt: Embeddings, similarities: Sequence[str], k: int = 4, *, seed: int = SEED, **search: Any
-) -> dict[str, dict[str, Any]]:  # fmt: skip
-    """What `bucc.evaluate` measures, for each similarity (`margins.SIMILARITIES`) and each way of retrieval.
-
-    Beside the four strategies of artetxe2019 there are `nearest_forward` and `nearest_backward`: each sentence with its nearest
-    neighbour, whatever the margin, which only scores the pair (yang2019 section 6.1). Without a margin, forward and backward have
-    the average precision, too (section 6.3). `src`, `tgt`: the vectors of the corpus, row by row.
-    """
-    texts = (found.src, found.tgt)
-    sides, kept = searchable(found, src, tgt)
-    truth = set(found.gold)
-    result: dict[str, dict[str, Any]] = {name: {} for name in similarities}
-    for metric in sorted({metric_and_margin(name)[0] for name in similarities}):
-        both = neighbours.search(sides[0], sides[1], k, metric=metric, **search)
-        for name in similarities:
-            of, margin = metric_and_margin(name)
-            for way, mined in mine(both, margin).items() if of == metric else ():
-                ids = (
-                    [text.ids[place] for place in rows[places].tolist()]
-                    for text, rows, places in zip(texts, kept, mined[:2], strict=True)
-                )
-                candidates = Candidates(mined.scores, *ids)
-                figures = bucc.evaluate(candidates, found.gold, *texts, seed=seed)
-                if margin == "absolute" and way in ("forward", "backward"):
-                    correct = np.array([pair in truth for pair in zip(*candidates[1:], strict=True)], bool)
-                    figures["average_precision"] = curves.average_precision(
-                        mined.scores, correct, len(truth), seed=seed
-                    )
-                result[name][way] = figures
-    return result
+        write_text(out.with_name(f"{out.name}.{suffix}"), text)
+    write_gold(out.with_name(f"{out.name}.gold"), found.gold)
 
 
 def searchable(

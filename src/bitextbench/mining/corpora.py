@@ -18,13 +18,13 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, write_json
 from bitextbench.base.progress import log
 from bitextbench.corpus.prefilter import check_rules, prefilter
-from bitextbench.evaluation.alignment import check_aligned
 from bitextbench.formats import bitext
-from bitextbench.formats.vectors import Embeddings, check_pair
+from bitextbench.formats.mined_pairs import Mined
+from bitextbench.formats.training_text import opened
+from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair
 from bitextbench.mining import documents
-from bitextbench.mining.retrieval import Mined, check_strategy
+from bitextbench.mining.retrieval import check_strategy
 from bitextbench.mining.texts import metric_and_margin, mine_pairs
-from bitextbench.nmt import training_text
 from bitextbench.scoring.margins import MARGINS
 from bitextbench.scoring.neighbours import search
 from bitextbench.scoring.similarities.confidence import calibrated, probabilities
@@ -146,7 +146,7 @@ def _write(
     """Write the tokens of the pairs that pass the rules; returns what the rules drop, and which of the others are right."""
     dropped: Counter[str] = Counter()
     right = [np.empty(0, bool)]
-    with training_text.opened(folder, languages) as files:
+    with opened(folder, languages) as files:
         for start in range(0, len(found.src), BLOCK):
             places = {
                 side: column[start : start + BLOCK].tolist()

@@ -3,40 +3,14 @@
 Ties go to the lesser source id, then the lesser target id. A pair whose score is undefined (NaN) is no candidate.
 """
 
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
+from bitextbench.formats.mined_pairs import Mined
 from bitextbench.scoring.neighbours import Both, Neighbours
 
 STRATEGIES = ("forward", "backward", "intersection", "max")
-
-
-class Mined(NamedTuple):
-    """Pairs by descending score: `src`, `tgt` int64 [n], `scores` float32 [n]."""
-
-    src: NDArray[np.int64]
-    tgt: NDArray[np.int64]
-    scores: NDArray[np.float32]
-
-    def take(self, wanted: NDArray) -> "Mined":
-        """Some of the pairs, by number or mask."""
-        return Mined(*(column[wanted] for column in self))
-
-    def joined(self, other: "Mined") -> "Mined":
-        """These pairs, then the others."""
-        return Mined(
-            np.concatenate([self.src, other.src]),
-            np.concatenate([self.tgt, other.tgt]),
-            np.concatenate([self.scores, other.scores]),
-        )
-
-    def above(self, threshold: float | None) -> "Mined":
-        """The pairs that score at least `threshold` (all of them for None)."""
-        return self if threshold is None else self.take(self.scores >= threshold)
 
 
 def check_strategy(name: str) -> None:
@@ -100,11 +74,3 @@ def one_to_one(pairs: Mined) -> Mined:
             used_src[src] = used_tgt[tgt] = 1
             taken.append(index)
     return pairs.take(np.array(taken, np.int64))
-
-
-def first_copies(items: Iterable[Hashable]) -> NDArray[np.int64]:
-    """Numbers of the items that do not stand before: what is left when duplicates are removed, the first copy kept."""
-    first: dict[Hashable, int] = {}
-    for index, item in enumerate(items):
-        first.setdefault(item, index)
-    return np.fromiter(first.values(), np.int64, len(first))

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats import mined_pairs, sentences
-from bitextbench.formats.sentences import Sentences
+from bitextbench.formats.mined_pairs import Mined
+from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings, read_pair
-from bitextbench.mining.retrieval import Mined, check_strategy, first_copies, retrieve
+from bitextbench.mining.retrieval import check_strategy, retrieve
 from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 from bitextbench.scoring.neighbours import Both

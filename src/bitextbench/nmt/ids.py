@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, write_json
 from bitextbench.base.progress import log
-from bitextbench.formats.bitext import BLOCK
+from bitextbench.formats.bitext import BLOCK, SIDES
 from bitextbench.formats.ids import Ragged
-from bitextbench.text.bpe import SIDES
 
 PAD, EOS = 1, 2  # fairseq's
 MARKS = np.array([1, 3, 0, 2])  # fairseq's ids of our pad, unk, bos and eos

@@ -19,11 +19,11 @@ from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.encode import ROWS
+from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
 from bitextbench.formats.likelihoods import MODELS, Likelihoods
 from bitextbench.nmt.ids import EOS, PAD, load_sides, to_fairseq, write_dictionary
 from bitextbench.nmt.train import fit, translation
-from bitextbench.text.bpe import SIDES
 
 STEP = 4  # sentences are padded to the next multiple, by at least one token
 

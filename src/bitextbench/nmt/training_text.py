@@ -3,28 +3,18 @@
 Selected and mined pairs, and whole corpora one after the other: artetxe2019 section 4.3, guo2018 sections 4.3 and 4.4.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_json, read_lines, write_json
-from bitextbench.corpus.noise import PARALLEL
 from bitextbench.formats import bitext
-
-
-@contextmanager
-def opened(folder: Path, languages: tuple[str, str]) -> Iterator[list[TextIO]]:
-    """`train.<src>` and `train.<tgt>` of a folder, open to be written."""
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))
-            for code in languages
-        ]
+from bitextbench.formats.bitext import PARALLEL
+from bitextbench.formats.training_text import opened
 
 
 def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tuple[str, str], out: Path) -> None:

@@ -11,11 +11,10 @@ from bitextbench.base.arrays import verify_zip
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
 from bitextbench.base.progress import log
-from bitextbench.formats.ids import Ragged
+from bitextbench.formats.ids import UNK, Ragged
 from bitextbench.nmt.data import Pair, encode, load_bpe
 from bitextbench.nmt.ids import to_fairseq, write_texts
 from bitextbench.nmt.train import device_options
-from bitextbench.text.bpe import UNK
 
 
 def translate(

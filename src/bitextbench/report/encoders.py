@@ -16,12 +16,9 @@ from typing import Any
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_json
-from bitextbench.evaluation import alignment, reconstruction
-from bitextbench.formats import sentences, vectors
+from bitextbench.evaluation.encoders import COSTS
 from bitextbench.report.kim2019_table2 import checked_fields, interval_of, summarise
-from bitextbench.scoring import neighbours
 
-COSTS = ("updates", "parameters", "dimension", "cpu_seconds")
 METRICS = {
     "error_forward": ("error", "forward"),
     "error_backward": ("error", "backward"),
@@ -31,31 +28,6 @@ METRICS = {
 PARTS = ("", "_spread", "_low", "_high")
 COLUMNS = ["encoder", "test", "candidates", "seeds", *COSTS, *(name + part for name in METRICS for part in PARTS)]
 HEADS = {"error_forward": "error →", "error_backward": "error ←", "p1_forward": "P@1 →", "p1_backward": "P@1 ←"}
-
-
-def measure(
-    encoder: str, test: str, training: Path, src: Sequence[Path], tgt: Sequence[Path], texts: Path, **search: Any
-) -> dict[str, Any]:
-    """What one trained model does on one test set, and what it cost.
-
-    `training`: the trainer's report; `src`, `tgt`: shards of vectors whose rows belong together; `texts`: the corpus, for copies;
-    `search` as in `neighbours`. Raises InputError for files that do not fit together.
-    """
-    kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
-    held = checked_fields(read_json(training), kinds, training)
-    pair = vectors.read_shards(src), vectors.read_shards(tgt)
-    alignment.check_aligned(*pair)
-    forward, backward = neighbours.search(*pair, 1, metric=held["metric"], **search)
-    signature = f"similarity:{held['metric']}"
-    found = {"forward": (forward.ids, "tgt"), "backward": (backward.ids, "src")}
-    error = alignment.error_rates(forward.ids[:, 0], backward.ids[:, 0], signature=signature)
-    p1 = {}
-    for name, (ids, side) in found.items():
-        lines = sentences.read(texts, side).text
-        if len(lines) != len(ids):
-            raise InputError(f"{len(lines):,} sentences for {len(ids):,} vectors", texts, remedy="encode this corpus")
-        p1[name] = reconstruction.precision_at(ids, lines, (1,), signature=signature)["by_text"]["P@1"]
-    return {"encoder": encoder, "test": test, "candidates": len(forward.ids), **held, "error": error, "p1": p1}
 
 
 def build(measured: Sequence[Path], out: Path, page: Path) -> None:

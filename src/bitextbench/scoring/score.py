@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from bitextbench import vectors
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
-from bitextbench.base.memory import release
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.likelihoods import Likelihoods
+from bitextbench.formats.scores import load_scores, scores_by_id
 from bitextbench.formats.vectors import Embeddings, Stacked
 from bitextbench.scoring import Pairs, Text, similarity
-
-BLOCK = 1 << 20  # scores that are looked at together
 
 
 def score_shard(
@@ -66,25 +64,6 @@ def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
     if ids is not None and not np.array_equal(rows["id"].to_numpy(), ids):
         raise InputError("these are not the sentences of the corpus", shard, remedy="tokenise it again")
     return Text(rows["src"], rows["tgt"])
-
-
-def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
-    """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and for NaN, with shard and row."""
-    shards: list[NDArray[np.float32]] = []
-    for path in paths:
-        scores = arrays.load(path, "score this shard again", np.float32, ["pairs"])
-        for start in range(0, len(scores), BLOCK):
-            if len(bad := np.flatnonzero(np.isnan(scores[start : start + BLOCK]))):
-                raise InputError("score is NaN", path, line=start + int(bad[0]) + 1, remedy="score this shard again")
-            release(scores)
-        shards.append(scores)
-    return shards
-
-
-def scores_by_id(paths: Sequence[Path]) -> NDArray[np.float32]:
-    """The scores of all shards [n], in memory, in the order of ids. Raises InputError as `load_scores`."""
-    shards = load_scores(paths)
-    return np.concatenate([np.empty(0, np.float32), *shards])[bitext.order_of_ids([*map(len, shards)])]
 
 
 def negatives(scores: NDArray[np.float32], portion: float | str, count: int, seed: int) -> NDArray[np.int64]:

@@ -25,8 +25,8 @@ from bitextbench.base.files import atomic, write_json
 from bitextbench.base.memory import release
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
-from bitextbench.nmt import training_text
-from bitextbench.scoring.score import load_scores
+from bitextbench.formats.scores import load_scores
+from bitextbench.formats.training_text import opened
 
 BLOCK = 1 << 20  # scores at a time
 ROWS = 1 << 16  # lines at a time
@@ -168,7 +168,7 @@ def _write(
     """Write the tokens of the pairs that score at least so much. Their number, the words of the pool, their words by label."""
     by_label: Counter[str] = Counter()
     pairs = pool_words = 0
-    with training_text.opened(folder, languages) as files:
+    with opened(folder, languages) as files:
         for block, labels, known, words in _blocks(shards, parts):
             keep = known >= least
             pairs += int(keep.sum())

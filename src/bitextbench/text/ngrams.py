@@ -32,10 +32,9 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
+from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import bpe as text
 
-SIDES = ("src", "tgt")
 _A, _B, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(31)
 
 
@@ -198,11 +197,3 @@ def encode_shard(tokens: Path, features: Path, out: Path) -> None:
     table, made = bitext.read_shard(tokens, ["id", *SIDES]), load(features)
     for side in SIDES:
         made.ids(table[side]).save(out / f"{tokens.stem}.{side}")
-
-
-def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
-    """Ids of a tokenised shard by a BPE model, or by features (.json), which know their case."""
-    if pieces.suffix == ".json":
-        encode_shard(tokens, pieces, out)
-    else:
-        text.encode_shard(tokens, pieces, out, lowercase=lowercase)

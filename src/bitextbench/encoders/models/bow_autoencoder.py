@@ -21,8 +21,9 @@ from typing import ClassVar
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream
-from bitextbench.encoders.batches import PAD, Buckets, Padded
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import Buckets, Padded, Stream
+from bitextbench.formats.ids import PAD
 
 nn = torch.nn
 

@@ -23,12 +23,18 @@ from numpy.typing import NDArray
 from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream
-from bitextbench.encoders.batches import BOS, EOS, PAD, Buckets, Padded, Sentences, aligned
-from bitextbench.encoders.encode import batches_of_one_length
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import (
+    Buckets,
+    Padded,
+    Sentences,
+    Stream,
+    aligned,
+    batches_of_one_length,
+)
 from bitextbench.encoders.models.transformer_dual import Norm
 from bitextbench.encoders.streams import Wrong
-from bitextbench.formats.ids import Ragged
+from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 
 nn = torch.nn
 PIECES, PAIRS = 32_768, 512  # of a batch that is scored, at most

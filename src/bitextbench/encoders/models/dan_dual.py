@@ -21,8 +21,8 @@ What the paper leaves open or contradicts, and what is done here:
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Stream, losses
-from bitextbench.encoders.batches import Buckets, Padded
+from bitextbench.encoders import Corpora, losses
+from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.dual import DualEncoder, bags, features
 
 nn = torch.nn

@@ -36,9 +36,10 @@ from torch.utils.checkpoint import checkpoint
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream
-from bitextbench.encoders.batches import PAD, Buckets, Padded
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.streams import Whole
+from bitextbench.formats.ids import PAD
 from bitextbench.formats.word_vectors import read_vectors
 
 nn = torch.nn

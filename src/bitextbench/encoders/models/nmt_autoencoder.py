@@ -20,9 +20,10 @@ from pathlib import Path
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream
-from bitextbench.encoders.batches import PAD, Buckets, Padded, stack
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
 from bitextbench.encoders.recurrent import CELLS, max_pooled, negative_log_likelihood, shifted
+from bitextbench.formats.ids import PAD
 from bitextbench.formats.word_vectors import read_vectors
 
 nn = torch.nn

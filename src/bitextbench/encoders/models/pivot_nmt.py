@@ -16,9 +16,10 @@ What the paper leaves open, and what is done here:
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream
-from bitextbench.encoders.batches import PAD, Buckets, Padded, stack
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
 from bitextbench.encoders.recurrent import CELLS, max_pooled, negative_log_likelihood, shifted
+from bitextbench.formats.ids import PAD
 
 nn = torch.nn
 

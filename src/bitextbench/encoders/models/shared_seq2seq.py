@@ -20,9 +20,10 @@ from collections.abc import Mapping, Sequence
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, Stream
-from bitextbench.encoders.batches import PAD, Buckets, Padded
+from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.recurrent import max_pooled, negative_log_likelihood, shifted
+from bitextbench.formats.ids import PAD
 
 nn = torch.nn
 

@@ -1,0 +1,60 @@
+"""Commands that build corpora."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bitextbench.base.errors import InputError
+from bitextbench.cli.groups import step
+from bitextbench.cli.options import Mapping, Spec, data_option, out_option, seed_option, show, src_option, tgt_option
+
+
+@step.command()
+@click.argument("name")
+@click.option("--spec", type=Spec("corpus"), required=True, help="What the configuration says of it.")
+@src_option
+@tgt_option
+@data_option
+@click.option(
+    "--exclude", "excluded", type=Mapping(), multiple=True, help="A corpus whose sentences must not occur in this one."
+)
+@seed_option
+@out_option
+def corpus(
+    name: str,
+    spec: dict[str, Any],
+    src: str,
+    tgt: str,
+    data: Path,
+    excluded: tuple[tuple[str, Path], ...],
+    seed: int,
+    out: Path,
+) -> None:
+    """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
+    from bitextbench.base.memory import keep_freed
+    from bitextbench.corpus.build import build
+
+    keep_freed()
+    counts = build(name, spec, (src, tgt), data, dict(excluded), out, seed)
+    if counts["in"] and not counts["out"]:
+        why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())
+        raise InputError(f"none of {counts['in']:,} rows is left: {why}", name, remedy="look at its filter and exclude")
+
+
+@step.command("fit-language")
+@click.option(
+    "--text", "texts", type=(str, str), multiple=True, required=True, help="LANGUAGE FILE, or LANGUAGE CORPUS#SIDE."
+)
+@click.option("--lines", type=int, default=200_000, help="The most lines of each text.")
+@click.option("--dimension", type=int, default=16)
+@click.option("--epochs", type=int, default=10)
+@out_option
+def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int, epochs: int, out: Path) -> None:
+    """Train a fastText language model on your own text, for the pre-filter's rule `language`.
+
+    Every tenth line is held out; prints how many of them it and py3langid tell rightly.
+    """
+    from bitextbench.corpus.language_id import fit_and_compare
+
+    show(fit_and_compare(texts, lines, out, dimension=dimension, epochs=epochs), None)

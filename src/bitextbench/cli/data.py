@@ -1,0 +1,29 @@
+"""Commands that download."""
+
+from pathlib import Path
+
+import click
+
+from bitextbench.cli.groups import cli
+from bitextbench.cli.options import FILE, out_option
+
+
+@cli.command()
+@click.argument("dataset")
+@click.option(
+    "--mirror",
+    "mirrors",
+    type=FILE,
+    multiple=True,
+    help="Folder to look in before the network (also BITEXTBENCH_MIRROR).",
+)
+@click.option(
+    "--lock", type=FILE, required=True, help="Where the checksum of a first download is kept, if none is published."
+)
+@out_option
+def fetch(dataset: str, mirrors: tuple[Path, ...], lock: Path, out: Path) -> None:
+    """Download a data set of the registry into a folder, verified."""
+    from bitextbench.data.fetch import fetch as run
+    from bitextbench.data.fetch import mirror_folders
+
+    run(dataset, out, mirror_folders(mirrors), lock)

@@ -1,0 +1,82 @@
+"""Commands that turn text into tokens and ids."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bitextbench.cli.groups import step
+from bitextbench.cli.options import (
+    FILE,
+    Spec,
+    folder_option,
+    lowercase_option,
+    out_option,
+    seed_option,
+    src_option,
+    tgt_option,
+)
+
+
+@step.command()
+@click.argument("kind")
+@click.argument("corpora", type=FILE, nargs=-1)
+@click.option(
+    "--spec", type=Spec(), required=True, help="Sizes, as `text.features` of the configuration has them: JSON."
+)
+@lowercase_option
+@out_option
+def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
+    """Write the features `words` or `ngrams` (its vocabulary from tokenised corpora) as JSON; `ids --model` takes it."""
+    from bitextbench.text.ngrams import learn
+
+    learn(kind, corpora, spec, out, lowercase=lowercase)
+
+
+@step.command("wordpiece-ids")
+@click.argument("shard", type=FILE)
+@click.option("--vocab", type=FILE, required=True, help="vocab.txt of a BERT.")
+@folder_option
+def wordpiece_ids(shard: Path, vocab: Path, out: Path) -> None:
+    """Encode a shard of a corpus as the pieces of a published BERT."""
+    from bitextbench.text.wordpieces import encode_shard
+
+    encode_shard(shard, vocab, out)
+
+
+@step.command()
+@click.argument("shard", type=FILE)
+@src_option
+@tgt_option
+@out_option
+def tokens(shard: Path, src: str, tgt: str, out: Path) -> None:
+    """Normalise and Moses-tokenise a shard."""
+    from bitextbench.text.tokens import tokenize_shard
+
+    tokenize_shard(shard, (src, tgt), out)
+
+
+@step.command()
+@click.argument("corpora", type=FILE, nargs=-1, required=True)
+@click.option("--vocab", type=int, required=True)
+@click.option("--sample", type=int, required=True, help="The most lines of each corpus.")
+@lowercase_option
+@seed_option
+@out_option
+def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, seed: int, out: Path) -> None:
+    """Learn one joint BPE from tokenised corpora."""
+    from bitextbench.text.bpe import learn_bpe
+
+    learn_bpe(corpora, vocab, sample, seed, out, lowercase=lowercase)
+
+
+@step.command()
+@click.argument("shard", type=FILE)
+@click.option("--model", type=FILE, required=True, help="A BPE model, or features (.json), which know their case.")
+@lowercase_option
+@out_option
+def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
+    """Encode a tokenised shard as ids: BPE pieces, or words and n-grams."""
+    from bitextbench.text.features import encode_ids
+
+    encode_ids(shard, model, out, lowercase=lowercase)

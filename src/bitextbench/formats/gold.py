@@ -1,0 +1,61 @@
+"""Gold pairs and sentences in BUCC's format: ids and text, separated by tabs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, read_lines
+from bitextbench.formats.sentences import Sentences
+
+Gold = list[tuple[str, str]]
+
+
+def read_gold(path: Path, src: Sentences, tgt: Sentences) -> Gold:
+    """Pairs of ids. Raises InputError for a line that is not two ids, an unknown id, a pair twice, no pairs."""
+    gold: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.split("\t")
+        if len(fields) != 2:
+            raise InputError("line is not `source id<TAB>target id`", path, line=number, remedy="mend it")
+        pair = fields[0], fields[1]
+        check_ids([pair[0]], [pair[1]], src, tgt, path, number)
+        if (first := gold.setdefault(pair, number)) != number:
+            raise InputError(f"the pair of line {first} again", path, line=number, remedy="remove one of them")
+    if not gold:
+        raise InputError("has no pairs", path, remedy="is this the gold file?")
+    return list(gold)
+
+
+def check_ids(
+    src_ids: Sequence[str],
+    tgt_ids: Sequence[str],
+    src: Sentences,
+    tgt: Sentences,
+    where: str | Path,
+    first_line: int = 1,
+) -> None:
+    """Raises InputError for an id that its text does not have, naming the line."""
+    for ids, text in ((src_ids, src), (tgt_ids, tgt)):
+        for number, name in enumerate(ids, first_line):
+            if name not in text.index:
+                raise InputError(
+                    f"id {name!r} is not in {text.name}", where, line=number, remedy="source first? the same data set?"
+                )
+
+
+def write_gold(path: Path, gold: Gold) -> None:
+    """Write pairs of ids in BUCC's format."""
+    _write_lines(path, gold)
+
+
+def write_text(path: Path, sentences: Sentences) -> None:
+    """Write `id<TAB>sentence` lines. Raises InputError for an id with white space, a sentence with a line end."""
+    for number, (name, text) in enumerate(zip(sentences.ids, sentences.text, strict=True), 1):
+        if not name or name.split() != [name] or "\n" in text or "\r" in text:
+            raise InputError(f"id {name!r} or its sentence cannot stand in a line", sentences.name, line=number)
+    _write_lines(path, list(zip(sentences.ids, sentences.text, strict=True)))
+
+
+def _write_lines(path: Path, rows: Gold) -> None:
+    with atomic(path) as part:
+        part.write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8", newline="\n")

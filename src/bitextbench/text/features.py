@@ -1,0 +1,33 @@
+"""Kinds of ids by name: BPE pieces, words, n-grams, word pieces."""
+
+from pathlib import Path
+from typing import Any
+
+from bitextbench.text import bpe, ngrams
+
+
+def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
+    """Ids of a tokenised shard by a BPE model, or by features (.json), which know their case."""
+    if pieces.suffix == ".json":
+        ngrams.encode_shard(tokens, pieces, out)
+    else:
+        bpe.encode_shard(tokens, pieces, out, lowercase=lowercase)
+
+
+def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
+    """What the text model at `path` adds to an encoder: its spec completed, its number of ids, its pieces by id.
+
+    A text model is a BPE model, features (.json), or the vocabulary of a BERT (.txt).
+    """
+    if path.suffix == ".txt":
+        from bitextbench.text import wordpieces
+
+        pieces = wordpieces.load(path)
+        marks = {"cls": pieces.index("[CLS]"), "sep": pieces.index("[SEP]")}
+        return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
+    if path.suffix == ".json":
+        features = ngrams.load(path)
+        return spec | {"model": {**(spec.get("model") or {}), "words": features.words}}, features.size, []
+    processor = bpe.load_bpe(path)
+    pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
+    return spec, len(pieces), pieces
