@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitextbench import encoders, vectors
+from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
@@ -74,7 +74,7 @@ def test_bf16_is_near(tmp_path: Path, stem: Path, kind: str):
     model = saved(tmp_path, kind=kind)
     for precision in ("fp32", "bf16"):
         encode(model, stem, "src", tmp_path / f"{precision}.npy", precision=precision)
-    exact, near = (vectors.load(tmp_path / f"{precision}.npy").astype(np.float64) for precision in ("fp32", "bf16"))
+    exact, near = (np.load(tmp_path / f"{precision}.npy").astype(np.float64) for precision in ("fp32", "bf16"))
     full = Ragged.load(stem).lengths > 0
     assert not near[~full].any()
     lengths = np.linalg.norm(exact[full], axis=1) * np.linalg.norm(near[full], axis=1)
@@ -87,7 +87,7 @@ def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path
     assert empty > 0
     assert encode(model, stem, "tgt", out) == {"sentences": 601, "tokens": len(ids.flat), "empty": empty}
     assert f"{empty} empty sentences have a zero vector" in capsys.readouterr().err
-    found = vectors.load(out)
+    found = np.load(out)
     assert (found.dtype, found.shape) == (np.float32, (601, 96))
     encoder, sentences = encoders.load(model, torch.device("cpu")), Sentences([ids])
     for index in range(0, 601, 7):
@@ -102,7 +102,7 @@ def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path
 def test_a_shard_of_nothing_or_one(tmp_path: Path, rows: list[list[int]]):
     Ragged.of(rows).save(tmp_path / "few.src")
     encode(saved(tmp_path), tmp_path / "few.src", "src", tmp_path / "few.npy")
-    assert vectors.load(tmp_path / "few.npy").shape == (len(rows), 96)
+    assert np.load(tmp_path / "few.npy").shape == (len(rows), 96)
 
 
 def test_several_parts_are_numbered_through():

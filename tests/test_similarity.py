@@ -10,10 +10,10 @@ from threadpoolctl import threadpool_limits
 
 from bitextbench.base.arrays import save_npz
 from bitextbench.base.errors import InputError
+from bitextbench.formats.vectors import load_pair
 from bitextbench.scoring import Pairs, Text, similarity
 from bitextbench.scoring.score import negatives, score_shard
 from bitextbench.scoring.similarities import cosine, mlp, random
-from bitextbench.vectors import load_pair
 
 FINITE = st.floats(-100, 100, width=32)
 

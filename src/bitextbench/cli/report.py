@@ -237,7 +237,7 @@ def quality_table(
 @out_option
 def own_table(name: str, cells: tuple[tuple[str, str, str], ...], scale: Any, seed: int, html: Path, out: Path) -> None:
     """A table of single metrics that no paper has: CSV and page."""
-    from bitextbench.evaluation.quality import own_lines, write
+    from bitextbench.report.table import own_lines, write
 
     parts = [(row, column, *file.partition("#")[::2]) for row, column, file in cells]
     write(

@@ -12,13 +12,12 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from bitextbench import vectors
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.vectors import Embeddings, Stacked
+from bitextbench.formats.vectors import Embeddings, read_shards
 
 BLOCK = (1024, 4096)  # queries and candidates compared at a time: 16 MB of similarities
 SIMILARITIES = ("cosine", "dot")
@@ -52,7 +51,7 @@ def mine(
     where = setup(threads, device)
     parts = {side: [texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems] for side in ("src", "tgt")}
     keys = {side: np.concatenate(shards)[bitext.order_of_ids([*map(len, shards)])] for side, shards in parts.items()}
-    held = {side: _vectors([vectors.load(f"{stem}.{side}.npy") for stem in vector_stems]) for side in keys}
+    held = {side: read_shards([f"{stem}.{side}.npy" for stem in vector_stems]) for side in keys}
     for side, rows in held.items():
         if len(rows) != len(keys[side]):
             what = f"{len(rows):,} vectors for {len(keys[side]):,} sentences ({side})"
@@ -74,11 +73,6 @@ def texts(sentences: Ragged) -> NDArray[np.uint64]:
     """A key of each sentence [n]: the same for the same ids."""
     rows = (sentences[i].tobytes() for i in range(len(sentences)))
     return np.fromiter(map(xxhash.xxh3_64_intdigest, rows), np.uint64, len(sentences))
-
-
-def _vectors(shards: Sequence[NDArray[np.float32]]) -> Embeddings:
-    """The vectors of one side, in the order of ids."""
-    return Embeddings(Stacked(shards), rows=bitext.order_of_ids([*map(len, shards)]))
 
 
 def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:

@@ -8,8 +8,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.evaluation import alignment, reconstruction
 from bitextbench.formats import sentences, vectors
+from bitextbench.formats.metrics import checked_fields
 from bitextbench.formats.vectors import check_aligned
-from bitextbench.report.kim2019_table2 import checked_fields
 from bitextbench.scoring import neighbours
 
 COSTS = ("updates", "parameters", "dimension", "cpu_seconds")

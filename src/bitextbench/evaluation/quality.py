@@ -13,7 +13,6 @@ pairs (a random order has that share), ROC-AUC does not.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,9 @@ from numpy.typing import NDArray
 from bitextbench import __version__
 from bitextbench.base.bootstrap import SAMPLES, SEED, quotient
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL
 from bitextbench.formats.scores import load_scores
-from bitextbench.report import table as grid
-from bitextbench.report.kim2019_table2 import Line, Scale, filled, to_csv
 
 FEW = 20  # pairs of a kind, below which an interval says nothing: the kind is left out
 CHUNK = 1 << 22  # weights that are drawn at a time
@@ -110,27 +106,3 @@ def _statistics(
             found[AP] = 100 * quotient((precision * gain).sum(axis=1), total)
         found[name] = 100 * quotient((loss * middle).sum(axis=1), total * loss.sum(axis=1))
     return found
-
-
-def own_lines(name: str, cells: Sequence[tuple[str, str, Path, str, str]], scale: Scale, seed: int) -> list[Line]:
-    """The lines of a table that no paper has, row by row: (row, column, metric file, metric in it, note) of each cell.
-
-    Raises InputError for a cell that is given twice.
-    """
-    places = [cell[:2] for cell in cells]
-    if twice := next((place for place in places if places.count(place) > 1), None):
-        raise InputError(f"{', '.join(twice)} is given twice", name, remedy="give each cell once")
-    lines = []
-    for row, column, path, key, note in cells:
-        line = Line(name, row, row, column, "", "", None, scale=scale)
-        line = filled(line, [grid.read(row, column, seed, path, key)])
-        lines.append(replace(line, verdict="no paper has it", note=note))
-    rows, columns = (list(dict.fromkeys(getattr(line, key) for line in lines)) for key in ("row", "column"))
-    return sorted(lines, key=lambda line: (rows.index(line.row), columns.index(line.column)))
-
-
-def write(lines: Sequence[Line], out: Path, page: Path) -> None:
-    """Write a table as CSV and as a page."""
-    for path, text in ((out, to_csv(lines)), (page, grid.to_html(lines))):
-        with atomic(path) as part:
-            part.write_text(text, encoding="utf-8")

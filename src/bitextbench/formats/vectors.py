@@ -157,6 +157,22 @@ def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]
     return sides
 
 
+def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Memory-map the vectors of pairs, float32 [n, d] twice.
+
+    Raises InputError for other types and shapes, shapes that differ between the sides, and a value that is not finite.
+    """
+    a, b = (arrays.load(path, "encode again", np.float32, ["sentences", "dimensions"]) for path in (src, tgt))
+    if a.shape != b.shape:
+        raise InputError(
+            f"shape {a.shape}, but {tgt} has {b.shape}", src, remedy="encode both sides of one corpus with one model"
+        )
+    for path, array in ((src, a), (tgt, b)):
+        if len(bad := np.flatnonzero(~np.isfinite(array).all(axis=1))):
+            raise InputError("vector is not finite", path, line=int(bad[0]) + 1, remedy="encode again")
+    return a, b
+
+
 def check_pair(src: Embeddings, tgt: Embeddings) -> None:
     """Raises InputError when the dimensions of two sides differ or one side is empty."""
     for side in (src, tgt):

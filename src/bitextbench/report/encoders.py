@@ -17,7 +17,8 @@ from typing import Any
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_json
 from bitextbench.evaluation.encoders import COSTS
-from bitextbench.report.kim2019_table2 import checked_fields, interval_of, summarise
+from bitextbench.formats.metrics import checked_fields, interval_of
+from bitextbench.report.kim2019_table2 import summarise
 
 METRICS = {
     "error_forward": ("error", "forward"),

@@ -28,6 +28,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_json
 from bitextbench.evaluation import significance
 from bitextbench.evaluation.significance import Comparison
+from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report import references
 from bitextbench.report.references import Cell
 
@@ -133,15 +134,6 @@ def build(
             part.write_text(content, encoding="utf-8")
 
 
-def checked_fields(value: Any, kinds: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The named fields of a JSON object, their types checked and their numbers finite. Raises InputError."""
-    for key, kind in kinds.items():
-        found = value.get(key) if isinstance(value, dict) else None
-        if not isinstance(found, kind) or (isinstance(found, float) and not math.isfinite(found)):
-            raise InputError(f"{key} is missing or wrong: {found!r}", path, remedy="make the file again")
-    return {key: value[key] for key in kinds}
-
-
 def read_metric(path: Path) -> Metric:
     """One metric file. Raises InputError for missing fields, NaN, or an interval that is not [low, high]."""
     texts = dict.fromkeys(("method", "budget", "test", "metric", "signature"), str)
@@ -150,15 +142,6 @@ def read_metric(path: Path) -> Metric:
     low, high = interval_of(known, path)
     del known["interval"]
     return Metric(**known, low=low, high=high, path=path)
-
-
-def interval_of(metric: dict[str, Any], path: Path) -> tuple[float, float]:
-    """The interval of a metric file. Raises InputError for one that is not [low, high]."""
-    match metric.get("interval"):
-        case [int() | float() as low, int() | float() as high] if low <= high and math.isfinite(high - low):
-            return low, high
-        case other:
-            raise InputError(f"interval is {other}", path, remedy="it must be [low, high]; make the file again")
 
 
 def read_selection(path: Path) -> Selection:

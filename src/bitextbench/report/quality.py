@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from bitextbench.base.files import atomic, read_json
-from bitextbench.evaluation.quality import AUC, own_lines, write
+from bitextbench.evaluation.quality import AUC
 from bitextbench.report.kim2019_table2 import Line, Scale
+from bitextbench.report.table import own_lines, write
 
 
 def table(

@@ -15,19 +15,9 @@ from pathlib import Path
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic, read_json
+from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report import references
-from bitextbench.report.kim2019_table2 import (
-    NOT_RUN,
-    WARNING,
-    Line,
-    Scale,
-    cell_text,
-    checked_fields,
-    filled,
-    interval_of,
-    short,
-    to_csv,
-)
+from bitextbench.report.kim2019_table2 import NOT_RUN, WARNING, Line, Scale, cell_text, filled, short, to_csv
 
 Place = tuple[str, str]  # row and column
 
@@ -182,3 +172,27 @@ def _td(line: Line) -> str:
     if line.ours is not None:
         beside = f"{line.low:.2f} to {line.high:.2f}; {beside}"
     return f"<td>{markup.escape(cell_text(line))}<br><small>{beside}</small></td>"
+
+
+def own_lines(name: str, cells: Sequence[tuple[str, str, Path, str, str]], scale: Scale, seed: int) -> list[Line]:
+    """The lines of a table that no paper has, row by row: (row, column, metric file, metric in it, note) of each cell.
+
+    Raises InputError for a cell that is given twice.
+    """
+    places = [cell[:2] for cell in cells]
+    if twice := next((place for place in places if places.count(place) > 1), None):
+        raise InputError(f"{', '.join(twice)} is given twice", name, remedy="give each cell once")
+    lines = []
+    for row, column, path, key, note in cells:
+        line = Line(name, row, row, column, "", "", None, scale=scale)
+        line = filled(line, [read(row, column, seed, path, key)])
+        lines.append(replace(line, verdict="no paper has it", note=note))
+    rows, columns = (list(dict.fromkeys(getattr(line, key) for line in lines)) for key in ("row", "column"))
+    return sorted(lines, key=lambda line: (rows.index(line.row), columns.index(line.column)))
+
+
+def write(lines: Sequence[Line], out: Path, page: Path) -> None:
+    """Write a table as CSV and as a page."""
+    for path, text in ((out, to_csv(lines)), (page, to_html(lines))):
+        with atomic(path) as part:
+            part.write_text(text, encoding="utf-8")

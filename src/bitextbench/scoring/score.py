@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitextbench import vectors
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.likelihoods import Likelihoods
 from bitextbench.formats.scores import load_scores, scores_by_id
-from bitextbench.formats.vectors import Embeddings, Stacked
+from bitextbench.formats.vectors import Embeddings, Stacked, load_pair
 from bitextbench.scoring import Pairs, Text, similarity
 
 
@@ -42,7 +41,7 @@ def score_shard(
     """
     rows = bitext.read_shard(shard, ["id", "label"])
     ids = rows["id"].to_numpy()
-    sides = vectors.load_pair(src, tgt) if src and tgt else (None, None)
+    sides = load_pair(src, tgt) if src and tgt else (None, None)
     if sides[0] is not None and len(sides[0]) != len(ids):
         raise InputError(
             f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again"
@@ -88,7 +87,7 @@ def fit_similarity(
 
     `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: scores of the pool's shards, in the same order.
     """
-    good, shards = ([vectors.load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
+    good, shards = ([load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
     for path, (src, _), scores in zip(pool_scores, shards, load_scores(pool_scores), strict=True):
         if len(src) != len(scores):
             raise InputError(f"{len(scores):,} scores for {len(src):,} pairs", path, remedy="score this shard again")

@@ -24,14 +24,7 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
-from bitextbench.encoders.batches import (
-    Buckets,
-    Padded,
-    Sentences,
-    Stream,
-    aligned,
-    batches_of_one_length,
-)
+from bitextbench.encoders.batches import Buckets, Padded, Sentences, Stream, aligned, batches_of_one_length
 from bitextbench.encoders.models.transformer_dual import Norm
 from bitextbench.encoders.streams import Wrong
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
