@@ -55,8 +55,8 @@ from bitextbench.scoring.neighbours import search
 K = 4
 MEMORY = """
 import sys
-from bitextbench.embeddings import read_pair
-from bitextbench.neighbours import search
+from bitextbench.formats.vectors import read_pair
+from bitextbench.scoring.neighbours import search
 small, src, tgt, k, threads, precision = sys.argv[1:]
 options = {"threads": int(threads), "precision": precision}
 search(*read_pair(small, small), int(k), **options)

@@ -107,8 +107,8 @@ def test_other_files_are_named(tmp_path: Path, content: bytes | np.ndarray, what
 
 FILL = """
 import sys
-from bitextbench import arrays
-from bitextbench.errors import InputError
+from bitextbench.base import arrays
+from bitextbench.base.errors import InputError
 try:
     with arrays.create(sys.argv[1], (1000, 1000), "float32") as array:
         array[:] = 1

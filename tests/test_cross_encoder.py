@@ -176,7 +176,7 @@ def test_no_half_learns_from_what_it_rescores(tmp_path):
     found, vectors, stems = corpus(tmp_path)
     counts = rescoring.prepare(found, *vectors, stems, tmp_path / "pairs", negatives=1)
     assert json.loads((tmp_path / "pairs/pairs.json").read_text()) == counts
-    named = [set(rescoring.pairs.read(tmp_path / f"pairs/{half}/candidates.tsv").src) for half in "01"]
+    named = [set(rescoring.mined_pairs.read(tmp_path / f"pairs/{half}/candidates.tsv").src) for half in "01"]
     assert not named[0] & named[1]
     assert {f"en-{row}" for row in range(40)} <= named[0] | named[1]
     for half, other in (("0", "1"), ("1", "0")):

@@ -129,7 +129,7 @@ def test_from_vectors_to_the_table(reference, tmp_path):
         f"evaluate alignment --src-emb {tmp_path}/src.npy --tgt-emb {tmp_path}/tgt.npy --out {tmp_path}/cosine.json".split(),
     )
     assert said.exit_code == 0, said.output
-    arguments = f"grid {reference} --scale tiny --cell cosine de-en {tmp_path}/cosine.json#cosine.forward".split()
+    arguments = f"step grid {reference} --scale tiny --cell cosine de-en {tmp_path}/cosine.json#cosine.forward".split()
     said = runner.invoke(cli, [*arguments, "--html", f"{tmp_path}/t.html", "--out", f"{tmp_path}/t.csv"])
     assert said.exit_code == 0, said.output
     shown = runner.invoke(cli, ["show", f"{tmp_path}/t.csv"]).output

@@ -44,7 +44,7 @@ VOCAB, LONGEST = 120, 30
 TRAIN_PROGRAM = """
 import json, sys
 from pathlib import Path
-from bitextbench.nmt.likelihoods import train
+from bitextbench.nmt.likelihood_models import train
 folder, spec = Path(sys.argv[1]), json.loads(sys.argv[2])
 train("tgt", folder / "data", spec, 30, 1, folder / "tgt.pt", folder / "checkpoints")
 """

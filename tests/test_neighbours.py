@@ -92,8 +92,8 @@ def test_the_same_for_any_block_precision_and_backend(metric, options, src, tgt)
 SEARCH = """
 import sys
 from pathlib import Path
-from bitextbench import neighbours
-from bitextbench.embeddings import read_pair
+from bitextbench.scoring import neighbours
+from bitextbench.formats.vectors import read_pair
 for metric in neighbours.METRICS:
     both = neighbours.search(*read_pair(*sys.argv[1:3]), 4, metric=metric)
     neighbours.save(Path(sys.argv[3]) / metric, both, metric, 4, slice(0, 130), slice(0, 203))
@@ -241,9 +241,10 @@ def test_zero_vectors_are_counted(capsys):
 MEASURE = """
 import sys
 import numpy as np
-from bitextbench import bitext, embeddings, neighbours
-from bitextbench.device import torch
-from bitextbench.embeddings import read_pair
+from bitextbench.formats import bitext, vectors as embeddings
+from bitextbench.scoring import neighbours
+from bitextbench.base.device import torch
+from bitextbench.formats.vectors import read_pair
 def bytes_of(field):
     return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field))
 neighbours.search(*read_pair(sys.argv[1], sys.argv[1]), 4)

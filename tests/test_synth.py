@@ -232,7 +232,7 @@ def digest(stretch: str, seed: int) -> str:
 def test_the_same_bytes_in_every_process():
     program = """if True:
         import hashlib, itertools
-        from bitextbench.synth import LANGUAGES, sentences
+        from bitextbench.data.synth import LANGUAGES, sentences
         rows = itertools.islice(sentences("pool", list(LANGUAGES), 3), 1000)
         text = "\\n".join("\\t".join((doc, *texts)) for doc, texts in rows)
         print(hashlib.sha256(text.encode()).hexdigest())"""

@@ -193,8 +193,8 @@ TWO = """
 import json, sys
 from pathlib import Path
 import torch
-from bitextbench import ranks, trainer
-from bitextbench.ranks import distributed
+from bitextbench.encoders import distributed as ranks, trainer
+from bitextbench.encoders.distributed import distributed
 spec, data, out = json.loads(sys.argv[1])
 trainer.train(spec, spec["vocab"], {k: [Path(p) for p in v] for k, v in data.items()}, Path(out) / "model.pt", Path(out))
 rank = distributed.get_rank()
@@ -254,7 +254,7 @@ def test_two_processes_train_on_the_mean_gradient_of_their_batches(tmp_path: Pat
 RUN = """
 import json, sys
 from pathlib import Path
-from bitextbench.trainer import train
+from bitextbench.encoders.trainer import train
 spec, data, out, kept = json.loads(sys.argv[1])
 train(spec, {V}, {{k: [Path(p) for p in v] for k, v in data.items()}}, Path(out), Path(kept))
 """

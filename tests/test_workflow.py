@@ -194,7 +194,7 @@ def test_a_run_waits_for_the_one_before_and_a_dead_one_s_lock_is_none(checkout):
 KILLED = """
 import os, signal, subprocess
 from pathlib import Path
-from bitextbench import run_lock
+from bitextbench.base import run_lock
 
 lock, _ = run_lock.take(Path("run.lock"))
 subprocess.Popen(["sleep", "2"], pass_fds=[lock])
@@ -248,7 +248,7 @@ TABLE = "results/micro/table2.csv"
 def finished(tmp_path_factory):
     """A micro run on two cores, killed in training, encoding and NMT, and started again each time."""
     root = copy_checkout(tmp_path_factory.mktemp("run"))
-    for command in ("train", "encode", "nmt-train"):
+    for command in ("train", "step encode", "step nmt-train"):
         kill_during(command, root)
     snakemake(*MICRO, TABLE, cwd=root)
     return root
@@ -331,7 +331,7 @@ def kill_during(command: str, root: Path) -> None:
             assert run.poll() is None, f"the run ended before `{command}` was seen"
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        time.sleep({"train": 6, "encode": 1, "nmt-train": 8}[command])  # into the work, past the imports
+        time.sleep({"train": 6, "step encode": 1, "step nmt-train": 8}[command])  # into the work, past the imports
     finally:
         os.killpg(run.pid, signal.SIGKILL)
         for process in processes(root):
@@ -342,7 +342,8 @@ def kill_during(command: str, root: Path) -> None:
 
 def working(command: str, root: Path) -> bool:
     """Whether a process of this run is at `bitextbench <command>`."""
-    return any(arguments[1:4] == [b"-m", b"bitextbench", command.encode()] for arguments in processes(root).values())
+    wanted = [b"-m", b"bitextbench", *command.encode().split()]
+    return any(arguments[1 : 1 + len(wanted)] == wanted for arguments in processes(root).values())
 
 
 def processes(root: Path) -> dict[int, list[bytes]]:
