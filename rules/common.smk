@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
 from bitextbench.base import portable, run_lock
-from bitextbench.report import cells
+from bitextbench.report import layout
 from bitextbench.config import check, scorers, seeded
 from bitextbench.base.errors import InputError
 
@@ -312,7 +312,7 @@ def encoder_model(encoder):
 
 # ---- tables of single metrics: which cells this run can fill, and from what
 
-CELLS = cells.load()
+CELLS = layout.load()
 
 
 def missing(cell):
@@ -378,15 +378,23 @@ def grid_metrics(wildcards):
     return sorted({path for cell in grid_cells(wildcards) if not missing(cell) for path in metric_files(cell)})
 
 
+def cell_options(cells):
+    """Cells of a table as arguments of a command: mappings with row, column, files, seed and note."""
+    return [f"--cell={spec(cell)}" for cell in cells]
+
+
 def grid_options(wildcards):
     """What stands in each cell, and why others are empty."""
-    options = []
-    for cell in grid_cells(wildcards):
-        if not missing(cell):
-            options += option("--cell", [(cell.row, cell.column, f"{path}#{cell.key}") for path in metric_files(cell)])
-        if note := missing(cell) or cell.note:
-            options += ["--note", cell.row, cell.column, note]
-    return options
+    return cell_options(
+        {
+            "row": cell.row,
+            "column": cell.column,
+            "files": [] if missing(cell) else [f"{path}#{cell.key}" for path in metric_files(cell)],
+            "seed": config["seed"],
+            "note": missing(cell) or cell.note,
+        }
+        for cell in grid_cells(wildcards)
+    )
 
 
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]

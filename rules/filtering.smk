@@ -220,10 +220,12 @@ rule quality_table:
         runtime="10m",
     params:
         scale=config["scale"],
-        seed=config["seed"],
-        cells=lambda w, input: option("--cell", [(*names, path) for names, path in zip(QUALITY, input)]),
+        cells=lambda w, input: cell_options(
+            {"row": corpus, "column": method, "files": [path], "seed": config["seed"]}
+            for (corpus, method), path in zip(QUALITY, input)
+        ),
     shell:
-        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
+        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q}"
         " --html {output.html:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -269,16 +271,12 @@ rule precision_table:
         runtime="10m",
     params:
         scale=config["scale"],
-        seed=config["seed"],
-        cells=lambda w, input: option(
-            "--cell",
-            [
-                (method, f"{budget} words", path)
-                for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
-            ],
+        cells=lambda w, input: cell_options(
+            {"row": method, "column": f"{budget} words", "files": [path], "seed": config["seed"]}
+            for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
         ),
     shell:
-        "python -m bitextbench step own-table precision {params.cells:q} --scale {params.scale:q} --seed {params.seed:q}"
+        "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -344,16 +342,17 @@ rule kim2019_figure3:
         runtime="10m",
     params:
         scale=config["scale"],
-        seed=config["seed"],
-        cells=option(
-            "--cell",
-            [
-                (f"mlp-{row}", "share", f"{WORK}/metrics/distribution.json#mlp.{key}")
-                for row, key in (("zero", "zero"), ("near-one", "near_one"))
-            ],
+        cells=cell_options(
+            {
+                "row": f"mlp-{row}",
+                "column": "share",
+                "files": [f"{WORK}/metrics/distribution.json#mlp.{key}"],
+                "seed": config["seed"],
+            }
+            for row, key in (("zero", "zero"), ("near-one", "near_one"))
         ),
     shell:
-        "python -m bitextbench step grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -407,15 +406,17 @@ rule kim2019_table5:
         runtime="10m",
     params:
         scale=config["scale"],
-        cells=lambda w, input: option(
-            "--seeded",
-            [
-                (method.removeprefix(STUDIES["negatives"] + "-"), "10M/test2016", seed, path)
-                for (method, seed), path in zip(itertools.product(PORTIONS, SEEDS), input.metrics)
-            ],
+        cells=lambda w, input: cell_options(
+            {
+                "row": method.removeprefix(STUDIES["negatives"] + "-"),
+                "column": "10M/test2016",
+                "files": [path],
+                "seed": seed,
+            }
+            for (method, seed), path in zip(itertools.product(PORTIONS, SEEDS), input.metrics)
         ),
     shell:
-        "python -m bitextbench step grid {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
         " --out {output.csv:q} 2> {log:q}"
 
 

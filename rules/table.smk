@@ -53,21 +53,23 @@ rule table2:
         runtime="1h",
     params:
         config=spec(config),
-        metrics=[
-            f"--metric={path}"
-            for path in of_models(
-                f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}/{{seed}}/{{test}}.json",
-                method=ROWS,
-                budget=BUDGETS,
-                test=TESTS,
-            )
-        ],
+        scale=config["scale"],
+        cells=cell_options(
+            {
+                "row": method,
+                "column": f"{budget}/{test}",
+                "seed": seed,
+                "files": [f"{WORK}/metrics/bleu/{method}.{budget}/{batch_name(batch)}/{seed}/{test}.json"],
+            }
+            for method, budget, batch in itertools.product(ROWS, BUDGETS, BATCHES)
+            for seed, test in itertools.product(batch, TESTS)
+        ),
         selections=lambda w, input: [f"--selection={path}" for path in input.selections],
         corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
         manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench step table {input.reference:q} --config {params.config:q} {params.metrics:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config {params.config:q}"
         " {params.selections:q} --significance {input.significance:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
         " --html {output.html:q} --provenance {output.provenance:q} --out {output.csv:q} 2> {log:q}"
 
@@ -90,8 +92,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         runtime="10m",
     params:
         scale=config["scale"],
-        seed=config["seed"],
         cells=grid_options,
     shell:
-        "python -m bitextbench step grid {input.reference:q} --scale {params.scale:q} --seed {params.seed:q} {params.cells:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.report import audit, claims, kim2019_table2, references
-from bitextbench.report.kim2019_table2 import Line
+from bitextbench.report import audit, claims, references
+from bitextbench.report.cells import Cell, to_csv
 
 REFERENCES = Path(__file__).parents[1] / "references"
 TABLE1 = """paper,table,row,row_label,column,value,unit,condition,note
@@ -39,15 +39,15 @@ def folder(tmp_path):
 
 def ours(
     row: str, column: str, paper: float | None, value: float | None, half: float | None, scale="paper", **more
-) -> Line:
+) -> Cell:
     low, high = (None, None) if value is None or half is None else (value - half, value + half)
     printed = None if paper is None else Decimal(str(paper))
-    return Line("p/table1", row, row.upper(), column, "", "", printed, value, low=low, high=high, scale=scale, **more)
+    return Cell("p/table1", row, row.upper(), column, "", "", printed, value, low=low, high=high, scale=scale, **more)
 
 
-def run(folder: Path, *lines: Line) -> tuple[dict, dict]:
+def run(folder: Path, *lines: Cell) -> tuple[dict, dict]:
     path = folder.parent / "table1.csv"
-    path.write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
+    path.write_text(to_csv(lines), encoding="utf-8")
     numbers, judgements = audit.audit(folder, [path])
     return {(n.row, n.column): n for n in numbers}, {j.claim: j for j in judgements}
 
@@ -110,7 +110,7 @@ def test_a_number_without_an_interval_stands_for_itself(folder):
 
 @given(st.integers(0, 400), st.integers(0, 50))
 def test_reproduced_means_that_the_interval_has_a_number_that_rounds_to_the_papers(tenths, half):
-    cell = references.Cell("p", "1", "a", "A", "x", 20.0, "BLEU [%]", "here", decimals=0)
+    cell = references.Printed("p", "1", "a", "A", "x", 20.0, "BLEU [%]", "here", decimals=0)
     line = ours("a", "x", 20.0, tenths / 10, half / 10)
     number = audit._number(cell, audit.Found(line, Path("t"), 2))
     hundredths = range(10 * (tenths - half), 10 * (tenths + half) + 1)
@@ -144,11 +144,11 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
     paths = []
     for place, cells in printed.items():
         lines = [
-            Line(place, cell.row, cell.row_label, cell.column, "", "", None, cell.value, low=cell.value, high=cell.value, scale="paper")
+            Cell(place, cell.row, cell.row_label, cell.column, "", "", None, cell.value, low=cell.value, high=cell.value, scale="paper")
             for cell in cells
         ]  # fmt: skip
         paths.append(tmp_path / f"{place.replace('/', '-')}.csv")
-        paths[-1].write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
+        paths[-1].write_text(to_csv(lines), encoding="utf-8")
     numbers, judgements = audit.audit(REFERENCES, paths)
     assert len(numbers) == sum(map(len, printed.values()))
     assert {(number.verdict, number.delta) for number in numbers} == {("reproduced", 0.0)}
@@ -159,7 +159,7 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
 
 def test_the_command_writes_both_files(folder):
     lines = [ours("a", "x", 20.0, 20.0, 1.0), replace(ours("b", "x", 25.0, None, None), note="not in this run")]
-    (folder.parent / "table1.csv").write_text(kim2019_table2.to_csv(lines), encoding="utf-8")
+    (folder.parent / "table1.csv").write_text(to_csv(lines), encoding="utf-8")
     arguments = ["--references", folder, "--claims", folder.parent / "claims.csv", "-o", folder.parent / "audit.csv"]
     done = CliRunner().invoke(cli, ["step", "audit", str(folder.parent / "table1.csv"), *map(str, arguments)])
     assert done.exit_code == 0, done.output

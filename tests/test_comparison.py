@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.evaluation.encoders import measure
 from bitextbench.formats import bitext
-from bitextbench.report import encoders, kim2019_table2
+from bitextbench.report import cells, encoders
 
 N = 40
 
@@ -87,9 +87,7 @@ def test_seeds_make_a_line_and_a_person_can_read_it(tmp_path):
     assert (first["encoder"], second["encoder"], first["seeds"], first["candidates"]) == ("b", "a", "1 2", "40")
     assert (first["cpu_seconds"], first["parameters"], first["updates"], first["dimension"]) == ("4", "900", "7", "6")
     held = [json.loads(Path(path).read_text())["p1"]["forward"] for path in files[:2]]
-    mean, spread, low, high = kim2019_table2.summarise(
-        [one["value"] for one in held], [one["interval"] for one in held]
-    )
+    mean, spread, low, high = cells.summarise([one["value"] for one in held], [one["interval"] for one in held])
     numbers = [float(first["p1_forward" + part]) for part in encoders.PARTS]
     assert numbers == pytest.approx([mean, spread, max(low, 0), min(high, 100)], abs=0.006)
     assert f"{mean:.2f} ± {spread:.2f}" in shown

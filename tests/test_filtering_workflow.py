@@ -4,7 +4,7 @@ import pytest
 from test_workflow import copy_checkout, jobs, snakemake
 
 from bitextbench.base.files import read_json
-from bitextbench.report.kim2019_table2 import read_csv
+from bitextbench.report.cells import read_csv
 
 OVERLAY = """
 language_models: {own: {corpora: [bitext, pivot_src], lines: 800}}

@@ -1,5 +1,6 @@
 """Quality and precision without NMT, against scikit-learn and plain loops."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from bitextbench.cli import main
 from bitextbench.evaluation import quality, selections
 from bitextbench.evaluation.quality import AP, AUC
 from bitextbench.formats import bitext
-from bitextbench.report import kim2019_table2
+from bitextbench.report import cells
 from bitextbench.report import quality as report
 from bitextbench.scoring.published import published
 
@@ -162,7 +163,10 @@ def test_the_table(pool, tmp_path):
     where, paths, *_ = pool
     for name in ("cosine", "random"):
         write_json(tmp_path / f"{name}.json", quality.evaluate(where, paths))
-    arguments = ["--cell", "human", "random", str(tmp_path / "random.json"), "--cell", "human", "cosine", str(tmp_path / "cosine.json")]  # fmt: skip
+    specs = [
+        {"row": "human", "column": name, "files": [str(tmp_path / f"{name}.json")]} for name in ("random", "cosine")
+    ]
+    arguments = [f"--cell={json.dumps(spec)}" for spec in specs]
     out, page, picture = (tmp_path / f"q.{suffix}" for suffix in ("csv", "html", "png"))
     command = [
         "step",
@@ -179,7 +183,7 @@ def test_the_table(pool, tmp_path):
     ]
     done = CliRunner().invoke(main.cli, command, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    lines = kim2019_table2.read_csv(out)
+    lines = cells.read_csv(out)
     assert [line.column for line in lines] == ["random", "cosine"] * 4
     assert [line.row for line in lines][::2] == [
         f"human: {name}" for name in (AP, AUC, f"{AUC}, copy", f"{AUC}, salad")
@@ -192,7 +196,7 @@ def test_the_table(pool, tmp_path):
     shown = CliRunner().invoke(main.cli, ["show", str(out)], catch_exceptions=False)
     assert "random" in shown.output
     with pytest.raises(InputError, match="is given twice"):
-        report.table([("human", "random", tmp_path / "random.json")] * 2, "tiny", 1, out, page, picture)
+        report.table(specs[:1] * 2, "tiny", out, page, picture)
 
 
 ROW = "u\tv\t{en}\t{de}\t0.5\t{zipporah}\t0.9\t{label}\t"

@@ -10,7 +10,7 @@ import pytest
 from test_workflow import ROOT, copy_checkout, environment
 
 from bitextbench.data.synth import sentences
-from bitextbench.report.kim2019_table2 import read_csv
+from bitextbench.report.cells import read_csv
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, flags=re.S) for line in block.splitlines()]

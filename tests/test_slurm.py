@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from slurm_cluster import Job, jobs
 
-from bitextbench.report.kim2019_table2 import read_csv
+from bitextbench.report.cells import read_csv
 
 pytestmark = pytest.mark.slurm
 

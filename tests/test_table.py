@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation import significance
-from bitextbench.report import kim2019_table2, references
+from bitextbench.report import cells, filtering, references, table
 
 REFERENCE = Path(__file__).parents[1] / "references" / "kim2019" / "table2.csv"
 BUDGETS = {"10M": 1000, "100M": 5000}
@@ -60,16 +60,23 @@ def run(tmp_path):
             keys = product(ROWS, BUDGETS, (1, 2), TESTS)
             self.metrics = {key: metric(tmp_path, *key, values(key[0], key[2])) for key in keys}
             self.selections = {key: selection(tmp_path, *key) for key in product(ROWS, BUDGETS, (1, 2))}
-            self.methods, self.budgets = {row: {} for row in ROWS}, dict(BUDGETS)
             self.csv, self.html = tmp_path / "table2.csv", tmp_path / "table2.html"
 
         def build(self, scale="tiny", provenance=None):
+            specs = [
+                {"row": row, "column": f"{budget}/{test}", "seed": seed, "files": [str(path)]}
+                for (row, budget, seed, test), path in self.metrics.items()
+            ]
+            chosen = [filtering.read_selection(path) for path in self.selections.values()]
+            made = filtering.cells(references.load(REFERENCE), cells.of_specs(specs)[0], chosen, scale)
             facts = {"code": {"commit": "abc"}} if provenance is None else provenance
-            paths = list(self.metrics.values()), list(self.selections.values())
-            config = {"scale": scale, "selection": {"methods": [*self.methods], "budgets": self.budgets}}
-            kim2019_table2.build(REFERENCE, *paths, [], config, self.csv, self.html, facts)
-            significance.write([], self.csv.with_suffix(".significance.csv"))
-            return {(line.row, line.column): line for line in kim2019_table2.read_csv(self.csv)}
+            parts = {"reading": filtering.reading(made, []), "selections": filtering.pooled(chosen)}
+            table.write(made, self.csv, self.html, provenance=facts, **parts)
+            return {(cell.row, cell.column): cell for cell in cells.read_csv(self.csv)}
+
+        def text(self):
+            made = cells.read_csv(self.csv)
+            return table.render(made, filtering.reading(made, []))
 
         def change(self, kind, key, **changes):
             path = getattr(self, kind)[key]
@@ -88,7 +95,6 @@ def test_a_test_set_of_the_runs_own_stands_beside_the_papers(run, tmp_path):
 
 
 def test_a_method_of_the_runs_own_has_a_row_of_its_own(run, tmp_path):
-    run.methods["oracle"] = {}
     for key in product(["oracle"], BUDGETS, (1, 2), TESTS):
         run.metrics[key] = metric(tmp_path, *key, 50.0)
     for key in product(["oracle"], BUDGETS, (1, 2)):
@@ -98,7 +104,7 @@ def test_a_method_of_the_runs_own_has_a_row_of_its_own(run, tmp_path):
     assert {line.ours for line in own} == {50.0}
     assert {line.paper for line in own} == {None}
     assert "oracle" in run.html.read_text()
-    assert "oracle" in kim2019_table2.render(run.csv)
+    assert "oracle" in run.text()
 
 
 def test_the_reference_is_the_papers_table():
@@ -167,12 +173,12 @@ def test_there_is_a_line_for_each_cell_and_rows_not_built_say_so(run):
 
 
 def test_a_run_of_fewer_rows_and_budgets(run):
-    run.methods, run.budgets = {"mlp": {}}, {"10M": 1000}
     run.metrics = {key: path for key, path in run.metrics.items() if key[:2] == ("mlp", "10M")}
     run.selections = {key: path for key, path in run.selections.items() if key[:2] == ("mlp", "10M")}
     ran = {key for key, line in run.build().items() if line.ours is not None}
     assert ran == {("mlp", "10M/test2017"), ("mlp", "10M/test2018")}
-    assert "not in this run (23.2)" in kim2019_table2.render(run.csv)
+    assert "– (23.1)" in run.text()
+    assert "No number of ours in 18 of 20 cells: not in this run." in run.text()
 
 
 def test_verdicts_at_paper_scale(run):
@@ -190,8 +196,8 @@ def test_one_seed_has_no_spread(run):
     line = run.build()["mlp", "10M/test2017"]
     assert (line.ours, line.spread, line.low, line.high, line.seeds) == (29.0, None, 27.5, 31.0, "1")
     assert "one seed" in line.note
-    text = kim2019_table2.render(run.csv)
-    assert "29.00 (29.2)" in text
+    text = run.text()
+    assert "29.00 [27.50, 31.00] (29.2)" in text
     assert "one seed has no spread" in text
 
 
@@ -216,7 +222,7 @@ def test_no_labels_anywhere(run):
         run.change("selections", key, words_by_label={})
     run.build()
     assert "The pool has no labels" in run.html.read_text(encoding="utf-8")
-    assert not re.search(r"\d\.\d%", kim2019_table2.render(run.csv))
+    assert not re.search(r"\d\.\d%", run.text())
 
 
 def test_a_selection_without_a_good_pair_has_precision_0(run):
@@ -245,20 +251,12 @@ def test_a_missing_file_is_refused(run, key, message):
     assert not run.html.exists()
 
 
-def test_a_whole_row_or_everything_missing_is_refused(run):
-    run.metrics = {key: path for key, path in run.metrics.items() if key[0] != "cosine"}
-    with pytest.raises(InputError, match="no metric file for cosine, 100M/test2017, 1; cosine"):
-        run.build()
-    run.metrics, run.selections = {}, {}
-    with pytest.raises(InputError, match="no metric file for cosine"):
-        run.build()
-
-
 def test_files_that_are_no_part_of_the_table_are_refused(run, tmp_path):
-    run.metrics["more"] = metric(tmp_path, "laser", "10M", 1, "test2017", 20.0)
+    more = "laser", "10M", 1
+    run.selections[more] = selection(tmp_path, *more)
     with pytest.raises(InputError, match="no part of the table: laser"):
         run.build()
-    del run.metrics["more"]
+    del run.selections[more]
     run.selections["more"] = run.selections["mlp", "10M", 1]
     with pytest.raises(InputError, match="two selection files"):
         run.build()
@@ -275,7 +273,6 @@ def test_files_that_are_no_part_of_the_table_are_refused(run, tmp_path):
         ({"interval": [3.0, math.inf]}, "interval is"),
         ({"interval": []}, "interval is"),
         ({"signature": "nrefs:1|case:lc|tok:13a"}, "signature is nrefs:1|case:"),
-        ({"metric": "chrF"}, "metric is "),
         ({"n": 99}, "number of sentences of test2018 is "),
     ],
 )
@@ -314,36 +311,38 @@ def test_the_same_files_in_any_order_give_the_same_bytes(run):
 
 def test_the_csv_reads_back_as_it_was_written(run):
     run.build()
-    assert kim2019_table2.to_csv(kim2019_table2.read_csv(run.csv)) == run.csv.read_text(encoding="utf-8")
+    assert cells.to_csv(cells.read_csv(run.csv)) == run.csv.read_text(encoding="utf-8")
 
 
 def test_another_csv_is_not_rendered(tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="not a table of this program"):
-        kim2019_table2.render(tmp_path / "other.csv")
+        cells.read_csv(tmp_path / "other.csv")
 
 
 def test_the_text_table(run):
     run.build()
-    text = kim2019_table2.render(run.csv)
+    text = run.text()
     assert "10M words (here 1,000)" in text
     row = next(line for line in text.splitlines() if line.startswith("Our method (MLP similarity)"))
     assert re.split(r"\s{2,}", row)[1:] == [
-        *("30.00 ± 1.41 (29.2)", "30.00 ± 1.41 (35.4)", "25.0%"),
-        *("30.00 ± 1.41 (30.6)", "30.00 ± 1.41 (37.5)", "5.0%"),
+        *("30.00 [17.21, 42.86] (29.2)", "30.00 [17.21, 42.86] (35.4)", "25.0%"),
+        *("30.00 [17.21, 42.86] (30.6)", "30.00 [17.21, 42.86] (37.5)", "5.0%"),
     ]
+    assert "10M words (here 1,000)" in text.splitlines()[2]
+    assert re.split(r"\s{2,}", text.splitlines()[3])[1:] == ["test2017", "test2018", "precision"] * 2
     assert "NMT + LM, 4 models" in text
     assert "Rossenbach" not in text
-    assert "not in this run (29.1)" in text
+    assert "– (29.1)" in text
     assert "Numbers of the tiny run compare methods, not papers" in text
     run.build("paper")
-    assert "compare methods, not papers" not in kim2019_table2.render(run.csv)
+    assert "compare methods, not papers" not in run.text()
 
 
-def line(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> kim2019_table2.Line:
+def cell(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> cells.Cell:
     budget, test = column.split("/")
     numbers = {"ours": ours, "spread": 0.5, "low": ours - half, "high": ours + half}
-    return kim2019_table2.Line("kim2019/table2", row, row.upper(), column, budget, test, paper, **numbers)
+    return cells.Cell("kim2019/table2", row, row.upper(), column, budget, test, paper, **numbers)
 
 
 def compared(row: str, other: str, difference: float, half: float, column: str = "10M/test2017"):
@@ -354,9 +353,9 @@ def compared(row: str, other: str, difference: float, half: float, column: str =
 
 
 def test_reading_where_all_is_as_in_the_paper():
-    rows = [line("random", 19, 10), line("cosine", 23, 15), line("mlp", 29, 20)]
+    rows = [cell("random", 19, 10), cell("cosine", 23, 15), cell("mlp", 29, 20)]
     found = [compared("cosine", "random", 5, 1), compared("random", "mlp", -10, 1), compared("mlp", "cosine", 5, 4.9)]
-    lowest, gap, head, *orders = kim2019_table2.reading(rows, found)
+    lowest, gap, head, *orders = filtering.reading(rows, found)
     assert lowest == "Lowest row: RANDOM in all 1 columns."
     assert "10.00 in 10M/test2017 (mlp); at least 20.0 times the spread" in gap  # (20 - 10) / 0.5
     assert "paired differences" in head
@@ -369,20 +368,20 @@ def test_reading_where_all_is_as_in_the_paper():
 
 def test_reading_where_it_is_not():
     rows = [
-        line(row, paper, ours, column=column)
+        cell(row, paper, ours, column=column)
         for column in ("10M/test2017", "10M/test2018")
         for row, paper, ours in (("random", 19, 10), ("cosine", 23, 9))
     ]
     found = [compared("cosine", "random", -1, 1.5), compared("cosine", "random", -5, 4, column="10M/test2018")]
-    lowest, _, _, order = kim2019_table2.reading(rows, found)
+    lowest, _, _, order = filtering.reading(rows, found)
     assert lowest == "Lowest row: COSINE in all 2 columns."
     assert order.strip() == "random < cosine is undecided in 10M/test2017, is reversed in 10M/test2018."
 
 
 def test_rows_that_tie_in_the_paper_or_are_not_in_it_have_no_order():
-    rows = [line("pivot", 37.5, 30), line("mlp", 37.5, 20), replace(line("oracle", 0, 50), paper=None)]
+    rows = [cell("pivot", 37.5, 30), cell("mlp", 37.5, 20), replace(cell("oracle", 0, 50), paper=None)]
     found = [compared("mlp", "pivot", -10, 1), compared("oracle", "mlp", 30, 1)]
-    assert kim2019_table2.reading(rows, found)[2:] == ["No two rows of this run are ordered by the paper."]
+    assert filtering.reading(rows, found)[2:] == ["No two rows of this run are ordered by the paper."]
 
 
 def test_the_page_needs_nothing_else_and_escapes_its_input(run):
@@ -402,7 +401,7 @@ scores = st.lists(st.floats(0, 100), min_size=1, max_size=6)
 
 @given(scores, st.floats(0, 5), st.floats(0, 5))
 def test_the_interval_holds_the_mean_and_the_test_sets_part(values, below, above):
-    mean, spread, low, high = kim2019_table2.summarise(values, [(v - below, v + above) for v in values])
+    mean, spread, low, high = cells.summarise(values, [(v - below, v + above) for v in values])
     assert min(values) - 1e-9 <= mean <= max(values) + 1e-9
     assert low <= mean - below + 1e-9
     assert high >= mean + above - 1e-9
@@ -412,10 +411,10 @@ def test_the_interval_holds_the_mean_and_the_test_sets_part(values, below, above
 @given(scores)
 def test_equal_seeds_add_nothing(values):
     same = [values[0]] * len(values)
-    _, spread, low, high = kim2019_table2.summarise(same, [(v - 1, v + 2) for v in same])
+    _, spread, low, high = cells.summarise(same, [(v - 1, v + 2) for v in same])
     assert (low, high) == pytest.approx((values[0] - 1, values[0] + 2))
     assert not spread
 
 
 def test_a_bootstrap_interval_beside_its_value_does_not_turn_the_interval_round():
-    assert kim2019_table2.summarise([5.0], [(5.5, 6.0)]) == (5.0, None, 5.0, 6.0)
+    assert cells.summarise([5.0], [(5.5, 6.0)]) == (5.0, None, 5.0, 6.0)

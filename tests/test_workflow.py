@@ -18,8 +18,8 @@ import pytest
 
 from bitextbench.base import run_lock
 from bitextbench.base.files import read_json
-from bitextbench.report.cells import load
-from bitextbench.report.kim2019_table2 import read_csv
+from bitextbench.report.cells import read_csv
+from bitextbench.report.layout import load
 
 ROOT = Path(__file__).parents[1]
 

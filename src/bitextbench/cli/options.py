@@ -94,6 +94,10 @@ src_shards_option = click.option(
     "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
 )
 tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets.")
+cells_option = click.option(
+    "--cell", "cells", type=Spec(), multiple=True,
+    help="JSON: row, column, files (FILE or FILE#KEY; several are test sets, whose mean it takes), seed, note.",
+)  # fmt: skip
 scores_option = click.option(
     "--scores", type=FILE, multiple=True, required=True, help="A file for each shard, in order."
 )

@@ -10,6 +10,7 @@ from bitextbench.cli.options import (
     FILE,
     Spec,
     by_method,
+    cells_option,
     html_option,
     out_option,
     page_option,
@@ -118,27 +119,47 @@ def figure_margins(points: tuple[tuple[float, Path, Path], ...], picture: Path, 
 
 
 @step.command()
-@click.argument("reference", type=FILE)
-@click.option("--config", type=Spec(), required=True, help="The whole configuration.")
-@click.option("--metric", "metrics", type=FILE, multiple=True)
-@click.option("--selection", "selections", type=FILE, multiple=True)
-@click.option("--significance", type=FILE, required=True, help="The rows compared with each other.")
+@click.option("--reference", type=FILE, help="What the paper printed.")
+@click.option("--name", help="Or the name of a table that no paper has.")
+@cells_option
+@scale_option
+@click.option("--selection", "selections", type=FILE, multiple=True, help="What a row selected: a filtering table.")
+@click.option("--significance", type=FILE, help="Its rows compared with each other.")
+@click.option("--config", type=Spec(), help="The whole configuration, for the provenance.")
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
-@click.option("--benchmarks", type=FILE, required=True)
+@click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
+@click.option("--provenance", type=FILE, help="Where the provenance goes.")
 @html_option
-@click.option("--provenance", type=FILE, required=True)
 @out_option
 def table(
-    reference: Path, config: dict[str, Any], metrics: tuple[Path, ...], selections: tuple[Path, ...],
-    significance: Path, inputs: tuple[Path, ...], benchmarks: Path, html: Path, provenance: Path, out: Path,
+    reference: Path | None, name: str | None, cells: tuple[dict[str, Any], ...], scale: Any, selections: tuple[Path, ...],
+    significance: Path | None, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
+    provenance: Path | None, html: Path, out: Path,
 ) -> None:  # fmt: skip
-    """Set our numbers beside the paper's: CSV, HTML and provenance."""
-    from bitextbench.evaluation.significance import read
-    from bitextbench.report.kim2019_table2 import build
+    """Set our numbers beside the paper's: CSV, page and, where it is asked for, provenance."""
+    from bitextbench.base.files import read_json
+    from bitextbench.evaluation import significance as paired
+    from bitextbench.report import filtering, references
+    from bitextbench.report.cells import of_specs
     from bitextbench.report.provenance import collect
+    from bitextbench.report.table import beside, own, write
 
-    collect(config, [*inputs, *metrics, *selections], benchmarks, provenance)
-    build(reference, metrics, selections, read(significance), config, out, html, provenance)
+    measurements, notes = of_specs(cells)
+    parts: dict[str, Any] = {}
+    if config and benchmarks and provenance:
+        measured = [one.path for one in measurements]
+        collect(config, [*inputs, *measured, *selections], benchmarks, provenance)
+        parts["provenance"] = read_json(provenance)
+    if reference is None:
+        made = own(name or "own", measurements, scale, notes)
+    elif selections:
+        chosen = [filtering.read_selection(path) for path in selections]
+        made = filtering.cells(references.load(reference), measurements, chosen, scale)
+        compared = paired.read(significance) if significance else []
+        parts |= {"selections": filtering.pooled(chosen), "reading": filtering.reading(made, compared)}
+    else:
+        made = beside(references.load(reference), measurements, scale, notes)
+    write(made, out, html, **parts)
 
 
 @step.command()
@@ -153,95 +174,32 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
     click.echo(write(folder, tables, out, claims))
 
 
-@step.command()
-@click.argument("reference", type=FILE)
-@scale_option
-@click.option(
-    "--cell", "cells", type=(str, str, str), multiple=True,
-    help="ROW COLUMN FILE, or FILE#KEY for one of its metrics. Several of a cell are test sets, whose mean it takes.",
-)  # fmt: skip
-@click.option(
-    "--seeded", type=(str, str, int, str), multiple=True, help="ROW COLUMN SEED FILE: one of the seeds of a cell."
-)
-@click.option(
-    "--note",
-    "notes",
-    type=(str, str, str),
-    multiple=True,
-    help="ROW COLUMN TEXT: a condition, or why there is no number.",
-)
-@seed_option
-@html_option
-@out_option
-def grid(
-    reference: Path, scale: Any, cells: tuple[tuple[str, str, str], ...], seeded: tuple[tuple[str, str, int, str], ...],
-    notes: tuple[tuple[str, str, str], ...], seed: int, html: Path, out: Path,
-) -> None:  # fmt: skip
-    """Set single metrics beside the paper's: CSV and HTML."""
-    from bitextbench.report.table import build, mean, read
-
-    parts: dict[tuple[str, str], list[Any]] = {}
-    for row, column, file in cells:
-        parts.setdefault((row, column), []).append(read(row, column, seed, *_keyed(file)))
-    noted = {(row, column): text for row, column, text in notes}
-    measured = [read(row, column, number, *_keyed(file)) for row, column, number, file in seeded]
-    build(reference, [*(mean(found) for found in parts.values()), *measured], scale, out, html, noted)
-
-
-def _keyed(file: str) -> tuple[Path, str]:
-    """FILE#KEY taken apart."""
-    path, _, key = file.partition("#")
-    return Path(path), key
-
-
 @cli.command()
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:
     """Print a table for a person to read."""
     from bitextbench.base.files import read_lines
-    from bitextbench.report import encoders as comparison
-    from bitextbench.report import kim2019_table2
-    from bitextbench.report import table as grid
+    from bitextbench.evaluation import significance
+    from bitextbench.report import encoders, filtering
+    from bitextbench.report.cells import read_csv
+    from bitextbench.report.table import render
 
-    if next(read_lines(csv), "").split(",") == comparison.COLUMNS:
-        click.echo(comparison.render(comparison.read_csv(csv)), nl=False)
+    if next(read_lines(csv), "").split(",") == encoders.COLUMNS:
+        click.echo(encoders.render(encoders.read_csv(csv)), nl=False)
         return
-    lines = kim2019_table2.read_csv(csv)
-    click.echo(kim2019_table2.render(csv) if lines[0].budget else grid.render(lines), nl=False)
+    cells, compared = read_csv(csv), csv.with_suffix(".significance.csv")
+    reading = filtering.reading(cells, significance.read(compared)) if compared.exists() else []
+    click.echo(render(cells, reading), nl=False)
 
 
 @step.command("quality-table")
-@click.option("--cell", "cells", type=(str, str, FILE), multiple=True, required=True, help="CORPUS SCORER FILE.")
+@cells_option
 @scale_option
-@seed_option
 @html_option
 @picture_option
 @out_option
-def quality_table(
-    cells: tuple[tuple[str, str, Path], ...], scale: Any, seed: int, html: Path, picture: Path, out: Path
-) -> None:
+def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, html: Path, picture: Path, out: Path) -> None:
     """The table of what `evaluate quality` found: CSV, page and picture."""
     from bitextbench.report.quality import table
 
-    table(cells, scale, seed, out, html, picture)
-
-
-@step.command("own-table")
-@click.argument("name")
-@click.option(
-    "--cell", "cells", type=(str, str, str), multiple=True, required=True, help="ROW COLUMN FILE, or FILE#KEY."
-)
-@scale_option
-@seed_option
-@html_option
-@out_option
-def own_table(name: str, cells: tuple[tuple[str, str, str], ...], scale: Any, seed: int, html: Path, out: Path) -> None:
-    """A table of single metrics that no paper has: CSV and page."""
-    from bitextbench.report.table import own_lines, write
-
-    parts = [(row, column, *file.partition("#")[::2]) for row, column, file in cells]
-    write(
-        own_lines(name, [(row, column, Path(path), key, "") for row, column, path, key in parts], scale, seed),
-        out,
-        html,
-    )
+    table(cells, scale, out, html, picture)

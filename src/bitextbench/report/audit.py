@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
 from bitextbench.report import claims, references
+from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.claims import Claim, Interval, Key
-from bitextbench.report.kim2019_table2 import Line, read_csv
-from bitextbench.report.references import Cell
+from bitextbench.report.references import Printed
 
 NOT_RUN, NOT_COMPARABLE = "not run", "scale not comparable"
 
@@ -36,7 +36,7 @@ NOT_RUN, NOT_COMPARABLE = "not run", "scale not comparable"
 class Found(NamedTuple):
     """A line of a computed table that has our number."""
 
-    line: Line
+    line: Cell
     path: Path
     number: int  # the line's, in the file
 
@@ -127,7 +127,7 @@ def audit(folder: Path, tables: Sequence[Path]) -> tuple[list[Number], list[Judg
     return numbers, [_judgement(claim, on_paper, found, "".join(scales)) for claim in entries]
 
 
-def _found(tables: Sequence[Path], printed: dict[str, list[Cell]]) -> dict[Key, Found]:
+def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
     """Our numbers by place, row and column; what is in no paper is left out."""
     known = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     found: dict[Key, Found] = {}
@@ -144,7 +144,7 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Cell]]) -> dict[Key, 
     return found
 
 
-def _same_reference(line: Line, cell: Cell | None, path: Path, number: int) -> None:
+def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -> None:
     """Raise InputError unless a line has the paper's number."""
     printed = None if cell is None else cell.printed
     if line.paper is not None and line.paper != printed:
@@ -152,7 +152,7 @@ def _same_reference(line: Line, cell: Cell | None, path: Path, number: int) -> N
         raise InputError(what, path, line=number, remedy="make the table again")
 
 
-def _number(cell: Cell, found: Found | None) -> Number:
+def _number(cell: Printed, found: Found | None) -> Number:
     number = Number(
         cell.paper, cell.table, cell.row, cell.row_label, cell.column, cell.unit, cell.condition,
         str(cell.printed), note=cell.note,

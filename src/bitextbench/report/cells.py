@@ -1,128 +1,205 @@
-"""Which measurement stands in which cell of a paper's table: `tables.yaml`.
+"""A cell of a table: the paper's number and ours beside it; in long form, one line of CSV a cell.
 
-The file has a list of blocks for each table (`<paper>/table<N>`). A block is a cell, or as many as its variables have values:
+Several measurements of a cell are seeds, each of the whole chain: encoder, similarity, selection and translation model. The
+interval of a cell is for the mean over k seeds, 95%, and has two parts:
 
-| key | meaning |
-|---|---|
-| for | variables: a list of values, or a mapping from the paper's names to ours |
-| cell | [row, column] of the reference; `{variable}` is the paper's name |
-| task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
-| corpus | what it is measured on; a list makes the mean over its corpora |
-| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
-| | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity |
-| metric | which of the task's numbers, levels joined by dots |
-| note | a condition that differs from the paper's |
-| why | in place of all from task on: why there is no number |
+- the chain: h_seed = t(0.975, k - 1) * s / sqrt(k), s the standard deviation over seeds (ddof 1); 0 for one seed;
+- the test set: the distance from a seed's value to the end of its bootstrap interval, averaged over seeds. The seeds
+  are measured on the same sentences, so that their sampling errors go together and averaging does not make them smaller.
 
-In all but `cell`, `{variable}` is our name.
+The parts are independent and add in quadrature, each side for itself: low = mean - sqrt(h_seed^2 + h_test,low^2), cut to the
+range of 0 to 100.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import product
+import csv
+import io
+import math
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import Any, Literal
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_json
+from bitextbench.formats.metrics import checked_fields, interval_of
 
-NEEDED = ("task", "corpus", "encoder", "similarity", "metric")
-KEYS = {"for", "cell", *NEEDED, "note", "why"}
+NOT_RUN = "not in this run"
+WARNING = "Numbers of the {} run compare methods, not papers: its data, models and budgets are not the paper's."
+
+Scale = Literal["tiny", "small", "paper"]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What a cell is made of; `why` there is nothing, or ""."""
+class Cell:
+    """One cell, as a line of the CSV; numbers are rounded as written there, None is an empty field.
+
+    The paper's number has the digits that it printed. `budget` to `precision` are those of a filtering table alone.
+    """
+
+    paper_table: str
+    row: str
+    row_label: str
+    column: str
+    budget: str = ""
+    test: str = ""
+    paper: Decimal | None = None
+    ours: float | None = None
+    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    seeds: str = ""
+    delta: float | None = None
+    verdict: str = "not run"
+    budget_words: int | None = None
+    words_selected: int | None = None
+    pairs_selected: int | None = None
+    precision: float | None = None
+    note: str = ""
+    signature: str = ""
+    scale: str = ""
+
+
+COLUMNS = [field.name for field in fields(Cell)]
+INTS = {"budget_words", "words_selected", "pairs_selected"}
+DECIMALS = {"ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision": 4}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One metric of one seed, for one cell; `n` is what was resampled for the interval."""
 
     row: str
     column: str
-    task: str = ""
-    corpora: tuple[str, ...] = ()
-    encoder: str = ""
-    similarity: str = ""
-    metric: str = ""
-    note: str = ""
-    why: str = ""
-
-    @property
-    def key(self) -> str:
-        """The metric's place in its file."""
-        return ".".join(filter(None, (self.similarity, self.metric)))
-
-    def missing(self, config: Mapping[str, Any]) -> str:
-        """Why a run has no such number, or "": a name that it does not define, or a text of one's own that is not there."""
-        if self.why:
-            return self.why
-        if self.task == "translation":
-            return self._untranslated(config.get("translations", {}))
-        if self.task == "agreement":
-            return "" if self.encoder in config["methods"] else f"no method {self.encoder} in this run"
-        models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
-        corpora = config["corpora"]
-        if self.encoder not in models:
-            return f"no encoder {self.encoder} in this run"
-        if self.task == "posteriors" and not set(self.corpora) <= set(models[self.encoder]["align"]):
-            return f"not asked for in this run (likelihoods.{self.encoder}.align): all pairs of sentences are scored"
-        for name in (*self.corpora, *models[self.encoder]["corpora"].values()):
-            if name not in corpora:
-                return f"no corpus {name} in this run"
-            for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):
-                if not Path(path).exists():
-                    return f"no file {path}"
-
-        def languages(names: Iterable[str]) -> set[str]:
-            return {code for name in names for code in corpora[name].get("pair", config["pair"]).values()}
-
-        unknown = languages(self.corpora) - languages(models[self.encoder]["corpora"].values())
-        return f"{self.encoder} has not learned {', '.join(sorted(unknown))} in this run" if unknown else ""
-
-    def _untranslated(self, models: Mapping[str, Any]) -> str:
-        if self.encoder not in models:
-            return f"no translation model {self.encoder} in this run"
-        test = models[self.encoder]["test"]
-        return "" if self.corpora == (test,) else f"{self.encoder} translates {test} in this run"
+    seed: int
+    value: float
+    low: float
+    high: float
+    n: int
+    signature: str
+    path: Path
 
 
-def load(path: Path | None = None) -> dict[str, list[Entry]]:
-    """The cells of each table, by its place. Raises InputError for an unknown or missing key, a cell that stands twice."""
-    text = (path or Path(__file__).with_name("tables.yaml")).read_text(encoding="utf-8")
-    tables = {}
-    for place, blocks in yaml.safe_load(text).items():
-        entries = [entry for block in blocks for entry in _entries(place, block)]
-        cells = [(entry.row, entry.column) for entry in entries]
-        if twice := {cell for cell in cells if cells.count(cell) > 1}:
-            raise InputError(f"{', '.join(min(twice))} stands twice", f"tables.yaml: {place}", remedy="remove one")
-        tables[place] = entries
-    return tables
+def read_measurement(row: str, column: str, seed: int, path: Path, key: str = "") -> Measurement:
+    """A metric file, or one of the metrics in it (`key`, levels joined by dots); `seed` is that of the chain.
+
+    Raises InputError for a missing key, NaN or a wrong interval.
+    """
+    metric = read_json(path)
+    for name in filter(None, key.split(".")):
+        if not isinstance(metric, dict) or name not in metric:
+            raise InputError(f"no metric {key}", path, remedy="make the file again")
+        metric = metric[name]
+    kinds = {"value": (int, float), "interval": list, "n": int, "signature": str}
+    known = checked_fields(metric, kinds, path)
+    low, high = interval_of(known, path)
+    return Measurement(row, column, seed, known["value"], low, high, known["n"], known["signature"], path)
 
 
-def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
-    needed = {"cell", "why"} if "why" in block else {"cell", *NEEDED}
-    needed -= {"similarity"} if block.get("task") in ("translation", "agreement") else set()
-    if (wrong := set(block) - KEYS) or (wrong := needed - set(block)):
-        raise InputError(
-            f"unknown or missing: {', '.join(sorted(wrong))}", f"tables.yaml: {place}", remedy="see tables.py"
-        )
-    variables = {
-        name: values.items() if isinstance(values, Mapping) else [(value, value) for value in values]
-        for name, values in block.get("for", {}).items()
-    }
-    for choice in product(*variables.values()):
-        printed = {name: str(theirs) for name, (theirs, _) in zip(variables, choice, strict=True)}
-        ours = {name: value for name, (_, value) in zip(variables, choice, strict=True)}
-        row, column = (text.format(**printed) for text in block["cell"])
-        known = {
-            key: block.get(key, "").format(**ours) for key in ("task", "encoder", "similarity", "metric", "note", "why")
-        }
-        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), **known)
+def mean(parts: Sequence[Measurement]) -> Measurement:
+    """The mean of measurements of one cell on independent test sets: halves of intervals add in quadrature, side by side."""
+    n = len(parts)
+    if n == 1:
+        return parts[0]
+    value = math.fsum(part.value for part in parts) / n
+    below = math.hypot(*(part.value - part.low for part in parts)) / n
+    above = math.hypot(*(part.high - part.value for part in parts)) / n
+    signature = f"mean of {n}|{parts[0].signature}"
+    return replace(parts[0], value=value, low=value - below, high=value + above, signature=signature)
 
 
-def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:
-    """The names of a corpus: a variable whose value is a list gives all of them."""
-    for text in [corpus] if isinstance(corpus, str) else corpus:
-        lists = {
-            name: value if isinstance(value, list) else [value] for name, value in ours.items() if f"{{{name}}}" in text
-        }
-        for choice in product(*lists.values()):
-            yield text.format(**dict(zip(lists, choice, strict=True)))
+def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dict[tuple[str, str], str]]:
+    """The measurements and the notes of cells, as commands are given them.
+
+    A spec has `row`, `column`, `files` (each a metric file, or `file#key` for one of its metrics; several are test sets, whose mean
+    the cell takes; none: the note says why), `seed` (1) and `note` ("").
+    Raises InputError for an unknown or missing key, and as `read_measurement`.
+    """
+    measurements, notes = [], {}
+    for spec in specs:
+        if wrong := {"row", "column"} - spec.keys() | spec.keys() - {"row", "column", "files", "seed", "note"}:
+            raise InputError(
+                f"unknown or missing: {', '.join(sorted(wrong))}", "--cell", remedy="give row, column, files"
+            )
+        place = spec["row"], spec["column"]
+        keyed = [file.partition("#")[::2] for file in spec.get("files", [])]
+        if keyed:
+            measurements.append(
+                mean([read_measurement(*place, spec.get("seed", 1), Path(path), key) for path, key in keyed])
+            )
+        if note := spec.get("note"):
+            notes[place] = note
+    return measurements, notes
+
+
+def summarise(
+    values: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> tuple[float, float | None, float, float]:
+    """Mean over seeds, standard deviation (None for one seed), low and high end of the mean's interval, as above."""
+    from scipy.special import stdtrit
+
+    k = len(values)
+    average = statistics.fmean(values)
+    spread = statistics.stdev(values) if k > 1 else None
+    seed = 0.0 if spread is None else float(stdtrit(k - 1, 0.975)) * spread / math.sqrt(k)
+    below = statistics.fmean(max(value - low, 0.0) for value, (low, _) in zip(values, intervals, strict=True))
+    above = statistics.fmean(max(high - value, 0.0) for value, (_, high) in zip(values, intervals, strict=True))
+    return average, spread, average - math.hypot(seed, below), average + math.hypot(seed, above)
+
+
+def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
+    """The cell with our numbers, percentages, from measurements of different seeds."""
+    average, spread, low, high = summarise([one.value for one in seeds], [(one.low, one.high) for one in seeds])
+    average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, 100.0), 2)
+    inside = "not in the paper" if cell.paper is None else "reproduced" if low <= cell.paper <= high else "differs"
+    return replace(
+        cell, ours=average, spread=None if spread is None else round(spread, 2), low=low, high=high,
+        seeds=" ".join(str(one.seed) for one in seeds),
+        delta=None if cell.paper is None else round(average - float(cell.paper), 2) + 0.0,
+        verdict=inside if cell.scale == "paper" or cell.paper is None else "scale not comparable",
+        note="one seed: the interval is the test set's alone" if len(seeds) == 1 else "", signature=seeds[0].signature,
+    )  # fmt: skip
+
+
+def to_csv(table: Sequence[Cell]) -> str:
+    """The CSV text: the fields of `Cell` as columns, an empty field for None."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for cell in table:
+        writer.writerow(_written(name, value) for name, value in asdict(cell).items())
+    return out.getvalue()
+
+
+def _written(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{DECIMALS[name]}f}" if name in DECIMALS else str(value)
+
+
+def read_csv(path: str | Path) -> list[Cell]:
+    """The cells of a table that `to_csv` wrote. Raises InputError for another file."""
+    with open(existing(path), encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        try:
+            if reader.fieldnames != COLUMNS:
+                raise InputError("not a table of this program", path, remedy="make the table again")
+            return [Cell(**{name: _parsed(name, text) for name, text in record.items()}) for record in reader]
+        except (ValueError, ArithmeticError, TypeError) as error:
+            raise InputError(
+                f"not a table ({error})", path, line=reader.line_num, remedy="make the table again"
+            ) from None
+
+
+def _parsed(name: str, text: str) -> Any:
+    if name in INTS or name in DECIMALS or name == "paper":
+        kind = Decimal if name == "paper" else int if name in INTS else float
+        return kind(text) if text else None
+    return text
+
+
+def short(label: str) -> str:
+    """A row's label without the citation at its end."""
+    return re.sub(r" \([^()]*, \d{4}\)$", "", label)

@@ -32,7 +32,7 @@ import jsonschema
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_yaml
-from bitextbench.report.references import Cell
+from bitextbench.report.references import Printed
 
 Verdict = Literal["holds", "fails", "undecided", "not run"]
 Key = tuple[str, str, str]  # place of the table, row, column
@@ -154,18 +154,18 @@ def _named(cells: dict[str, Key], claim: Claim, match: re.Match[str]) -> str:
     return f" {name} "
 
 
-def points(tables: dict[str, list[Cell]]) -> dict[Key, Interval]:
+def points(tables: dict[str, list[Printed]]) -> dict[Key, Interval]:
     """The papers' numbers, each taken as exactly what is printed."""
     return {key: Interval(value, value) for key, value, _ in _printed(tables)}
 
 
-def rounded(tables: dict[str, list[Cell]]) -> dict[Key, Interval]:
+def rounded(tables: dict[str, list[Printed]]) -> dict[Key, Interval]:
     """The papers' numbers, each as all that round to it: 37.4 stands for 37.35 to 37.45, less the ends, which it shares with 37.3 and 37.5."""
     inside = 1 - Fraction(1, 10**9)
     return {key: Interval(value - half * inside, value + half * inside) for key, value, half in _printed(tables)}
 
 
-def _printed(tables: dict[str, list[Cell]]) -> Iterator[tuple[Key, Fraction, Fraction]]:
+def _printed(tables: dict[str, list[Printed]]) -> Iterator[tuple[Key, Fraction, Fraction]]:
     for place, cells in tables.items():
         for cell in cells:
             if cell.value is not None:

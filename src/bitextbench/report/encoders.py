@@ -18,7 +18,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_json
 from bitextbench.evaluation.encoders import COSTS
 from bitextbench.formats.metrics import checked_fields, interval_of
-from bitextbench.report.kim2019_table2 import summarise
+from bitextbench.report.cells import summarise
 
 METRICS = {
     "error_forward": ("error", "forward"),

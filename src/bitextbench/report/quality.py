@@ -1,56 +1,60 @@
 """The table and the picture of the quality of scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bitextbench.base.files import atomic, read_json
 from bitextbench.evaluation.quality import AUC
-from bitextbench.report.kim2019_table2 import Line, Scale
-from bitextbench.report.table import own_lines, write
+from bitextbench.report.cells import Cell, Scale, of_specs
+from bitextbench.report.table import own, write
 
 
-def table(
-    cells: Sequence[tuple[str, str, Path]], scale: Scale, seed: int, out: Path, page: Path, picture: Path
-) -> None:
+def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, page: Path, picture: Path) -> None:
     """The table of a run: corpora and metrics are rows, scorers columns. CSV, page, and a picture of noise by kind.
 
-    `cells`: corpus, scorer, and the file of what `evaluate` returned. Raises InputError for one that is given twice.
+    `specs`: of each file of what `evaluate quality` found the corpus (row), scorer (column), file and seed, as `cells.of_specs`.
+    Raises InputError for one that is given twice.
     """
-    named = [
-        (f"{corpus}: {metric}", scorer, path, metric, f"{value['good']:,} good pairs, {value['bad']:,} bad")
-        for corpus, scorer, path in cells
-        for metric, value in read_json(path).items()
+    measurements, notes = of_specs([
+        {
+            **spec, "row": f"{spec['row']}: {metric}", "files": [f"{file}#{metric}"],
+            "note": f"{value['good']:,} good pairs, {value['bad']:,} bad",
+        }
+        for spec in specs
+        for file in spec["files"]
+        for metric, value in read_json(file).items()
         if isinstance(value, dict)
-    ]
-    lines = own_lines("quality", named, scale, seed)
-    draw(lines, picture)
-    write(lines, out, page)
+    ])  # fmt: skip
+    cells = own("quality", measurements, scale, notes)
+    draw(cells, picture)
+    write(cells, out, page)
 
 
-def draw(lines: Sequence[Line], path: Path) -> None:
+def draw(cells: Sequence[Cell], path: Path) -> None:
     """ROC-AUC of each method against each kind of noise, a panel for each corpus: 50 is white, what is not seen red."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    corpora: dict[str, list[Line]] = {}
-    for line in lines:
-        corpus, _, metric = line.row.partition(": ")
+    corpora: dict[str, list[Cell]] = {}
+    for cell in cells:
+        corpus, _, metric = cell.row.partition(": ")
         if metric.startswith(AUC):
-            corpora.setdefault(corpus, []).append(line)
-    heights = [len({line.row for line in held}) for held in corpora.values()]
+            corpora.setdefault(corpus, []).append(cell)
+    heights = [len({cell.row for cell in held}) for held in corpora.values()]
     figure, panels = pyplot.subplots(
-        len(corpora), 1, figsize=(2 + 1.1 * len({line.column for line in lines}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
+        len(corpora), 1, figsize=(2 + 1.1 * len({cell.column for cell in cells}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
         gridspec_kw={"height_ratios": heights}, layout="constrained", squeeze=False,
     )  # fmt: skip
     for axes, (corpus, held) in zip(panels[:, 0], corpora.items(), strict=True):
-        rows, names = (list(dict.fromkeys(getattr(line, key) for line in held)) for key in ("row", "column"))
+        rows, names = (list(dict.fromkeys(getattr(cell, key) for cell in held)) for key in ("row", "column"))
         matrix = np.full((len(rows), len(names)), np.nan)
-        for line in held:
-            matrix[rows.index(line.row), names.index(line.column)] = line.ours
+        for cell in held:
+            matrix[rows.index(cell.row), names.index(cell.column)] = cell.ours
         axes.imshow(matrix, cmap="RdBu", vmin=0, vmax=100, aspect="auto")
         for (y, x), value in np.ndenumerate(matrix):
             if not np.isnan(value):

@@ -12,6 +12,7 @@
 
 import csv
 import math
+import re
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +22,7 @@ from bitextbench.base.files import existing, read_lines
 
 
 @dataclass(frozen=True)
-class Cell:
+class Printed:
     """One number of a paper's table."""
 
     paper: str
@@ -46,11 +47,26 @@ class Cell:
         return None if self.value is None else Decimal(f"{self.value:.{self.decimals}f}")
 
 
+PAPERS = {
+    "kim2019": "Kim et al. 2019",
+    "artetxe2019": "Artetxe and Schwenk 2019",
+    "zhang2016": "Zhang et al. 2016",
+    "guo2018": "Guo et al. 2018",
+    "yang2019": "Yang et al. 2019",
+}
 NOTE = "note"
-COLUMNS = [field.name for field in fields(Cell) if field.name not in (NOTE, "decimals")]
+COLUMNS = [field.name for field in fields(Printed) if field.name not in (NOTE, "decimals")]
 
 
-def load_all(folder: str | Path) -> dict[str, list[Cell]]:
+def title(place: str) -> str:
+    """The title of a table by its place: "Kim et al. 2019, Table 2" of kim2019/table2; another name as it is."""
+    paper, _, table = place.partition("/")
+    if paper not in PAPERS:
+        return place
+    return f"{PAPERS[paper]}, {re.sub(r'(?<=[a-z])(?=[0-9])', ' ', table).capitalize()}"
+
+
+def load_all(folder: str | Path) -> dict[str, list[Printed]]:
     """The cells of every `<paper>/<table>.csv` in a folder, by the table's place, in the order of places.
 
     Raises InputError as `load` does, for a file whose name is not the place of its cells, and when there is none.
@@ -67,14 +83,14 @@ def load_all(folder: str | Path) -> dict[str, list[Cell]]:
     return tables
 
 
-def load(path: str | Path) -> list[Cell]:
+def load(path: str | Path) -> list[Printed]:
     """The cells of one table, in the order of the file (the paper's, row by row).
 
     Raises InputError for wrong columns, an empty field, a value that is not a finite number, a cell that stands
     twice, two labels for a row, two tables in one file, or no cell at all.
     """
     reader = csv.reader(read_lines(path), strict=True)
-    cells: dict[tuple[str, str], Cell] = {}
+    cells: dict[tuple[str, str], Printed] = {}
     labels: dict[str, str] = {}
     try:
         if (header := next(reader, [])) not in (COLUMNS, [*COLUMNS, NOTE]):
@@ -101,7 +117,7 @@ def load(path: str | Path) -> list[Cell]:
     return list(cells.values())
 
 
-def _cell(header: list[str], record: list[str], path: str | Path, line: int) -> Cell:
+def _cell(header: list[str], record: list[str], path: str | Path, line: int) -> Printed:
     if len(record) != len(header) or not all(record[: len(COLUMNS)]):
         raise InputError("a field is missing or empty", path, line=line, remedy=f"fill {','.join(COLUMNS)}")
     named = dict(zip(header, record, strict=True))
@@ -112,4 +128,4 @@ def _cell(header: list[str], record: list[str], path: str | Path, line: int) -> 
         value = math.nan
     if not math.isfinite(value):
         raise InputError("value is not a number", path, line=line, remedy="write the number that the paper printed")
-    return Cell(**named, value=value, decimals=len(text.partition(".")[2]))  # type: ignore[arg-type]
+    return Printed(**named, value=value, decimals=len(text.partition(".")[2]))  # type: ignore[arg-type]

@@ -1,198 +1,199 @@
-"""A paper's table of single metrics: each cell one kind of measurement, ours beside the paper's, as CSV, text and page.
+"""A table: cells beside the paper's, as CSV, as text for a terminal, and as a page that needs nothing else."""
 
-Table 2 of Kim et al. has a module of its own, `table`, because budgets and selections belong to it; lines, intervals and
-the CSV format are the same.
-"""
-
-import html as markup
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic, read_json
-from bitextbench.formats.metrics import checked_fields, interval_of
-from bitextbench.report import references
-from bitextbench.report.kim2019_table2 import NOT_RUN, WARNING, Line, Scale, cell_text, filled, short, to_csv
+from bitextbench.base.files import atomic
+from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short, to_csv
+from bitextbench.report.references import Printed, title
 
 Place = tuple[str, str]  # row and column
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One metric of one run, for one cell."""
+def beside(
+    printed: Sequence[Printed], measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]
+) -> list[Cell]:
+    """A cell for each number of the paper, in its order, with ours where there is one.
 
-    row: str
-    column: str
-    seed: int
-    value: float
-    low: float
-    high: float
-    signature: str
-    path: Path
-
-
-def build(
-    reference: Path, measured: Sequence[Measured], scale: Scale, out: Path, page: Path, notes: Mapping[Place, str] | None = None
-) -> None:  # fmt: skip
-    """Write the table as CSV and as a self-contained page.
-
-    Several measurements of a cell are runs of different seeds. `notes`: of a cell that was measured, a condition; of another,
-    why it was not. Raises InputError for a measurement or a note that belongs to no cell, and two measurements of the same
-    cell and seed.
+    Several measurements of a cell are seeds. `notes`: of a cell that was measured, a condition; of another, why it was not.
+    Raises InputError for a measurement or a note that belongs to no cell, and two measurements of the same cell and seed.
     """
-    table = lines(references.load(reference), measured, scale, notes or {})
-    for path, content in ((out, to_csv(table)), (page, to_html(table))):
-        with atomic(path) as part:
-            part.write_text(content, encoding="utf-8")
-
-
-def read(row: str, column: str, seed: int, path: Path, key: str = "") -> Measured:
-    """A metric file, or one of the metrics in it (`key`, levels joined by dots); `seed` is the training's. Raises InputError for a missing key, NaN or a wrong interval."""
-    known = read_json(path)
-    for name in filter(None, key.split(".")):
-        if not isinstance(known, dict) or name not in known:
-            raise InputError(f"no metric {key}", path, remedy="make the file again")
-        known = known[name]
-    kinds = {"value": (int, float), "interval": list, "signature": str}
-    found = checked_fields(known, kinds, path)
-    low, high = interval_of(found, path)
-    return Measured(row, column, seed, found["value"], low, high, found["signature"], path)
-
-
-def mean(parts: Sequence[Measured]) -> Measured:
-    """The mean of measurements of one cell on independent test sets: halves of intervals add in quadrature, side by side."""
-    n = len(parts)
-    if n == 1:
-        return parts[0]
-    value = math.fsum(part.value for part in parts) / n
-    below = math.hypot(*(part.value - part.low for part in parts)) / n
-    above = math.hypot(*(part.high - part.value for part in parts)) / n
-    signature = f"mean of {n}|{parts[0].signature}"
-    return replace(parts[0], value=value, low=value - below, high=value + above, signature=signature)
-
-
-def lines(
-    cells: Sequence[references.Cell], measured: Sequence[Measured], scale: Scale, notes: Mapping[Place, str]
-) -> list[Line]:
-    """A line for each cell of the paper, in its order. Raises InputError as `build`."""
-    known = {(cell.row, cell.column) for cell in cells}
-    runs: dict[Place, list[Measured]] = {}
-    for place, path in [*(((one.row, one.column), one.path) for one in measured), *((place, None) for place in notes)]:
-        if place not in known:
-            raise InputError(
-                f"no cell {', '.join(place)}", path, remedy=near(" ".join(place), map(" ".join, sorted(known)))
-            )
-    for one in measured:
-        place = one.row, one.column
-        if one.seed in {run.seed for run in runs.setdefault(place, [])}:
-            raise InputError(f"{', '.join(place)}, seed {one.seed}, is given twice", one.path, remedy="give it once")
-        runs[place].append(one)
+    places = {(cell.row, cell.column) for cell in printed}
+    for place, path in [
+        *(((one.row, one.column), one.path) for one in measurements),
+        *((place, None) for place in notes),
+    ]:
+        if place not in places:
+            remedy = near(" ".join(place), map(" ".join, sorted(places)))
+            raise InputError(f"no cell {', '.join(place)}", path, remedy=remedy)
+    seeds = by_place(measurements)
     table = []
-    for cell in cells:
-        note = notes.get((cell.row, cell.column), "")
-        line = Line(
-            cell.place, cell.row, cell.row_label, cell.column, "", "", cell.printed, scale=scale, note=note or NOT_RUN
+    for cell in printed:
+        place = cell.row, cell.column
+        note = notes.get(place, "")
+        empty = Cell(
+            cell.place, cell.row, cell.row_label, cell.column, paper=cell.printed, scale=scale, note=note or NOT_RUN
         )
-        found = sorted(runs.get((cell.row, cell.column), []), key=lambda run: run.seed)
-        if found:
-            line = filled(line, found)
-            line = replace(line, note="; ".join(filter(None, (line.note, note))))
-        table.append(line)
+        table.append(_noted(filled(empty, seeds[place]), note) if place in seeds else empty)
     return table
 
 
-def rows_of(table: Sequence[Line]) -> tuple[list[str], list[tuple[str, list[Line | None]]]]:
-    """The columns, and for each row its label and its cells; None where the paper has none."""
-    columns = list(dict.fromkeys(line.column for line in table))
-    rows = []
-    for label, group in groupby(table, key=lambda line: line.row_label):
-        held = {line.column: line for line in group}
-        rows.append((label, [held.get(column) for column in columns]))
-    return columns, rows
+def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
+    """The cells of a table that no paper has, row by row. Raises InputError for two measurements of a cell and seed."""
+    seeds = by_place(measurements)
+    table = [
+        replace(
+            filled(Cell(name, row, row, column, scale=scale), held),
+            verdict="no paper has it", note=notes.get((row, column), ""),
+        )
+        for (row, column), held in seeds.items()
+    ]  # fmt: skip
+    rows, columns = names(table, "row"), names(table, "column")
+    return sorted(table, key=lambda cell: (rows.index(cell.row), columns.index(cell.column)))
 
 
-def title(table: Sequence[Line]) -> str:
-    return f"{table[0].paper_table} ({table[0].scale} run)"
+def by_place(measurements: Sequence[Measurement]) -> dict[Place, list[Measurement]]:
+    """The measurements of each cell, by seed. Raises InputError for two of the same cell and seed."""
+    seeds: dict[Place, list[Measurement]] = {}
+    for one in measurements:
+        held = seeds.setdefault((one.row, one.column), [])
+        if one.seed in {other.seed for other in held}:
+            raise InputError(
+                f"{one.row}, {one.column}, seed {one.seed}, is given twice", one.path, remedy="give it once"
+            )
+        held.append(one)
+    return {place: sorted(held, key=lambda one: one.seed) for place, held in seeds.items()}
 
 
-def render(table: Sequence[Line]) -> str:
-    """The table for a terminal, without columns that have no number of ours; below it why, most frequent reason first."""
-    columns, rows = rows_of(table)
-    done = {line.column for line in table if line.ours is not None} or {*columns}
-    run = [column in done for column in columns]
-    body = [
-        ["ours [95% interval] (paper)", *itertools.compress(columns, run)],
-        *([short(label), *map(_text, itertools.compress(cells, run))] for label, cells in rows),
-    ]
-    widths = [max(map(len, column)) for column in zip(*body, strict=True)]
-    texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
-    rule = "-" * max(map(len, texts))
-    empty = Counter(line.note or line.verdict for line in table if line.ours is None)
-    reasons = "; ".join(f"{count} {note}" if len(empty) > 1 else note for note, count in empty.most_common())
-    missing = [f"No number of ours in {empty.total()} of {len(table)} cells: {reasons}."] if empty else []
-    notes = [f"Note: {note}." for note in sorted({line.note for line in table if line.ours is not None} - {""})]
-    warning = [] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]
-    return "\n".join([title(table), rule, texts[0], rule, *texts[1:], rule, *missing, *notes, *warning]) + "\n"
+def _noted(cell: Cell, note: str) -> Cell:
+    return replace(cell, note="; ".join(filter(None, (cell.note, note))))
 
 
-def _text(line: Line | None) -> str:
-    if line is None:
-        return ""
-    paper = "" if line.paper is None else f" ({line.paper})"
-    if line.ours is None:
-        return "–" + paper
-    return f"{line.ours:.2f} [{line.low:.2f}, {line.high:.2f}]{paper}"
-
-
-def to_html(table: Sequence[Line]) -> str:
-    """The page: needs nothing else."""
-    columns, rows = rows_of(table)
-    head = "".join(f"<th>{markup.escape(column)}</th>" for column in columns)
-    body = "".join(
-        f"<tr><th>{markup.escape(label)}</th>{''.join('<td></td>' if c is None else _td(c) for c in cells)}</tr>\n"
-        for label, cells in rows
-    )
-    warning = "" if table[0].scale == "paper" else f"<p>{markup.escape(WARNING.format(table[0].scale))}</p>"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{markup.escape(title(table))}</title>\n'
-        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.4em .8em;border-bottom:1px solid #ddd;text-align:left}"
-        "small{color:#5b6874}</style></head>\n"
-        f"<body><h1>{markup.escape(title(table))}</h1>{warning}\n<table><tr><th></th>{head}</tr>\n{body}</table>\n"
-        "<p>Ours ± spread (paper). The interval is 95%: the sampling of the test set and, with several seeds, of training.</p></body></html>\n"
-    )
-
-
-def _td(line: Line) -> str:
-    beside = markup.escape(line.verdict)
-    if line.ours is not None:
-        beside = f"{line.low:.2f} to {line.high:.2f}; {beside}"
-    return f"<td>{markup.escape(cell_text(line))}<br><small>{beside}</small></td>"
-
-
-def own_lines(name: str, cells: Sequence[tuple[str, str, Path, str, str]], scale: Scale, seed: int) -> list[Line]:
-    """The lines of a table that no paper has, row by row: (row, column, metric file, metric in it, note) of each cell.
-
-    Raises InputError for a cell that is given twice.
-    """
-    places = [cell[:2] for cell in cells]
-    if twice := next((place for place in places if places.count(place) > 1), None):
-        raise InputError(f"{', '.join(twice)} is given twice", name, remedy="give each cell once")
-    lines = []
-    for row, column, path, key, note in cells:
-        line = Line(name, row, row, column, "", "", None, scale=scale)
-        line = filled(line, [read(row, column, seed, path, key)])
-        lines.append(replace(line, verdict="no paper has it", note=note))
-    rows, columns = (list(dict.fromkeys(getattr(line, key) for line in lines)) for key in ("row", "column"))
-    return sorted(lines, key=lambda line: (rows.index(line.row), columns.index(line.column)))
-
-
-def write(lines: Sequence[Line], out: Path, page: Path) -> None:
-    """Write a table as CSV and as a page."""
-    for path, text in ((out, to_csv(lines)), (page, to_html(lines))):
+def write(table: Sequence[Cell], out: Path, page: Path, **parts: Any) -> None:
+    """Write a table as CSV and as a page; `parts` as in `to_html`."""
+    for path, text in ((out, to_csv(table)), (page, to_html(table, **parts))):
         with atomic(path) as part:
             part.write_text(text, encoding="utf-8")
+
+
+def names(table: Sequence[Cell], field: str) -> list[str]:
+    """The values of a field, in the order in which they come."""
+    return list(dict.fromkeys(getattr(cell, field) for cell in table))
+
+
+def heading(table: Sequence[Cell]) -> str:
+    return f"{title(table[0].paper_table)} ({table[0].scale} run)"
+
+
+def groups(table: Sequence[Cell]) -> dict[str, list[str]]:
+    """The columns by the first level of their heading: "en-fr" -> ["en-fr/P", "en-fr/R"]."""
+    found: dict[str, list[str]] = {}
+    for column in names(table, "column"):
+        found.setdefault(column.partition("/")[0], []).append(column)
+    return found
+
+
+def rows_of(table: Sequence[Cell]) -> list[tuple[str, dict[str, Cell]]]:
+    """Each row's label, and its cells by column."""
+    return [
+        (label, {cell.column: cell for cell in row}) for label, row in groupby(table, key=lambda cell: cell.row_label)
+    ]
+
+
+def first_level(table: Sequence[Cell], group: str) -> str:
+    """A heading's first level; of a budget its number of words in this run as well."""
+    words = next((cell.budget_words for cell in table if cell.budget == group and cell.budget_words), None)
+    return f"{group} words (here {words:,})" if words else group
+
+
+def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
+    """The table for a terminal, without columns that have no number of ours; below it what it says, and why cells are empty."""
+    done = {cell.column for cell in table if cell.ours is not None} or {*names(table, "column")}
+    shown = {group: [name for name in held if name in done] for group, held in groups(table).items()}
+    head: list[list[str]] = [[""], ["ours [95% interval] (paper)"]]
+    body = [[short(label)] for label, _ in rows_of(table)]
+    for group, columns in shown.items():
+        good = any(cell.precision is not None for cell in table if cell.column in columns)
+        tests = [column.partition("/")[2] for column in columns]
+        wide = [first_level(table, group), *[""] * (len(columns) - 1 + good)] if columns else []
+        head[0] += wide if any(tests) else [""] * len(wide)
+        head[1] += [*(test or group for test in tests), *["precision"] * good]
+        for line, (_, cells) in zip(body, rows_of(table), strict=True):
+            line += [cell_text(cells.get(column)) for column in columns]
+            line += [_precision(cells, columns)] * good
+    texts = _aligned([*head[0 if any(head[0]) else 1 :], *body])
+    rule = "-" * max(map(len, texts))
+    at = len(texts) - len(body)
+    lines = [heading(table), rule, *texts[:at], rule, *texts[at:], rule, *reading, *_remarks(table)]
+    return "\n".join(lines) + "\n"
+
+
+def cell_text(cell: Cell | None) -> str:
+    """Ours with its interval, and the paper's in brackets."""
+    if cell is None:
+        return ""
+    ours = "–" if cell.ours is None else f"{cell.ours:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+    return ours if cell.paper is None else f"{ours} ({cell.paper})"
+
+
+def _precision(cells: Mapping[str, Cell], columns: Sequence[str]) -> str:
+    found = next((cells[name].precision for name in columns if name in cells), None)
+    return "" if found is None else f"{found:.1%}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines of text; a heading over several columns may be wider than the first of them."""
+    widths = [max(map(len, column)) for column in zip(*rows[len(rows) > 2 and not rows[0][0] :], strict=True)]
+    lines = []
+    for row in rows:
+        line, at = "", 0
+        for text, width in zip(row, widths, strict=True):
+            if text:
+                line = line.ljust(at) + text
+            at += width + 2
+        lines.append(line.rstrip())
+    return lines
+
+
+def _remarks(table: Sequence[Cell]) -> list[str]:
+    """Why cells are empty, the most frequent reason first; notes; a warning."""
+    empty = Counter(cell.note or cell.verdict for cell in table if cell.ours is None)
+    reasons = "; ".join(f"{count} {note}" if len(empty) > 1 else note for note, count in empty.most_common())
+    notes = sorted({cell.note for cell in table if cell.ours is not None} - {""})
+    return [
+        *([f"No number of ours in {empty.total()} of {len(table)} cells: {reasons}."] if empty else []),
+        *(f"Note: {note}." for note in notes),
+        *([] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]),
+    ]
+
+
+def to_html(
+    table: Sequence[Cell], reading: Sequence[str] = (), selections: Sequence[Any] = (), provenance: Mapping[str, Any] | None = None
+) -> str:  # fmt: skip
+    """The page: the table, ours beside the paper's, what it says, what was selected, where it comes from."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bitextbench.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    environment.filters["short"] = short
+    ranked = {row: index for index, row in enumerate(names(table, "row"))}
+    levels = groups(table)
+    labels = {label for chosen in selections for label in chosen.words_by_label}
+    return environment.get_template("table.html").render(
+        title=heading(table), warning="" if table[0].scale == "paper" else WARNING.format(table[0].scale),
+        reading=reading, rows=rows_of(table), groups={first_level(table, group): held for group, held in levels.items()},
+        columns=names(table, "column"), seeds=next((cell.seeds for cell in table if cell.seeds), ""),
+        top=10 * math.ceil(max(max(float(cell.paper or 0), cell.high or 0.0) for cell in table) / 10) or 10,
+        selections=sorted(selections, key=lambda one: ([*levels].index(one.budget), ranked[one.method])),
+        budgets={group: first_level(table, group) for group in levels},
+        row_labels={cell.row: short(cell.row_label) for cell in table},
+        labels=sorted(labels, key=lambda name: (name != "parallel", name)), provenance=provenance,
+    )  # fmt: skip

@@ -7,8 +7,7 @@ from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.report import kim2019_table2
-from bitextbench.report import table as grid
+from bitextbench.report import cells, references, table
 
 REFERENCE = """paper,table,row,row_label,column,value,unit,condition
 kim2019,3,cosine,Cosine & more,de-en,4.3,error rate [%],newstest2018
@@ -26,18 +25,23 @@ def reference(tmp_path):
 
 def metric(path, value, **changes):
     path.write_text(
-        json.dumps({"average": {"value": value, "interval": [value - 1, value + 2], "signature": "s"} | changes})
+        json.dumps(
+            {"average": {"value": value, "interval": [value - 1, value + 2], "n": 9, "signature": "s"} | changes}
+        )
     )
     return path
 
 
 def measured(tmp_path, value=5.0, row="cosine", column="de-en", seed=1, **changes):
-    return grid.read(row, column, seed, metric(tmp_path / f"{row}.{seed}.json", value, **changes), "average")
+    return cells.read_measurement(
+        row, column, seed, metric(tmp_path / f"{row}.{seed}.json", value, **changes), "average"
+    )
 
 
-def built(reference, tmp_path, runs, scale="paper"):
-    grid.build(reference, runs, scale, tmp_path / "out.csv", tmp_path / "out.html")
-    return {(line.row, line.column): line for line in kim2019_table2.read_csv(tmp_path / "out.csv")}
+def built(reference, tmp_path, runs, scale="paper", notes=None):
+    made = table.beside(references.load(reference), runs, scale, notes or {})
+    table.write(made, tmp_path / "out.csv", tmp_path / "out.html")
+    return {(line.row, line.column): line for line in cells.read_csv(tmp_path / "out.csv")}
 
 
 def test_a_cell_worked_out_by_hand(reference, tmp_path):
@@ -71,16 +75,16 @@ def test_twice_and_missing_are_refused(reference, tmp_path):
     with pytest.raises(InputError, match="seed 1, is given twice"):
         built(reference, tmp_path, [measured(tmp_path), measured(tmp_path)])
     with pytest.raises(InputError, match="no metric forward"):
-        grid.read("cosine", "de-en", 1, metric(tmp_path / "a.json", 1.0), "forward")
+        cells.read_measurement("cosine", "de-en", 1, metric(tmp_path / "a.json", 1.0), "forward")
 
 
 def test_test_sets_of_a_cell_make_a_mean_and_notes_say_why(reference, tmp_path):
     parts = [
-        grid.read("cosine", "de-en", 1, metric(tmp_path / f"{value}.json", value), "average") for value in (4.0, 10.0)
+        cells.read_measurement("cosine", "de-en", 1, metric(tmp_path / f"{value}.json", value), "average")
+        for value in (4.0, 10.0)
     ]
     notes = {("cosine", "de-en"): "two sets", ("mlp", "de-en"): "no encoder x"}
-    grid.build(reference, [grid.mean(parts)], "tiny", tmp_path / "out.csv", tmp_path / "out.html", notes)
-    lines = {(line.row, line.column): line for line in kim2019_table2.read_csv(tmp_path / "out.csv")}
+    lines = built(reference, tmp_path, [cells.mean(parts)], "tiny", notes)
     line = lines["cosine", "de-en"]
     # independent halves of 1 below and 2 above: sqrt(2) / 2 and sqrt(8) / 2
     assert (line.ours, line.low, line.high) == (7.0, 6.29, 8.41)
@@ -88,7 +92,7 @@ def test_test_sets_of_a_cell_make_a_mean_and_notes_say_why(reference, tmp_path):
     assert (lines["mlp", "de-en"].ours, lines["mlp", "de-en"].note) == (None, "no encoder x")
     assert lines["cosine", "en-de"].note == "not in this run"
     with pytest.raises(InputError, match="no cell x, y"):
-        grid.build(reference, [], "tiny", tmp_path / "out.csv", tmp_path / "out.html", {("x", "y"): "z"})
+        built(reference, tmp_path, [], notes={("x", "y"): "z"})
 
 
 def test_the_paper_s_digits_are_kept(tmp_path):
@@ -96,13 +100,13 @@ def test_the_paper_s_digits_are_kept(tmp_path):
     path.write_text(REFERENCE.replace("4.3", "48.90").replace("4.2", "88"))
     lines = [*built(path, tmp_path, []).values()]
     assert [str(line.paper) for line in lines] == ["48.90", "88", "85.0"]
-    assert "(48.90)" in grid.render(lines)
+    assert "(48.90)" in table.render(lines)
 
 
 def test_what_a_person_sees(reference, tmp_path):
     lines = [*built(reference, tmp_path, [measured(tmp_path)], "tiny").values()]
-    text = grid.render(lines).splitlines()
-    assert text[0] == "kim2019/table3 (tiny run)"
+    text = table.render(lines).splitlines()
+    assert text[0] == "Kim et al. 2019, Table 3 (tiny run)"
     assert text[2].split() == [
         "ours",
         "[95%",
@@ -116,7 +120,8 @@ def test_what_a_person_sees(reference, tmp_path):
     assert "compare methods, not papers" in text[-1]
     page = (tmp_path / "out.html").read_text()
     assert "Cosine &amp; more" in page
-    assert "4.00 to 7.00; scale not comparable" in page
+    assert "4.00 to 7.00" in page
+    assert "scale not comparable" in page
 
 
 def test_from_vectors_to_the_table(reference, tmp_path):
@@ -129,8 +134,19 @@ def test_from_vectors_to_the_table(reference, tmp_path):
         f"evaluate alignment --src-emb {tmp_path}/src.npy --tgt-emb {tmp_path}/tgt.npy --out {tmp_path}/cosine.json".split(),
     )
     assert said.exit_code == 0, said.output
-    arguments = f"step grid {reference} --scale tiny --cell cosine de-en {tmp_path}/cosine.json#cosine.forward".split()
+    cell = json.dumps({"row": "cosine", "column": "de-en", "files": [f"{tmp_path}/cosine.json#cosine.forward"]})
+    arguments = ["step", "table", "--reference", str(reference), "--scale", "tiny", "--cell", cell]
     said = runner.invoke(cli, [*arguments, "--html", f"{tmp_path}/t.html", "--out", f"{tmp_path}/t.csv"])
     assert said.exit_code == 0, said.output
     shown = runner.invoke(cli, ["show", f"{tmp_path}/t.csv"]).output
     assert re.search(r"50\.00 \[.*\] \(4\.3\)", shown)
+
+
+@pytest.mark.parametrize(("spec", "message"), [
+    ({"row": "a", "column": "b", "file": "c"}, "--cell: unknown or missing: file; give row, column, files"),
+    ({"column": "b"}, "unknown or missing: row"),
+    ({"row": "a", "column": "b", "files": ["none.json"]}, "none.json: no such file"),
+])  # fmt: skip
+def test_a_wrong_cell_is_refused(spec, message):
+    with pytest.raises(InputError, match=message):
+        cells.of_specs([spec])

@@ -7,7 +7,7 @@ import pytest
 from bitextbench.base.errors import InputError
 from bitextbench.mining.retrieval import STRATEGIES
 from bitextbench.report import references
-from bitextbench.report.cells import Entry, load
+from bitextbench.report.layout import Entry, load
 from bitextbench.scoring.margins import SIMILARITIES
 
 FOLDER = Path(__file__).parents[1] / "references"

@@ -1,0 +1,235 @@
+"""A table of filtering, as Table 2 of Kim et al. 2019: BLEU of what was selected, by budget of words and test set.
+
+Beside the cells it knows what each row selected. Rows are compared by the differences of their models of one seed (`significance`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import combinations, groupby, product
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json
+from bitextbench.evaluation.significance import Comparison
+from bitextbench.formats.metrics import checked_fields
+from bitextbench.report.cells import Cell, Measurement, Scale, short
+from bitextbench.report.references import Printed
+from bitextbench.report.table import beside, names
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one method selected for one budget; `words`, `pairs` and `words_by_label` are sums where it stands for several seeds."""
+
+    method: str
+    budget: str
+    seed: int
+    budget_words: int
+    words: int
+    pairs: int
+    reached: bool
+    words_by_label: dict[str, int]
+    path: Path
+    seeds: int = 1
+
+    @property
+    def precision(self) -> float | None:
+        """Share of good pairs among the selected words whose label is known; None where none is."""
+        known = sum(count for label, count in self.words_by_label.items() if label)
+        return self.words_by_label.get("parallel", 0) / known if known else None
+
+
+def read_selection(path: Path) -> Selection:
+    """One selection file. Raises InputError for missing fields, or words by label that do not add up to the words."""
+    numbers = {"seed": int, "budget_words": int, "words": int, "pairs": int}
+    kinds = {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict}
+    known = checked_fields(read_json(path), kinds, path)
+    counts = known["words_by_label"].values()
+    if not all(isinstance(count, int) for count in counts) or (counts and sum(counts) != known["words"]):
+        what = f"words_by_label does not add up to words, {known['words']}"
+        raise InputError(what, path, remedy="select again")
+    if known["words"] <= 0:
+        raise InputError("no words selected", path, remedy="select again")
+    return Selection(**known, path=path)
+
+
+def cells(
+    printed: Sequence[Printed], measurements: Sequence[Measurement], selections: Sequence[Selection], scale: Scale
+) -> list[Cell]:
+    """The cells of the paper, those of tests and rows that only this run has, and what was selected for each.
+
+    Raises InputError when a measurement or a selection of a row, budget and seed is missing or has no place, and when test sets,
+    budgets or signatures differ: there is no table from a part of the data.
+    """
+    rows = list(dict.fromkeys(one.row for one in measurements))
+    columns = list(dict.fromkeys(one.column for one in measurements))
+    budgets = list(dict.fromkeys(map(_budget, columns)))
+    seeds = sorted({one.seed for one in measurements}) or [1]
+    by_cell = {(one.row, one.column, one.seed) for one in measurements}
+    by_row = {(one.method, one.budget, one.seed) for one in selections}
+    _complete("metric", measurements, by_cell, product(rows, columns, seeds))
+    _complete("selection", selections, by_row, product(rows, budgets, seeds))
+    _same("signature", ((one.signature, one.path) for one in measurements))
+    for test, group in groupby(sorted(measurements, key=_test), key=_test):
+        _same(f"number of sentences of {test}", ((one.n, one.path) for one in group))
+    for budget in budgets:
+        _same(f"budget {budget}", ((one.budget_words, one.path) for one in selections if one.budget == budget))
+    together = {(one.method, one.budget): one for one in pooled(selections)}
+    places = _with_own_rows(_with_own_tests(printed, measurements), rows)
+    table = []
+    for cell in beside(places, measurements, scale, {}):
+        budget, _, test = cell.column.partition("/")
+        cell = replace(cell, budget=budget, test=test)
+        table.append(_with_selection(cell, together[cell.row, budget]) if cell.ours is not None else cell)
+    return table
+
+
+def _budget(column: str) -> str:
+    return column.partition("/")[0]
+
+
+def _test(one: Measurement) -> str:
+    return one.column.partition("/")[2]
+
+
+def _with_own_tests(cells: Sequence[Printed], measurements: Sequence[Measurement]) -> list[Printed]:
+    """The paper's cells and, after those of the same row and budget, cells without a number for tests that only this run has."""
+    place = {
+        name: [cell.column.partition("/")[index] for cell in cells] for name, index in (("budget", 0), ("test", 2))
+    }
+    tests = sorted(set(map(_test, measurements)).difference(place["test"]))
+    first = {(cell.row, budget): cell for cell, budget in zip(cells, place["budget"], strict=True)}
+    own = [
+        replace(cell, column=f"{budget}/{test}", value=None) for (_, budget), cell in first.items() for test in tests
+    ]
+    rows, budgets = _values(cells, "row"), list(dict.fromkeys(place["budget"]))
+    return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
+
+
+def _with_own_rows(cells: Sequence[Printed], methods: Sequence[str]) -> list[Printed]:
+    """The cells and, after them, cells without a number for rows that only this run has."""
+    rows = _values(cells, "row")
+    first = [cell for cell in cells if cell.row == rows[0]]
+    own = [
+        replace(cell, row=method, row_label=method, value=None)
+        for method in methods
+        if method not in rows
+        for cell in first
+    ]
+    return [*cells, *own]
+
+
+def _values(cells: Sequence[Printed], field: str) -> list[str]:
+    return list(dict.fromkeys(getattr(cell, field) for cell in cells))
+
+
+def pooled(selections: Sequence[Selection]) -> list[Selection]:
+    """What each method selected for each budget, over all seeds; `reached` where all did."""
+    together: dict[tuple[str, str], list[Selection]] = {}
+    for selection in selections:
+        together.setdefault((selection.method, selection.budget), []).append(selection)
+    return [
+        replace(
+            group[0], words=sum(s.words for s in group), pairs=sum(s.pairs for s in group), seeds=len(group),
+            reached=all(s.reached for s in group),
+            words_by_label=dict(sum((Counter(s.words_by_label) for s in group), Counter())),
+        )
+        for group in together.values()
+    ]  # fmt: skip
+
+
+def _with_selection(cell: Cell, selection: Selection) -> Cell:
+    notes = [cell.note, "" if selection.reached else "budget not reached: the whole pool is taken"]
+    return replace(
+        cell, budget_words=selection.budget_words, words_selected=round(selection.words / selection.seeds),
+        pairs_selected=round(selection.pairs / selection.seeds),
+        precision=None if selection.precision is None else round(selection.precision, 4), note="; ".join(filter(None, notes)),
+    )  # fmt: skip
+
+
+def _complete(
+    kind: str, given: Sequence[Measurement] | Sequence[Selection], found: Iterable[tuple], wanted: Iterable[tuple]
+) -> None:
+    """Every wanted file is there, and nothing else."""
+    found, wanted = set(found), set(wanted)
+    if len(found) < len(given):
+        paths = ", ".join(str(item.path) for item in given)
+        raise InputError(f"two {kind} files for one place among {paths}", remedy="give each once")
+    for what, which, remedy in (
+        (f"no {kind} file for", wanted - found, "finish the run: a table is not made from a part"),
+        (f"a {kind} file that is no part of the table:", found - wanted, "leave it out, or add it to the reference"),
+    ):
+        if which:
+            raise InputError(f"{what} {'; '.join(sorted(', '.join(map(str, key)) for key in which))}", remedy=remedy)
+
+
+def _same(what: str, values: Iterable[tuple[Any, Path]]) -> None:
+    """Raise InputError unless all values are equal."""
+    first: tuple[Any, Path] | None = None
+    for value, path in values:
+        first = first or (value, path)
+        if value != first[0]:
+            raise InputError(
+                f"{what} is {value}, but {first[0]} in {first[1]}", path, remedy="score them all the same way"
+            )
+
+
+def reading(table: Sequence[Cell], comparisons: Sequence[Comparison]) -> list[str]:
+    """Sentences on the rows that ran: the lowest row, random against the best, and each order of two rows that the paper has."""
+    done = [cell for cell in table if cell.ours is not None]
+    columns = {name: [cell for cell in done if cell.column == name] for name in names(done, "column")}
+    return [_lowest(columns), _gap(columns), *_orders(columns, comparisons)]
+
+
+def _where(names: Sequence[str], columns: Any) -> str:
+    return f"all {len(columns)} columns" if len(names) == len(columns) else ", ".join(names)
+
+
+def _lowest(columns: dict[str, list[Cell]]) -> str:
+    where: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        where.setdefault(short(min(column, key=attrgetter("ours")).row_label), []).append(name)
+    return "Lowest row: " + "; ".join(f"{label} in {_where(names, columns)}" for label, names in where.items()) + "."
+
+
+def _gap(columns: dict[str, list[Cell]]) -> str:
+    """Best row minus random in each column, and the least ratio of this gap to the larger spread of the two rows."""
+    parts, ratios = [], []
+    for name, column in columns.items():
+        base = next((cell for cell in column if cell.row == "random"), column[0])
+        best = max(column, key=attrgetter("ours"))
+        gap = (best.ours or 0.0) - (base.ours or 0.0)
+        parts.append(f"{gap:.2f} in {name} ({best.row})")
+        if base.spread is not None and best.spread is not None:
+            ratios.append(gap / max(base.spread, best.spread, 0.01))  # 0.01: the spread's last digit
+    against = f"at least {min(ratios):.1f} times the spread over seeds" if ratios else "one seed has no spread"
+    return f"Best row minus random, BLEU: {', '.join(parts)}; {against}."
+
+
+def _orders(columns: dict[str, list[Cell]], comparisons: Sequence[Comparison]) -> list[str]:
+    """Each pair of rows that the paper orders, by paired differences: in which columns the order is the paper's, the other way,
+    or undecided, as the interval of the difference holds 0.
+    """
+    both = [*comparisons, *(one.reversed() for one in comparisons)]
+    differences = {(f"{one.budget}/{one.test}", one.row, one.other): one for one in both}
+    where: dict[str, dict[str, list[str]]] = {}
+    for name, column in columns.items():
+        for pair in combinations((cell for cell in column if cell.paper is not None), 2):
+            low, high = sorted(pair, key=lambda cell: cell.paper or Decimal(0))
+            one = differences.get((name, high.row, low.row))
+            if low.paper != high.paper and one:
+                state = "holds" if one.low > 0 else "is reversed" if one.high < 0 else "is undecided"
+                where.setdefault(f"{low.row} < {high.row}", {}).setdefault(state, []).append(name)
+    if not where:
+        return ["No two rows of this run are ordered by the paper."]
+    head = "The paper's order, by paired differences (same seeds, same test sentences; 95%):"
+    return [head, *(f"  {pair} {_states(states, columns)}." for pair, states in where.items())]
+
+
+def _states(states: dict[str, list[str]], columns: dict[str, list[Cell]]) -> str:
+    order = ("holds", "is undecided", "is reversed")
+    return ", ".join(f"{state} in {_where(states[state], columns)}" for state in order if state in states)
