@@ -6,12 +6,15 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
+from bitextbench.cli.main import cli
 from bitextbench.cli.options import Spec
 from bitextbench.formats.bitext import read_shard
 
@@ -153,3 +156,28 @@ def test_a_full_disk_ends_in_one_line(tmp_path):
         assert not list((tmp_path / "disk").iterdir())
     finally:
         subprocess.run(["umount", tmp_path / "disk"], check=True)
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(cli))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_each_option_has_a_help_and_each_command_for_people_an_example(path):
+    command = COMMANDS[path]
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    assert command.help
+    assert not [option.name for option in options if not option.help]
+    if path[0] != "step":
+        start = f"\b\nExample:\n  bitextbench {' '.join(path)} "
+        assert command.epilog.startswith(start)
+        named = set(re.findall(r"(?<= )-{1,2}[a-z-]+", f" {command.epilog.removeprefix(start)}"))
+        assert named <= {name for option in options for name in option.opts}
+        assert all(named & {*option.opts} for option in options if option.required)

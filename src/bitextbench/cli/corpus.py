@@ -47,8 +47,8 @@ def corpus(
     "--text", "texts", type=(str, str), multiple=True, required=True, help="LANGUAGE FILE, or LANGUAGE CORPUS#SIDE."
 )
 @click.option("--lines", type=int, default=200_000, help="The most lines of each text.")
-@click.option("--dimension", type=int, default=16)
-@click.option("--epochs", type=int, default=10)
+@click.option("--dimension", type=int, default=16, help="Of the vectors of words and n-grams.")
+@click.option("--epochs", type=int, default=10, help="Passes over the text.")
 @out_option
 def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int, epochs: int, out: Path) -> None:
     """Train a fastText language model on your own text, for the pre-filter's rule `language`.

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from bitextbench.cli.groups import cli
+from bitextbench.cli.groups import cli, example
 from bitextbench.cli.options import FILE, out_option
 
 
-@cli.command()
+@cli.command(epilog=example("fetch newstest2018 --lock data/checksums/newstest2018 -o data/raw/newstest2018"))
 @click.argument("dataset")
 @click.option(
     "--mirror",

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bitextbench.cli.groups import cli, step
+from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
     Mapping,
@@ -23,7 +23,7 @@ from bitextbench.cli.options import (
 
 @step.command("skip-gram")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
-@click.option("--side", type=click.Choice(["src", "tgt"]), required=True)
+@click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="Whose words.")
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count.")
@@ -68,7 +68,7 @@ def map_words(
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Its id shards in the same order, without .src.")
 @click.option("--count", type=int, default=5, help="Hard negatives of a sentence.")
 @click.option("--share", type=float, default=0.2, help="Of the pairs, drawn at random.")
-@click.option("--similarity", type=click.Choice(["dot", "cosine"]), default="dot")
+@click.option("--similarity", type=click.Choice(["dot", "cosine"]), default="dot", help="That makes a negative hard.")
 @seed_option
 @gpus_option
 @threads_option
@@ -83,7 +83,10 @@ def hard_negatives(
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
 
 
-@cli.command("encode")
+@cli.command(
+    "encode",
+    epilog=example("encode crawl.de --side src --language de --model model.pt --bpe joint.model -o crawl.de.npy"),
+)
 @click.argument("text", type=FILE)
 @click.option(
     "--side", type=click.Choice(["src", "tgt"]), required=True, help="Of the model, whose sides are languages."
@@ -108,7 +111,11 @@ def encode(
     encode_text(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)
 
 
-@cli.command()
+@cli.command(
+    epilog=example(
+        "train --spec @encoder.yaml --bpe joint.model --corpus bitext=ids/00000 --corpus valid=ids/valid --checkpoints checkpoints -o model.pt"
+    )
+)
 @spec_option
 @click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
 @click.option(
@@ -150,8 +157,8 @@ def train(
 
 @step.command("encode")
 @click.argument("ids", type=FILE)
-@click.option("--model", type=FILE, required=True)
-@click.option("--batch-tokens", type=int, default=8192)
+@click.option("--model", type=FILE, required=True, help="A trained encoder.")
+@click.option("--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it.")
 @gpus_option
 @threads_option
 @out_option

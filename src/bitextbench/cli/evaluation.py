@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
-from bitextbench.cli.groups import evaluate, step
+from bitextbench.cli.groups import evaluate, example, step
 from bitextbench.cli.options import (
     FILE,
     Mapping,
@@ -71,7 +71,9 @@ def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Pa
     return src, tgt, read_gold(gold, src, tgt), pairs.read(candidates)
 
 
-@evaluate.command("bucc")
+@evaluate.command(
+    "bucc", epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv --src-text a.de --tgt-text a.en")
+)
 @click.option("--candidates", type=FILE, required=True, help="Mined pairs: score, source id, target id.")
 @src_text_option
 @tgt_text_option
@@ -100,7 +102,9 @@ def evaluate_bucc(
     show(result, out)
 
 
-@evaluate.command("mining")
+@evaluate.command(
+    "mining", epilog=example("evaluate mining corpus --src de --tgt en --src-emb v.src.npy --tgt-emb v.tgt.npy")
+)
 @click.argument("corpus", type=FILE)
 @src_option
 @tgt_option
@@ -123,7 +127,12 @@ def evaluate_mining(
     show(evaluate(found, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
 
 
-@evaluate.command("rescoring")
+@evaluate.command(
+    "rescoring",
+    epilog=example(
+        "evaluate rescoring corpus --src de --tgt en --pairs pairs --model half0=a/model.pt --model half1=b/model.pt"
+    ),
+)
 @click.argument("corpus", type=FILE)
 @src_option
 @tgt_option
@@ -149,13 +158,16 @@ def evaluate_rescoring(
     show({"cross_encoder": found}, out)
 
 
-@evaluate.command("alignment")
+@evaluate.command(
+    "alignment",
+    epilog=example("evaluate alignment --src-emb v.src.npy --tgt-emb v.tgt.npy --similarity cosine --similarity csls"),
+)
 @src_shards_option
 @tgt_shards_option
 @similarities_option("cosine", " With --model, one that was fitted: mlp. With both texts, levenshtein.")
-@click.option("--model", type=FILE)
+@click.option("--model", type=FILE, help="A fitted similarity, for those that learn.")
 @click.option("--src-text", type=FILE, help="Or a corpus. With both texts, a copy of the right sentence is right, too.")
-@click.option("--tgt-text", type=FILE)
+@click.option("--tgt-text", type=FILE, help="The same of the targets.")
 @form_option
 @bootstrap_option
 @search_options(k=10)
@@ -188,7 +200,9 @@ def evaluate_alignment(
     show(result, out)
 
 
-@evaluate.command("separation")
+@evaluate.command(
+    "separation", epilog=example("evaluate separation --src-emb v.src.npy --tgt-emb v.tgt.npy --tgt-text corpus")
+)
 @src_shards_option
 @tgt_shards_option
 @tgt_text_option
@@ -207,12 +221,15 @@ def evaluate_separation(
     show(separation(src, tgt, _lines(tgt_text, "tgt", form, tgt), k, **search_settings(**settings)), out)
 
 
-@evaluate.command("reconstruction")
+@evaluate.command(
+    "reconstruction",
+    epilog=example("evaluate reconstruction --src-emb v.src.npy --tgt-emb v.tgt.npy --src-text a.de --tgt-text a.en"),
+)
 @src_shards_option
 @tgt_shards_option
 @similarities_option("cosine")
 @click.option("--src-text", type=FILE, help="Or a corpus; for precision by text and the ceiling by index.")
-@click.option("--tgt-text", type=FILE)
+@click.option("--tgt-text", type=FILE, help="The same of the targets.")
 @form_option
 @bootstrap_option
 @search_options(k=4)
@@ -241,12 +258,15 @@ def evaluate_reconstruction(
     show(result, out)
 
 
-@evaluate.command("documents")
+@evaluate.command(
+    "documents",
+    epilog=example("evaluate documents --src-emb v.src.npy --tgt-emb v.tgt.npy --src-docs a.docs --tgt-docs b.docs"),
+)
 @src_shards_option
 @tgt_shards_option
-@click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine")
+@click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine", help="Of sentences.")
 @click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each; or a corpus.")
-@click.option("--tgt-docs", type=FILE, required=True)
+@click.option("--tgt-docs", type=FILE, required=True, help="The same of the targets.")
 @click.option(
     "--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0."
 )
@@ -278,13 +298,15 @@ def evaluate_documents(
     show({similarity: result}, out)
 
 
-@evaluate.command("recognition")
+@evaluate.command("recognition", epilog=example("evaluate recognition tokens --model model.pt --pieces joint.model"))
 @click.argument("tokens", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A trained encoder.")
 @click.option(
     "--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
 )
-@click.option("--similarity", type=click.Choice(["euclidean", "reconstruction"]), default="euclidean")
+@click.option(
+    "--similarity", type=click.Choice(["euclidean", "reconstruction"]), default="euclidean", help="Of phrases."
+)
 @lowercase_option
 @click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")
 @gpus_option
@@ -305,7 +327,9 @@ def evaluate_recognition(
     show({similarity: {"accuracy": result}}, out)
 
 
-@evaluate.command("recognition-scores")
+@evaluate.command(
+    "recognition-scores", epilog=example("evaluate recognition-scores --parallel parallel.npy --sampled sampled.npy")
+)
 @click.option("--parallel", type=FILE, required=True, help="Scores of the pairs, .npy [n].")
 @click.option("--sampled", type=FILE, required=True, help="Of sampled targets, .npy [evaluations, n, samples].")
 @bootstrap_option
@@ -340,7 +364,7 @@ def measure_encoder(
 
 @step.command()
 @click.argument("method")
-@click.option("--budget", required=True)
+@click.option("--budget", required=True, help="The budget's name.")
 @click.option("--language", required=True, help="Target language code.")
 @click.option(
     "--hypotheses", type=(int, str, FILE), multiple=True, required=True, help="SEED TEST PATH of a model's translation."
@@ -390,7 +414,12 @@ def significance(
     write([comparison for column in found for comparison in column], out)
 
 
-@evaluate.command("translation")
+@evaluate.command(
+    "translation",
+    epilog=example(
+        "evaluate translation hypotheses.en --references reference.en --language en --training training.json -o bleu.json"
+    ),
+)
 @click.argument("hypotheses", type=FILE)
 @click.option("--references", type=FILE, required=True, help="The test corpus.")
 @click.option("--language", required=True, help="Target language code.")
@@ -429,7 +458,12 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus
     write_json(out, {"nmt": error_rates(*found, seed=seed, signature="similarity:nmt")})
 
 
-@evaluate.command("agreement")
+@evaluate.command(
+    "agreement",
+    epilog=example(
+        "evaluate agreement --src-emb v.src.npy --tgt-emb v.tgt.npy --scores s.npy --model model.pt --tuned tuned.npz -o agreement.json"
+    ),
+)
 @extreme_options
 @click.option("--tuned", type=FILE, required=True, help="What tune-confidence made of it, with the same options.")
 @out_option
@@ -444,7 +478,7 @@ def evaluate_agreement(
     show(agreement(model, tuned, src, tgt, found, {"best": best, "worst": worst}, seed), out)
 
 
-@evaluate.command("quality")
+@evaluate.command("quality", epilog=example("evaluate quality --corpus corpus --scores 00000.npy --scores 00001.npy"))
 @corpus_option
 @scores_option
 @bootstrap_option
@@ -456,7 +490,7 @@ def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Pat
     show(run(corpus, scores, seed=seed), out)
 
 
-@evaluate.command("selection")
+@evaluate.command("selection", epilog=example("evaluate selection --corpus corpus --scores 00000.npy --words 10000"))
 @corpus_option
 @scores_option
 @click.option("--words", type=int, required=True, help="The budget.")
@@ -472,7 +506,10 @@ def evaluate_selection(
     show(precision(corpus, scores, words, count, seed=seed), out)
 
 
-@evaluate.command("distribution")
+@evaluate.command(
+    "distribution",
+    epilog=example("evaluate distribution --scores cosine 00000.npy --curve curve.csv --picture curve.png"),
+)
 @named_scores_option
 @click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
 @bootstrap_option
@@ -493,7 +530,9 @@ def evaluate_distribution(
     show(distribution(by_method(scores), logits, curve, picture, seed=seed), out)
 
 
-@evaluate.command("sweep")
+@evaluate.command(
+    "sweep", epilog=example("evaluate sweep --corpus corpus --scores cosine 00000.npy --picture sweep.png -o sweep.csv")
+)
 @corpus_option
 @named_scores_option
 @count_option
@@ -508,7 +547,7 @@ def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: st
 
 @step.command("validation-bleu")
 @click.argument("data", type=FILE)
-@click.option("--model", type=FILE, required=True)
+@click.option("--model", type=FILE, required=True, help="A folder with trained translation models.")
 @click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
 @click.option("--references", type=FILE, required=True, help="The corpus itself.")
 @click.option("--spec", type=Spec(), required=True, help="What the configuration says of nmt.")

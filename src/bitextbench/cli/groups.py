@@ -1,11 +1,16 @@
 """The two groups of commands: those for people, and under `step` those that only the workflow calls.
 
-A module of this package adds its commands with `@cli.command(epilog=...)`, whose epilog shows an example, or `@step.command()`.
+A module of this package adds its commands with `@cli.command(epilog=example("..."))`, or `@step.command()`.
 """
 
 import click
 
 from bitextbench import __version__
+
+
+def example(command: str) -> str:
+    """The end of a command's help: how it is called."""
+    return f"\b\nExample:\n  bitextbench {command}"
 
 
 @click.group(context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})
@@ -19,6 +24,6 @@ def step() -> None:
     """One step of the workflow. Each rule of Snakemake calls one of these; all of them work without Snakemake."""
 
 
-@cli.group(epilog="Example: bitextbench evaluate bucc --help")
+@cli.group(epilog=example("evaluate bucc --help"))
 def evaluate() -> None:
     """Measure how well pairs, scores or vectors fit the truth; prints JSON."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bitextbench.cli.groups import cli, step
+from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
     SIMILARITY,
@@ -85,7 +85,11 @@ def rescoring_pairs(
     )  # fmt: skip
 
 
-@cli.command()
+@cli.command(
+    epilog=example(
+        "mine --src-text a.de --tgt-text a.en --src-emb a.de.npy --tgt-emb a.en.npy --threshold 1.06 -o pairs.tsv"
+    )
+)
 @src_text_option
 @tgt_text_option
 @src_emb_option

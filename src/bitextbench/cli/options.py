@@ -70,24 +70,37 @@ class Rows(click.ParamType):
 
 src_option = click.option("--src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", required=True, help="Target language code.")
-seed_option = click.option("--seed", type=int, default=1)
+seed_option = click.option("--seed", type=int, default=1, help="Of all that is drawn at random.")
 bootstrap_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
 threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
 gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
-lowercase_option = click.option("--lowercase/--cased", default=True)
+lowercase_option = click.option(
+    "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."
+)
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
 data_option = click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
-corpus_option = click.option("--corpus", type=FILE, required=True)
+corpus_option = click.option("--corpus", type=FILE, required=True, help="Folder of a corpus.")
 checkpoints_option = click.option(
     "--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails."
 )
-scale_option = click.option("--scale", type=click.Choice(["tiny", "small", "paper"]), required=True)
+scale_option = click.option(
+    "--scale",
+    type=click.Choice(["tiny", "small", "paper"]),
+    required=True,
+    help="Of the run; verdicts are of paper alone.",
+)
 count_option = click.option(
     "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Whose words count."
 )
-form_option = click.option("--text-format", "form", type=click.Choice(["auto", "lines", "bucc"]), default="auto")
+form_option = click.option(
+    "--text-format",
+    "form",
+    type=click.Choice(["auto", "lines", "bucc"]),
+    default="auto",
+    help="Of text files: bucc is id<TAB>sentence.",
+)
 src_text_option = click.option("--src-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
-tgt_text_option = click.option("--tgt-text", type=FILE, required=True)
+tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="The same of the targets.")
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
 tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
 src_shards_option = click.option(
@@ -104,11 +117,11 @@ scores_option = click.option(
 named_scores_option = click.option(
     "--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, one for each shard, in order."
 )
-out_option = click.option("-o", "--out", type=FILE, required=True)
+out_option = click.option("-o", "--out", type=FILE, required=True, help="What is written.")
 folder_option = click.option("-o", "--out", type=FILE, required=True, help="A folder.")
 json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
-html_option = click.option("--html", type=FILE, required=True)
+html_option = click.option("--html", type=FILE, required=True, help="The page.")
 picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
 
 
@@ -127,11 +140,11 @@ def search_options(k: int) -> Callable[[Callable[..., None]], Callable[..., None
 
 
 SEARCH_OPTIONS = (
-    click.option("--backend", type=click.Choice(["torch", "faiss"]), default="torch"),
-    click.option("--gpus", type=int, default=0, help="0 computes on the CPU."),
+    click.option("--backend", type=click.Choice(["torch", "faiss"]), default="torch", help="Of the search."),
+    gpus_option,
     click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), default="auto", help="Of the search."),
     click.option("--memory", type=float, default=1.0, help="GiB beside the vectors and the result."),
-    click.option("--threads", type=int, default=1, help="CPU threads."),
+    threads_option,
 )
 
 
@@ -169,13 +182,13 @@ def by_method(scores: tuple[tuple[str, Path], ...]) -> dict[str, list[Path]]:
 def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
     """Vectors and scores of a corpus, and which of its pairs count as extreme."""
     for option in (
-        click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors, a file for each shard."),
-        click.option("--tgt-emb", type=FILE, multiple=True, required=True),
+        src_shards_option,
+        tgt_shards_option,
         scores_option,
         click.option("--model", type=FILE, required=True, help="The encoder that made the vectors."),
         click.option("--best", type=float, default=0.01, help="The share of the pairs, by score, that are good."),
         click.option("--worst", type=float, default=0.5, help="The share of the pairs that bad ones are drawn from."),
-        click.option("--seed", type=int, default=1),
+        seed_option,
     ):
         command = option(command)
     return command

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bitextbench.cli.groups import cli, step
+from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
     Spec,
@@ -84,8 +84,8 @@ def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
 @step.command("compare-encoders")
 @click.argument("measured", type=FILE, nargs=-1, required=True)
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
-@click.option("--benchmarks", type=FILE, required=True)
-@click.option("--provenance", type=FILE, required=True)
+@click.option("--benchmarks", type=FILE, required=True, help="Times and memory, for the provenance.")
+@click.option("--provenance", type=FILE, required=True, help="Where the provenance goes.")
 @html_option
 @click.option("-o", "--out", type=FILE, required=True, help="CSV.")
 def compare_encoders(
@@ -174,7 +174,7 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
     click.echo(write(folder, tables, out, claims))
 
 
-@cli.command()
+@cli.command(epilog=example("show results/tiny/table2.csv"))
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:
     """Print a table for a person to read."""

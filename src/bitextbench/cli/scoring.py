@@ -6,17 +6,19 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
-from bitextbench.cli.groups import cli, step
+from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
     Rows,
     Spec,
+    corpus_option,
     data_option,
     extreme_options,
     folder_option,
     gpus_option,
     out_option,
     scored_pairs,
+    scores_option,
     search_options,
     search_settings,
     seed_option,
@@ -24,6 +26,7 @@ from bitextbench.cli.options import (
     src_option,
     tgt_emb_option,
     tgt_option,
+    tgt_shards_option,
     threads_option,
 )
 
@@ -55,9 +58,9 @@ def fit_text_similarity(
 @click.option(
     "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
 )
-@click.option("--tgt-emb", type=FILE, multiple=True, required=True)
+@tgt_shards_option
 @click.option("--margin", default="ratio", help="absolute, distance, ratio, csls, yang9 or yang10.")
-@click.option("-k", "--neighbours", "k", type=int, default=4)
+@click.option("-k", "--neighbours", "k", type=int, default=4, help="Size of a neighbourhood.")
 @click.option("--batch", type=int, default=5_000_000, help="The most pairs of a neighbourhood.")
 @gpus_option
 @threads_option
@@ -110,12 +113,17 @@ def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str,
     published(shard, dataset, column, (src, tgt), data / dataset, out)
 
 
-@cli.command()
+@cli.command(epilog=example("neighbours --src-emb a.de.npy --tgt-emb a.en.npy -k 4 -o neighbours"))
 @src_emb_option
 @tgt_emb_option
 @click.option("--src-rows", type=Rows(), default=":", help="The sources of this job.")
 @click.option("--tgt-rows", type=Rows(), default=":", help="The targets of this job.")
-@click.option("--metric", type=click.Choice(["cosine", "dot", "euclidean"]), default="cosine")
+@click.option(
+    "--metric",
+    type=click.Choice(["cosine", "dot", "euclidean"]),
+    default="cosine",
+    help="By which neighbours are near.",
+)
 @search_options(k=4)
 @folder_option
 def neighbours(
@@ -141,7 +149,7 @@ def neighbours(
     save(out, both, metric, k, ranges[0], ranges[1])
 
 
-@cli.command("merge-neighbours")
+@cli.command("merge-neighbours", epilog=example("merge-neighbours part1 part2 -o neighbours"))
 @click.argument("parts", type=FILE, nargs=-1, required=True)
 @folder_option
 def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
@@ -151,14 +159,20 @@ def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
     merge(parts, out)
 
 
-@cli.command()
+@cli.command(
+    epilog=example(
+        "score corpus/00000.parquet --similarity cosine --src-vectors v.src.npy --tgt-vectors v.tgt.npy -o scores.npy"
+    )
+)
 @click.argument("shard", type=FILE)
-@click.option("--similarity", required=True)
-@click.option("--src-vectors", type=FILE)
-@click.option("--tgt-vectors", type=FILE)
+@click.option("--similarity", required=True, help="The name of a module of scoring/similarities.")
+@click.option(
+    "--src-vectors", type=FILE, help="Vectors of the sources, .npy [n, d], for similarities that compare them."
+)
+@click.option("--tgt-vectors", type=FILE, help="The same of the targets.")
 @click.option("--likelihoods", type=FILE, help="For similarities that combine log-probabilities.")
 @click.option("--tokens", type=FILE, help="The shard tokenised, for similarities that compare words.")
-@click.option("--model", type=FILE)
+@click.option("--model", type=FILE, help="What the similarity has learned, if it learns.")
 @seed_option
 @out_option
 def score(
@@ -212,9 +226,9 @@ def fit_similarity(
 @click.option("--budget", required=True, help="The budget's name.")
 @click.option("--seed", type=int, default=1, help="Of the scores.")
 @click.option("--words", type=int, required=True, help="The budget in words.")
-@click.option("--corpus", type=FILE, required=True)
+@corpus_option
 @click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
-@click.option("--scores", type=FILE, multiple=True, required=True)
+@scores_option
 @click.option(
     "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
 )

@@ -58,7 +58,7 @@ def tokens(shard: Path, src: str, tgt: str, out: Path) -> None:
 
 @step.command()
 @click.argument("corpora", type=FILE, nargs=-1, required=True)
-@click.option("--vocab", type=int, required=True)
+@click.option("--vocab", type=int, required=True, help="Number of pieces.")
 @click.option("--sample", type=int, required=True, help="The most lines of each corpus.")
 @lowercase_option
 @seed_option
