@@ -63,6 +63,11 @@ rule table2:
             }
             for method, budget, batch in itertools.product(ROWS, BUDGETS, BATCHES)
             for seed, test in itertools.product(batch, TESTS)
+        )
+        + cell_options(
+            {"row": cell.row, "column": cell.column, "note": note}
+            for cell in TABLE2
+            if (note := missing(cell) or cell.note)
         ),
         selections=lambda w, input: [f"--selection={path}" for path in input.selections],
         corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],

@@ -12,6 +12,7 @@ from bitextbench.scoring.margins import SIMILARITIES
 
 FOLDER = Path(__file__).parents[1] / "references"
 MEASURES = {
+    "bleu": {""},
     "alignment": {"forward", "backward", "average"},
     "posteriors": {"average"},
     "reconstruction": {f"{way}.by_text.P@{n}" for way in ("forward", "backward") for n in (1, 3, 10)},
@@ -42,9 +43,18 @@ def test_each_cell_is_something_that_a_task_measures():
             if not entry.why:
                 assert entry.metric in MEASURES[entry.task], (place, entry)
                 others = {"mlp", "levenshtein", "nmt", "euclidean", "reconstruction", "cross_encoder"}
-                known = {""} if entry.task in ("translation", "agreement") else {*SIMILARITIES, *others}
+                known = {""} if entry.task in ("translation", "agreement", "bleu") else {*SIMILARITIES, *others}
                 assert entry.similarity in known, (place, entry)
                 assert entry.corpora, (place, entry)
+
+
+def test_a_selection_that_a_run_has_not_says_why():
+    config = {"selection": {"methods": ["mlp"], "budgets": {"10M": 1}}, "nmt": {"tests": ["test2017"]}}
+    why = {(entry.row, entry.column): entry.missing(config) for entry in load()["kim2019/table2"]}
+    assert why["mlp", "10M/test2017"] == ""
+    assert why["pivot", "10M/test2017"] == "no row pivot in this run"
+    assert why["mlp", "100M/test2017"] == "no budget 100M in this run"
+    assert why["mlp", "10M/test2018"] == "no test test2018 in this run"
 
 
 def test_english_is_the_source_and_bucc_is_searched_into_it():
@@ -93,7 +103,7 @@ BLOCK = "p/table1:\n- {cell: [a, b], task: mining, corpus: x, encoder: y, simila
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    (BLOCK + BLOCK.partition("\n")[2], "a, b stands twice"),
+    (BLOCK + BLOCK.partition("\n")[2], "a, b appears twice"),
     (BLOCK.replace("task", "tusk"), "unknown or missing: tusk"),
     (BLOCK.replace("encoder: y, ", ""), "unknown or missing: encoder"),
 ])  # fmt: skip

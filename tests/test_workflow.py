@@ -388,10 +388,11 @@ def test_all_tables_end_in_the_audit(finished):
     snakemake(*MICRO, "all", "work/micro/bucc/bucc.en-fr.gold", cwd=finished)
     results = finished / "results/micro"
     left_out = {
+        "kim2019/table2",  # results/table2.csv
         "yang2019/table3",
         "artetxe2019/table5",
         "artetxe2019/table6",
-    }  # none of their NMT models is in this run
+    }  # none of the other tables' NMT models is in this run
     lines = {place: read_csv(results / f"{place}.csv") for place in load().keys() - left_out}
     assert not any((results / f"{place}.csv").exists() for place in left_out)
     done = {place: [line for line in found if line.ours is not None] for place, found in lines.items()}

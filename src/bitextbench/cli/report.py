@@ -154,7 +154,7 @@ def table(
         made = own(name or "own", measurements, scale, notes)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
-        made = filtering.cells(references.load(reference), measurements, chosen, scale)
+        made = filtering.cells(references.load(reference), measurements, chosen, scale, notes)
         compared = paired.read(significance) if significance else []
         parts |= {"selections": filtering.pooled(chosen), "reading": filtering.reading(made, compared)}
     else:

@@ -4,7 +4,7 @@ Beside the cells it knows what each row selected. Rows are compared by the diffe
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations, groupby, product
@@ -18,7 +18,7 @@ from bitextbench.evaluation.significance import Comparison
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.report.cells import Cell, Measurement, Scale, short
 from bitextbench.report.references import Printed
-from bitextbench.report.table import beside, names
+from bitextbench.report.table import Place, beside, names
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,10 @@ def read_selection(path: Path) -> Selection:
 
 
 def cells(
-    printed: Sequence[Printed], measurements: Sequence[Measurement], selections: Sequence[Selection], scale: Scale
-) -> list[Cell]:
-    """The cells of the paper, those of tests and rows that only this run has, and what was selected for each.
+    printed: Sequence[Printed], measurements: Sequence[Measurement], selections: Sequence[Selection], scale: Scale,
+    notes: Mapping[Place, str] | None = None,
+) -> list[Cell]:  # fmt: skip
+    """The cells of the paper, those of tests and rows that only this run has, and what was selected for each; `notes` as in `beside`.
 
     Raises InputError when a measurement or a selection of a row, budget and seed is missing or has no place, and when test sets,
     budgets or signatures differ: there is no table from a part of the data.
@@ -81,7 +82,7 @@ def cells(
     together = {(one.method, one.budget): one for one in pooled(selections)}
     places = _with_own_rows(_with_own_tests(printed, measurements), rows)
     table = []
-    for cell in beside(places, measurements, scale, {}):
+    for cell in beside(places, measurements, scale, notes or {}):
         budget, _, test = cell.column.partition("/")
         cell = replace(cell, budget=budget, test=test)
         table.append(_with_selection(cell, together[cell.row, budget]) if cell.ours is not None else cell)

@@ -9,7 +9,8 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
 | corpus | what it is measured on; a list makes the mean over its corpora |
 | encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
-| | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity |
+| | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity; for `bleu` |
+| | `<method>.<budget>`: a selection, without similarity and metric |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | why | in place of all from task on: why there is no number |
@@ -28,6 +29,11 @@ import yaml
 from bitextbench.base.errors import InputError
 
 NEEDED = ("task", "corpus", "encoder", "similarity", "metric")
+LESS = {
+    "translation": {"similarity"},
+    "agreement": {"similarity"},
+    "bleu": {"similarity", "metric"},
+}  # that a task has not
 KEYS = {"for", "cell", *NEEDED, "note", "why"}
 
 
@@ -58,6 +64,8 @@ class Entry:
             return self._untranslated(config.get("translations", {}))
         if self.task == "agreement":
             return "" if self.encoder in config["methods"] else f"no method {self.encoder} in this run"
+        if self.task == "bleu":
+            return self._unselected(config)
         models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
         corpora = config["corpora"]
         if self.encoder not in models:
@@ -83,23 +91,34 @@ class Entry:
         test = models[self.encoder]["test"]
         return "" if self.corpora == (test,) else f"{self.encoder} translates {test} in this run"
 
+    def _unselected(self, config: Mapping[str, Any]) -> str:
+        method, _, budget = self.encoder.rpartition(".")
+        for name, kind, known in (
+            (method, "row", config["selection"]["methods"]),
+            (budget, "budget", config["selection"]["budgets"]),
+            (self.corpora[0], "test", config["nmt"]["tests"]),
+        ):
+            if name not in known:
+                return f"no {kind} {name} in this run"
+        return ""
+
 
 def load(path: Path | None = None) -> dict[str, list[Entry]]:
-    """The cells of each table, by its place. Raises InputError for an unknown or missing key, a cell that stands twice."""
+    """The cells of each table, by its place. Raises InputError for an unknown or missing key, a cell that appears twice."""
     text = (path or Path(__file__).with_name("tables.yaml")).read_text(encoding="utf-8")
     tables = {}
     for place, blocks in yaml.safe_load(text).items():
         entries = [entry for block in blocks for entry in _entries(place, block)]
         cells = [(entry.row, entry.column) for entry in entries]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
-            raise InputError(f"{', '.join(min(twice))} stands twice", f"tables.yaml: {place}", remedy="remove one")
+            raise InputError(f"{', '.join(min(twice))} appears twice", f"tables.yaml: {place}", remedy="remove one")
         tables[place] = entries
     return tables
 
 
 def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
     needed = {"cell", "why"} if "why" in block else {"cell", *NEEDED}
-    needed -= {"similarity"} if block.get("task") in ("translation", "agreement") else set()
+    needed -= LESS.get(block.get("task", ""), set())
     if (wrong := set(block) - KEYS) or (wrong := needed - set(block)):
         raise InputError(
             f"unknown or missing: {', '.join(sorted(wrong))}", f"tables.yaml: {place}", remedy="see layout.py"
