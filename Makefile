@@ -1,15 +1,23 @@
-# make tiny   set up and run the tiny table (no network beyond the package registry, minutes)
-# make full   the same with every row and three seeds
-# make small  the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
-# make tables all tables of the tiny run, and the audit (RUN=small: of the small one)
-# make golden write tests/golden/tiny.json anew, with what every file of the tiny run is to hold (RUN=micro: of the tests' run)
-# make test   set up and run every test
+## make tiny    set up, then run the tiny table (no network beyond the package registry, minutes)
+## make full    the same with every row and three seeds
+## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
+## make tables  all tables of the tiny run, and the audit (RUN=small: of the small run)
+## make test    set up, then run every test
+## make lint    set up, then run the linters, the formatters and the type checker
+## make docs    write again what README.md and docs/ generate from results and from the registry
+## make golden  run tiny and write down what its files hold: tests/golden/tiny.json, docs/tiny/ (RUN=micro: of the tests' run)
+## make env     set up .venv from the hash-locked pins
+## make lock    resolve the pins again: envs/lock/
+## make clean   remove the tiny run
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
-.PHONY: tiny full small tables golden test env lock clean
+.PHONY: help tiny full small tables test lint docs golden env lock clean
 RUN = tiny
+
+help:
+	@sed -n 's/^## //p' Makefile
 
 tiny small: env
 	snakemake --profile profiles/$@ results/$@/table2.csv
@@ -30,9 +38,22 @@ tables: env
 golden: env
 	snakemake --profile profiles/tiny --configfile config/tiny.yaml $(wildcard tests/$(RUN).yaml) -- results/$(RUN)/table2.csv
 	python tests/golden.py make $(RUN)
+ifeq ($(RUN),tiny)
+	cp results/tiny/table2.csv results/tiny/table2.significance.csv docs/tiny/
+	python docs/make.py
+endif
 
 test: env
 	pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+lint: env
+	ruff check src tests envs docs benchmarks
+	ruff format --check src tests envs docs benchmarks
+	snakefmt --check Snakefile rules
+	mypy
+
+docs: env
+	python docs/make.py
 
 env: .venv/installed
 

@@ -1,0 +1,272 @@
+"""Write what README.md and docs/ generate: tables and pictures from committed CSVs, data sets from the registry.
+
+    python docs/make.py          (or `make docs`)
+
+`templates/<name>.md.j2` becomes `<name>.md`: sentences are written by hand, numbers come from `results/` and from `docs/tiny/`,
+the results of the golden run. In README.md only the lines between the two marks are replaced. tests/test_docs.py says when a
+file is out of date.
+"""
+
+import csv
+import io
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import matplotlib
+import yaml
+from click.testing import CliRunner
+from matplotlib.figure import Figure
+
+from bitextbench.cli.main import cli
+from bitextbench.data import registry
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+RESULTS = {"tiny": DOCS / "tiny"}  # the other runs: results/<run>
+START, END = "<!-- generated: make docs -->", "<!-- end -->"
+Cells = dict[tuple[str, str], dict[str, str]]  # row, column -> a line of the CSV
+BUDGETS = {"10M": ("small budget", "tab:blue"), "100M": ("large budget", "tab:orange")}
+
+
+def documents() -> dict[Path, str]:
+    """What each generated file is to hold."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(DOCS / "templates"), undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
+    names = {"cells": cells, "ours": ours, "table": table, "rows": read, "number": number, "registry": data_sets()}
+    pages = {
+        DOCS / template.removesuffix(".j2"): environment.get_template(template).render(names | globals_of(template))
+        for template in environment.list_templates()
+    }
+    pictures = {DOCS / "table2.svg": table2_picture(), DOCS / "encoders.svg": encoders_picture()}
+    return pages | pictures | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
+
+
+def globals_of(template: str) -> dict[str, Any]:
+    return {"claims": claims(), "audit": audit(), "size": size} if template == "results.md.j2" else {"size": size}
+
+
+# ---- tables of results
+
+
+@cache
+def read(name: str) -> list[dict[str, str]]:
+    """The lines of `<run>/<table>`, by column."""
+    run, _, place = name.partition("/")
+    path = RESULTS.get(run, ROOT / "results" / run) / f"{place}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def cells(name: str) -> Cells:
+    return {(line["row"], line["column"]): line for line in read(name)}
+
+
+def number(value: str, digits: int = 1) -> str:
+    return f"{float(value):.{digits}f}"
+
+
+def ours(name: str, row: str, column: str, digits: int = 1) -> str:
+    """Our number in a cell, with its spread where there are several seeds."""
+    line = cells(name)[row, column]
+    return number(line["ours"], digits) + (f" ± {number(line['spread'], digits)}" if line["spread"] else "")
+
+
+def table(name: str) -> str:
+    """A table in Markdown. Rows and columns without a number of ours are left out, and named below."""
+    found = cells(name)
+    rows, columns = (list(dict.fromkeys(key[axis] for key in found)) for axis in (0, 1))
+    full = {key for key, line in found.items() if line["ours"]}
+    labels = {line["row"]: line["row_label"] for line in found.values()}
+    shown = [column for column in columns if any((row, column) in full for row in rows)]
+    lines = [["", *shown]]
+    for row in rows:
+        if any((row, column) in full for column in shown):
+            lines.append([labels[row], *(cell(found.get((row, column))) for column in shown)])
+    empty = [labels[row] for row in rows if not any((row, column) in full for column in shown)]
+    text = markdown(lines)
+    for what, missing in (("rows", empty), ("columns", [column for column in columns if column not in shown])):
+        if missing:
+            text += f"\nNot in this run, {what}: {', '.join(missing)}.\n"
+    return text
+
+
+def cell(line: dict[str, str] | None) -> str:
+    if not line or not line["ours"]:
+        return ""
+    paper = f"<br>paper {line['paper']}" if line["paper"] else ""
+    interval = f" ({number(line['low'])} to {number(line['high'])})" if line["low"] else ""
+    return f"**{number(line['ours'], 2 if float(line['ours']) < 1 else 1)}**{interval}{paper}"
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    head, *body = (f"| {' | '.join(value.replace('|', '&#124;') for value in line)} |" for line in lines)
+    return "\n".join([head, "|---" * len(lines[0]) + "|", *body]) + "\n"
+
+
+def claims() -> dict[str, Any]:
+    """The claims of the papers in the small run: how many of each verdict, and those that are decided."""
+    lines = read("small/claims")
+    return {"count": Counter(line["verdict"] for line in lines), "total": len(lines), "lines": lines}
+
+
+def audit() -> list[tuple[str, int, int]]:
+    """Paper, numbers that it prints, and how many of them have one of the small run beside them."""
+    printed, measured = Counter[str](), Counter[str]()
+    for line in read("small/audit"):
+        printed[line["paper"]] += 1
+        measured[line["paper"]] += line["ours"] != ""
+    return [(paper, printed[paper], measured[paper]) for paper in sorted(printed)]
+
+
+# ---- README
+
+
+def readme(text: str) -> str:
+    """README.md with the table of the golden run of today. Raises ValueError where a mark is missing."""
+    before, rest = text.split(START)
+    _, after = rest.split(END)
+    shown = CliRunner().invoke(cli, ["show", str(DOCS / "tiny/table2.csv")], catch_exceptions=False).stdout
+    return f"{before}{START}\n```\n{shown}```\n{END}{after}"
+
+
+# ---- data sets
+
+
+def data_sets() -> dict[str, Any]:
+    """Files of the registry -> their heading and entries; and which entries of the configurations use each data set."""
+    files = {}
+    for path in sorted((ROOT / "src/bitextbench/data/registry").glob("*.yaml")):
+        heading = re.match(r"((?:#.*\n)*)", path.read_text(encoding="utf-8"))
+        assert heading
+        files[path.stem] = {
+            "heading": re.sub(r"\s*# ?", " ", heading[1]).strip(),
+            "entries": list(registry.read([path]).values()),
+        }
+    return {"files": files, "users": users(), "total": len(registry.load())}
+
+
+def users() -> dict[str, list[str]]:
+    """Data set -> `<configuration>: <entry>, ...`, for each configuration that names it."""
+    found: dict[str, list[str]] = {}
+    for path in [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]:
+        run = "paper" if path.name == "config.yaml" else path.stem
+        entries = defaultdict(list)
+        for section in yaml.safe_load(path.read_text(encoding="utf-8")).values():
+            for entry, value in section.items() if isinstance(section, dict) else ():
+                for name in named(value, pairs_of(value)):
+                    entries[name].append(f"`{entry}`")
+        for name, uses in entries.items():
+            found.setdefault(name, []).append(f"{run}: {', '.join(dict.fromkeys(uses))}")
+    return found
+
+
+def pairs_of(value: Any) -> list[str]:
+    return value.get("pairs", []) if isinstance(value, dict) else []
+
+
+def named(value: Any, pairs: Sequence[str]) -> Iterator[str]:
+    """The data sets that a value of the configuration names, with {pair}, {src} and {tgt} filled in."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from named(item, pairs)
+    elif isinstance(value, str):
+        for pair in pairs or [""]:
+            src, _, tgt = pair.partition("-")
+            name = value.replace("{pair}", pair).replace("{src}", src).replace("{tgt}", tgt)
+            if name in registry.load():
+                yield name
+
+
+def size(count: int | None) -> str:
+    """Bytes for a person."""
+    if count is None:
+        return "unknown"
+    value, units = float(count), iter(("B", "kB", "MB", "GB"))
+    unit = next(units)
+    while value >= 1000 and unit != "GB":
+        value, unit = value / 1000, next(units)
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+
+
+# ---- pictures
+
+
+def svg(draw: Callable[[Figure], None], width: float, height: float) -> str:
+    """A picture whose bytes depend on nothing but its data and matplotlib's version."""
+    with matplotlib.rc_context({"svg.hashsalt": "bitextbench", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+        figure, part = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
+        draw(figure)
+        figure.savefig(part, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
+    return re.sub(r" +$", "", part.getvalue(), flags=re.M)
+
+
+def table2_picture() -> str:
+    """BLEU by method in the paper, at tiny and at small; bars are 95% intervals."""
+    labels = {"random": "random", "cosine": "cosine", "pivot": "pivot", "nmt_lm": "NMT + LM", "mlp": "MLP"}
+    panels = (
+        ("printed in the paper\n(newstest2017)", "small/table2", "test2017", "paper"),
+        ("tiny run\n(embedded grammar)", "tiny/table2", "test2017", "ours"),
+        ("small run\n(real text, captions)", "small/table2", "multi30k", "ours"),
+    )
+
+    def draw(figure: Figure) -> None:
+        figure.suptitle("BLEU of models trained on what each scorer selects from a noisy crawl (Kim et al. 2019, Table 2)", fontsize=11)
+        for axes, (title, name, test, key) in zip(figure.subplots(1, 3, sharey=True), panels, strict=True):
+            found = cells(name)
+            for (place, row), (shift, budget) in product(enumerate(labels), ((-0.13, "10M"), (0.13, "100M"))):
+                line = found[row, f"{budget}/{test}"]
+                if line[key]:
+                    value = float(line[key])
+                    interval = [[value - float(line["low"])], [float(line["high"]) - value]] if key == "ours" else None
+                    label, colour = BUDGETS[budget]
+                    axes.errorbar(value, place + shift, xerr=interval, fmt="o", color=colour, label=label if place == 0 else None)
+                elif budget == "10M":
+                    axes.text(1, place, "not in this run", color="grey", va="center", fontsize=8)
+            axes.set_yticks(range(len(labels)), labels.values())
+            axes.set_xlim(left=0)
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("BLEU")
+            axes.grid(axis="x", alpha=0.3)
+        axes.legend(loc="lower right", fontsize=8)
+
+    return svg(draw, 9.5, 3.2)
+
+
+def encoders_picture() -> str:
+    """P@1 of every encoder on real text, both directions; bars are 95% intervals."""
+    lines = read("small-encoders/encoders")
+    names = list(dict.fromkeys(line["encoder"] for line in lines))[::-1]
+    directions: Iterable[tuple[str, str, str, float]] = (
+        ("forward", "de-en", "tab:blue", 0.13),
+        ("backward", "en-de", "tab:orange", -0.13),
+    )
+
+    def draw(figure: Figure) -> None:
+        figure.suptitle("P@1 of each encoder, trained on the same 88,000 German-English pairs (small run)", fontsize=11)
+        for axes, test in zip(figure.subplots(1, 2, sharey=True), ("newstest2018", "tatoeba"), strict=True):
+            found = {line["encoder"]: line for line in lines if line["test"] == test}
+            for direction, label, colour, shift in directions:
+                value, low, high = ([float(found[name][f"p1_{direction}{end}"]) for name in names] for end in ("", "_low", "_high"))
+                error = [[a - b for a, b in zip(value, low, strict=True)], [b - a for a, b in zip(value, high, strict=True)]]
+                axes.errorbar(value, [place + shift for place in range(len(names))], xerr=error, fmt="o", ms=4, color=colour, label=label)
+            axes.set_yticks(range(len(names)), names)
+            axes.set_xlim(0, 100)
+            axes.set_title(f"{test} ({found[names[0]]['candidates']} candidates)", fontsize=10)
+            axes.set_xlabel("P@1, percent")
+            axes.grid(axis="x", alpha=0.3)
+        axes.legend(fontsize=8)
+
+    return svg(draw, 9.5, 4.2)
+
+
+if __name__ == "__main__":
+    for path, text in documents().items():
+        path.write_text(text, encoding="utf-8")
