@@ -40,17 +40,16 @@ def documents() -> dict[Path, str]:
         loader=jinja2.FileSystemLoader(DOCS / "templates"), undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
-    names = {"cells": cells, "ours": ours, "table": table, "rows": read, "number": number, "registry": data_sets()}
+    environment.globals |= {
+        "ours": ours, "table": table, "precision": precision, "rows": read, "number": number, "claims": claims, "audit": audit,
+        "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes,
+    }  # fmt: skip
     pages = {
-        DOCS / template.removesuffix(".j2"): environment.get_template(template).render(names | globals_of(template))
+        DOCS / template.removesuffix(".j2"): re.sub("\n{3,}", "\n\n", environment.get_template(template).render())
         for template in environment.list_templates()
     }
     pictures = {DOCS / "table2.svg": table2_picture(), DOCS / "encoders.svg": encoders_picture()}
     return pages | pictures | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
-
-
-def globals_of(template: str) -> dict[str, Any]:
-    return {"claims": claims(), "audit": audit(), "size": size} if template == "results.md.j2" else {"size": size}
 
 
 # ---- tables of results
@@ -79,9 +78,9 @@ def ours(name: str, row: str, column: str, digits: int = 1) -> str:
     return number(line["ours"], digits) + (f" ± {number(line['spread'], digits)}" if line["spread"] else "")
 
 
-def table(name: str) -> str:
-    """A table in Markdown. Rows and columns without a number of ours are left out, and named below."""
-    found = cells(name)
+def table(name: str, keep: str = "") -> str:
+    """A table in Markdown, of the rows in which `keep` is found. Those without a number of ours are left out, and named below."""
+    found = {key: line for key, line in cells(name).items() if re.search(keep, key[0])}
     rows, columns = (list(dict.fromkeys(key[axis] for key in found)) for axis in (0, 1))
     full = {key for key, line in found.items() if line["ours"]}
     labels = {line["row"]: line["row_label"] for line in found.values()}
@@ -98,12 +97,25 @@ def table(name: str) -> str:
     return text
 
 
+def precision(name: str) -> str:
+    """The precision of what each row of a Table 2 selects, by budget, in Markdown."""
+    shares: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in read(name):
+        if line["precision"]:
+            shares[line["row_label"]][line["budget"]] = f"{100 * float(line['precision']):.1f}%"
+    budgets = list(dict.fromkeys(budget for row in shares.values() for budget in row))
+    return markdown(
+        [["precision of the selected words", *budgets], *([label, *row.values()] for label, row in shares.items())]
+    )
+
+
 def cell(line: dict[str, str] | None) -> str:
     if not line or not line["ours"]:
         return ""
+    digits = 2 if float(line["ours"]) < 1 else 1
     paper = f"<br>paper {line['paper']}" if line["paper"] else ""
-    interval = f" ({number(line['low'])} to {number(line['high'])})" if line["low"] else ""
-    return f"**{number(line['ours'], 2 if float(line['ours']) < 1 else 1)}**{interval}{paper}"
+    interval = f" ({number(line['low'], digits)} to {number(line['high'], digits)})" if line["low"] else ""
+    return f"**{number(line['ours'], digits)}**{interval}{paper}"
 
 
 def markdown(lines: Sequence[Sequence[str]]) -> str:
@@ -185,6 +197,26 @@ def named(value: Any, pairs: Sequence[str]) -> Iterator[str]:
                 yield name
 
 
+def total(entry: registry.DataSet) -> int | None:
+    """Bytes of all files; None where one is unknown."""
+    sizes = [file.bytes for file in entry.files]
+    return None if None in sizes else sum(filter(None, sizes))
+
+
+def verified(entry: registry.DataSet) -> str:
+    kinds = {"sha256" if file.sha256 else "sha1" if file.sha1 else "first download" for file in entry.files}
+    return ", ".join(sorted(kinds))
+
+
+def notes(entries: Iterable[registry.DataSet]) -> list[tuple[str, list[str]]]:
+    """Each note, and the data sets that have it."""
+    found = defaultdict(list)
+    for entry in entries:
+        if entry.note:
+            found[entry.note].append(entry.name)
+    return list(found.items())
+
+
 def size(count: int | None) -> str:
     """Bytes for a person."""
     if count is None:
@@ -201,7 +233,9 @@ def size(count: int | None) -> str:
 
 def svg(draw: Callable[[Figure], None], width: float, height: float) -> str:
     """A picture whose bytes depend on nothing but its data and matplotlib's version."""
-    with matplotlib.rc_context({"svg.hashsalt": "bitextbench", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+    with matplotlib.rc_context(
+        {"svg.hashsalt": "bitextbench", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
+    ):
         figure, part = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
         draw(figure)
         figure.savefig(part, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
@@ -218,7 +252,10 @@ def table2_picture() -> str:
     )
 
     def draw(figure: Figure) -> None:
-        figure.suptitle("BLEU of models trained on what each scorer selects from a noisy crawl (Kim et al. 2019, Table 2)", fontsize=11)
+        figure.suptitle(
+            "BLEU of models trained on what each scorer selects from a noisy crawl (Kim et al. 2019, Table 2)",
+            fontsize=11,
+        )
         for axes, (title, name, test, key) in zip(figure.subplots(1, 3, sharey=True), panels, strict=True):
             found = cells(name)
             for (place, row), (shift, budget) in product(enumerate(labels), ((-0.13, "10M"), (0.13, "100M"))):
@@ -227,11 +264,13 @@ def table2_picture() -> str:
                     value = float(line[key])
                     interval = [[value - float(line["low"])], [float(line["high"]) - value]] if key == "ours" else None
                     label, colour = BUDGETS[budget]
-                    axes.errorbar(value, place + shift, xerr=interval, fmt="o", color=colour, label=label if place == 0 else None)
+                    axes.errorbar(
+                        value, place + shift, xerr=interval, fmt="o", color=colour, label=label if place == 0 else None
+                    )
                 elif budget == "10M":
                     axes.text(1, place, "not in this run", color="grey", va="center", fontsize=8)
             axes.set_yticks(range(len(labels)), labels.values())
-            axes.set_xlim(left=0)
+            axes.set_xlim(left=0, right=axes.get_xlim()[1] + 1)
             axes.set_title(title, fontsize=10)
             axes.set_xlabel("BLEU")
             axes.grid(axis="x", alpha=0.3)
@@ -250,13 +289,26 @@ def encoders_picture() -> str:
     )
 
     def draw(figure: Figure) -> None:
-        figure.suptitle("P@1 of each encoder, trained on the same 88,000 German-English pairs (small run)", fontsize=11)
+        figure.suptitle("P@1 of each encoder, trained on the same German-English text (small run)", fontsize=11)
         for axes, test in zip(figure.subplots(1, 2, sharey=True), ("newstest2018", "tatoeba"), strict=True):
             found = {line["encoder"]: line for line in lines if line["test"] == test}
             for direction, label, colour, shift in directions:
-                value, low, high = ([float(found[name][f"p1_{direction}{end}"]) for name in names] for end in ("", "_low", "_high"))
-                error = [[a - b for a, b in zip(value, low, strict=True)], [b - a for a, b in zip(value, high, strict=True)]]
-                axes.errorbar(value, [place + shift for place in range(len(names))], xerr=error, fmt="o", ms=4, color=colour, label=label)
+                value, low, high = (
+                    [float(found[name][f"p1_{direction}{end}"]) for name in names] for end in ("", "_low", "_high")
+                )
+                error = [
+                    [a - b for a, b in zip(value, low, strict=True)],
+                    [b - a for a, b in zip(value, high, strict=True)],
+                ]
+                axes.errorbar(
+                    value,
+                    [place + shift for place in range(len(names))],
+                    xerr=error,
+                    fmt="o",
+                    ms=4,
+                    color=colour,
+                    label=label,
+                )
             axes.set_yticks(range(len(names)), names)
             axes.set_xlim(0, 100)
             axes.set_title(f"{test} ({found[names[0]]['candidates']} candidates)", fontsize=10)
