@@ -1,4 +1,5 @@
-"""Write what README.md and docs/ generate: tables and pictures from committed CSVs, data sets from the registry.
+"""Write what README.md and docs/ generate: tables and pictures from committed CSVs, data sets from the registry, methods
+from the docstrings of the modules.
 
     python docs/make.py          (or `make docs`)
 
@@ -7,6 +8,7 @@ the results of the golden run. In README.md only the lines between the two marks
 file is out of date.
 """
 
+import ast
 import csv
 import io
 import re
@@ -42,7 +44,7 @@ def documents() -> dict[Path, str]:
     )  # fmt: skip
     environment.globals |= {
         "ours": ours, "table": table, "precision": precision, "rows": read, "number": number, "claims": claims, "audit": audit,
-        "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes,
+        "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
         DOCS / template.removesuffix(".j2"): re.sub("\n{3,}", "\n\n", environment.get_template(template).render())
@@ -147,6 +149,19 @@ def readme(text: str) -> str:
     _, after = rest.split(END)
     shown = CliRunner().invoke(cli, ["show", str(DOCS / "tiny/table2.csv")], catch_exceptions=False).stdout
     return f"{before}{START}\n```\n{shown}```\n{END}{after}"
+
+
+# ---- what modules say of themselves
+
+
+def docstrings(folder: str) -> list[tuple[str, str]]:
+    """The modules of a folder of the package that say more than one sentence, and what they say, in Markdown."""
+    found = []
+    for path in sorted((ROOT / "src/bitextbench" / folder).glob("*.py")):
+        says = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        if "\n\n" in says:
+            found.append((path.stem, re.sub(r"(`[^`\n]*`)|<", lambda part: part[1] or "&lt;", says)))
+    return found
 
 
 # ---- data sets
