@@ -10,8 +10,8 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 TOOLS = {
-    "ruff": ["ruff", "check", "src", "tests", "envs"],
-    "ruff format": ["ruff", "format", "--check", "src", "tests", "envs"],
+    "ruff": ["ruff", "check", "src", "tests", "envs", "docs", "benchmarks"],
+    "ruff format": ["ruff", "format", "--check", "src", "tests", "envs", "docs", "benchmarks"],
     "snakefmt": ["snakefmt", "--check", "Snakefile", "rules"],
     "mypy": ["mypy"],
 }

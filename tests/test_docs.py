@@ -1,0 +1,107 @@
+"""What README.md and docs/ say is so: generated pages are up to date, links lead somewhere, files and commands exist."""
+
+import csv
+import hashlib
+import json
+import re
+import runpy
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from test_style import TOOLS
+
+ROOT = Path(__file__).parents[1]
+MAKE = runpy.run_path(str(ROOT / "docs/make.py"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def generated():
+    return MAKE["documents"]()
+
+
+def test_generated_pages_are_up_to_date(generated):
+    old = [str(path.relative_to(ROOT)) for path, text in generated.items() if path.read_text(encoding="utf-8") != text]
+    assert not old, f"run `make docs`: {', '.join(old)} would change"
+
+
+def test_the_page_of_data_has_every_data_set(generated):
+    page = generated[ROOT / "docs/data.md"]
+    assert all(f"| `{name}` |" in page for name in MAKE["registry"].load())
+    assert "`newstest2018.de-en`" in page
+    assert "paper: `test2018`, `newstest2018`" in page
+
+
+@pytest.mark.parametrize("name", ["table2.csv", "table2.significance.csv"])
+def test_the_tiny_table_is_that_of_the_golden_run(name):
+    golden = json.loads((ROOT / "tests/golden/tiny.json").read_text())
+    assert hashlib.sha256((ROOT / "docs/tiny" / name).read_bytes()).hexdigest() == golden["files"][f"results/{name}"]
+
+
+def test_every_table_of_the_small_run_is_on_the_page(generated):
+    page, missing = generated[ROOT / "docs/results.md"], []
+    for path in (ROOT / "results/small").glob("*2*/table*.csv"):
+        lines = [line for line in csv.DictReader(path.open(encoding="utf-8")) if line["ours"]]
+        missing += [path.name for line in lines if MAKE["cell"](line) not in page]
+    assert not missing
+
+
+def test_the_readme_is_short():
+    assert len(TEXTS["README.md"].splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(TEXTS[page.name]):
+        if not link.startswith("http"):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def anchors(text: str) -> set[str]:
+    """As GitHub makes them of headings."""
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_exist(page):
+    """Paths in backticks that begin in the repository; `<name>` and `*` stand for something."""
+    tracked = set(
+        subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, capture_output=True, check=True).stdout.split()
+    )
+    tops = {name.split("/")[0] for name in tracked} - {"results", "data"}
+    for path in re.findall(r"`([\w.][\w./-]*/[\w./-]*)`", TEXTS[page.name]):
+        if path.split("/")[0] in tops:
+            assert (ROOT / path).exists(), path
+
+
+def test_the_hooks_and_make_lint_are_what_the_tests_run():
+    lint = subprocess.run(
+        ["make", "-n", "--assume-old", ".venv/installed", "lint"], cwd=ROOT, text=True, capture_output=True, check=True
+    )
+    commands = [" ".join(command) for command in TOOLS.values()]
+    assert [line for line in lint.stdout.splitlines() if line in commands] == commands
+    (hooks,) = (repo["hooks"] for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"])
+    assert [hook["name"] for hook in hooks] == list(TOOLS)
+    assert all(hook["entry"].startswith(f".venv/bin/{hook['name']}") for hook in hooks)
+
+
+def test_help_tells_every_target():
+    makefile = (ROOT / "Makefile").read_text()
+    told = subprocess.run(["make", "help"], cwd=ROOT, text=True, capture_output=True, check=True).stdout
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, flags=re.M)[1].split()) - {"help"}
+    assert set(re.findall(r"^make (\w+) ", told, flags=re.M)) == targets
+    assert all(len(line) < 130 for line in told.splitlines())
+
+
+def test_ci_runs_both_versions_of_python():
+    (job,) = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"].values()
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
+    assert {"make tiny", "make test"} <= {step.get("run") for step in job["steps"]}
