@@ -1,41 +1,79 @@
-"""Every command of the README is run: the main job for real, what needs a cluster or hours as a plan."""
+"""Every command of the README is run as it is printed, in a fresh shell: the main job for real, what needs a cluster or hours as a plan."""
 
 import itertools
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import golden
+import numpy as np
 import pytest
-from test_workflow import ROOT, copy_checkout, environment
+from pyarrow import parquet
+from test_workflow import ROOT, copy_checkout
 
+from bitextbench.base.files import read_json
 from bitextbench.data.synth import sentences
-from bitextbench.report.cells import read_csv
+from bitextbench.formats.ids import Ragged
+from bitextbench.report.table import read_csv
 
 README = (ROOT / "README.md").read_text()
-COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, flags=re.S) for line in block.splitlines()]
+CLUSTER = (ROOT / "docs/cluster.md").read_text()
+ACTIVATE = ". .venv/bin/activate"
+SHOW = "bitextbench show results/tiny/table2.csv"
+
+
+def commands(page: str) -> list[str]:
+    return [line for block in re.findall(r"```sh\n(.*?)```", page, flags=re.S) for line in block.splitlines()]
+
+
+COMMANDS = commands(README)
 MINING = [command for command in COMMANDS if "crawl." in command]
-PLANNED = [command for command in COMMANDS if command.startswith("snakemake ")]
+PLANNED = [command for command in COMMANDS + commands(CLUSTER) if command.startswith("snakemake ")]
 PLANS = sorted({command.replace(" -n ", " ").replace("snakemake", "snakemake -n", 1) for command in PLANNED})
 
 
+def checkout(folder: Path) -> Path:
+    """A fresh checkout after `make env`: its .venv is the environment of the tests."""
+    root = copy_checkout(folder)
+    (root / ".venv").symlink_to(sys.prefix)
+    return root
+
+
 def run(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command, shell=True, cwd=cwd, text=True, capture_output=True, env=environment())
+    """Run lines of a shell that knows nothing of any environment but the system's."""
+    kept = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
+    done = subprocess.run(
+        ["bash", "-ec", command],
+        cwd=cwd,
+        text=True,
+        capture_output=True,
+        env=kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     return done
 
 
+def activated(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run(f"{ACTIVATE}\n{command}", cwd)
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """A fresh checkout after `make tiny`, in the environment of the tests; and what the command said."""
-    root = copy_checkout(tmp_path_factory.mktemp("tiny"))
-    (root / ".venv").symlink_to(ROOT / ".venv")
+    """A fresh checkout after `make tiny`, and what the command said."""
+    root = checkout(tmp_path_factory.mktemp("tiny"))
     return root, run("make --assume-old .venv/installed tiny", root)
 
 
 def test_no_command_of_the_readme_is_left_out():
-    others = {"make tiny", "make test", ".venv/bin/bitextbench show results/tiny/table2.csv"}
-    assert set(COMMANDS) == others | set(PLANNED) | set(MINING)
+    assert set(COMMANDS) == {"make tiny", "make test", ACTIVATE, SHOW} | {c for c in COMMANDS if c in PLANNED} | set(
+        MINING
+    )
+
+
+def test_the_readme_activates_the_environment_before_it_is_needed():
+    assert next(command for command in COMMANDS if not command.startswith("make ")) == ACTIVATE
 
 
 @pytest.mark.slow
@@ -64,14 +102,14 @@ def test_make_tiny_ends_in_the_bytes_of_the_golden_run(tiny):
 
 @pytest.mark.slow
 def test_make_tiny_prints_the_table_of_the_readme(tiny):
-    table = re.search(r"```\n(Kim et al.*?)```", README, flags=re.S)[1]
+    table = re.search(r"<!-- generated: make docs -->\n```\n(.*?)```\n<!-- end -->", README, flags=re.S)[1]
     assert table in tiny[1].stdout
 
 
 @pytest.mark.slow
 def test_show_prints_what_make_tiny_ended_with(tiny):
     root, done = tiny
-    shown = run(".venv/bin/bitextbench show results/tiny/table2.csv", root).stdout
+    shown = activated(SHOW, root).stdout
     assert shown in done.stdout
 
 
@@ -85,7 +123,7 @@ def test_own_texts_are_mined(tiny):
     (root / "crawl.de").write_text("".join(f"{german}\n" for german, _ in drawn))
     (root / "crawl.en").write_text("".join(f"{english}\n" for _, english in reversed(drawn)))
     for command in MINING:
-        run(command, root)
+        activated(command, root)
     pairs = [line.split("\t") for line in (root / "pairs.tsv").read_text().splitlines()]
     right = sum((german, english) in drawn for *_, german, english in pairs)
     assert right > len(drawn) / 2
@@ -97,10 +135,32 @@ def test_make_test_sets_up_and_runs_pytest():
     assert said.splitlines()[-1].startswith("pytest ")
 
 
+@pytest.mark.slow
+def test_the_walk_of_a_pair_is_that_of_the_run(tiny):
+    """docs/architecture.md follows pair 114 of the pool."""
+    work, page = tiny[0] / "work/tiny", (ROOT / "docs/architecture.md").read_text()
+    pair = parquet.read_table(work / "corpus/pool/00000.parquet").slice(114, 1).to_pylist()[0]
+    assert pair["id"] == 114
+    assert all(f"`{pair[column]}`" in page for column in ("src", "tgt", "doc", "label"))
+    for side in ("src", "tgt"):
+        assert " ".join(map(str, Ragged.load(work / f"features/joint/pool/00000.{side}")[114])) in page
+    selection = read_json(work / "selected/mlp.10M/1/selection.json")
+    bleu = read_json(work / "metrics/bleu/mlp.10M/1-2-3-4-5/1/test2017.json")["value"]
+    score, cosine = (np.load(work / f"scores/{method}/pool/00000.npy")[114] for method in ("mlp", "cosine"))
+    for said in (
+        f"| {score:.2f} (a logit)",
+        f"has {cosine:.2f} |",
+        f"of {selection['cutoff']:.2f} |",
+        f"| {bleu:.1f} for",
+        f"{selection['pool_pairs']:,} pass",
+    ):
+        assert said in page
+
+
 @pytest.mark.parametrize("command", PLANS)
 def test_snakemake_commands_plan(command, tmp_path):
-    root = copy_checkout(tmp_path)
+    root = checkout(tmp_path)
     (root / "config/mine.yaml").write_text(re.search(r"```yaml\n(.*?)```", README, flags=re.S)[1])
     for name in ("crawl.de", "crawl.en"):
         (root / name).write_text("a line\n")
-    assert "This was a dry-run" in run(command, root).stdout
+    assert "This was a dry-run" in activated(command, root).stdout
