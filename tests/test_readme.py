@@ -16,7 +16,7 @@ from test_workflow import ROOT, copy_checkout
 from bitextbench.base.files import read_json
 from bitextbench.data.synth import sentences
 from bitextbench.formats.ids import Ragged
-from bitextbench.report.table import read_csv
+from bitextbench.report.cells import read_csv
 
 README = (ROOT / "README.md").read_text()
 CLUSTER = (ROOT / "docs/cluster.md").read_text()
