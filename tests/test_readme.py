@@ -19,7 +19,7 @@ from bitextbench.formats.ids import Ragged
 from bitextbench.report.cells import read_csv
 
 README = (ROOT / "README.md").read_text()
-CLUSTER = (ROOT / "docs/cluster.md").read_text()
+DOCS = [(ROOT / "docs" / name).read_text() for name in ("cluster.md", "results.md")]
 ACTIVATE = ". .venv/bin/activate"
 SHOW = "bitextbench show results/tiny/table2.csv"
 
@@ -30,7 +30,7 @@ def commands(page: str) -> list[str]:
 
 COMMANDS = commands(README)
 MINING = [command for command in COMMANDS if "crawl." in command]
-PLANNED = [command for command in COMMANDS + commands(CLUSTER) if command.startswith("snakemake ")]
+PLANNED = [command for page in (README, *DOCS) for command in commands(page) if command.startswith("snakemake ")]
 PLANS = sorted({command.replace(" -n ", " ").replace("snakemake", "snakemake -n", 1) for command in PLANNED})
 
 
@@ -43,7 +43,7 @@ def checkout(folder: Path) -> Path:
 
 def run(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run lines of a shell that knows nothing of any environment but the system's."""
-    kept = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("HOME", "PYTHONPATH", "TMPDIR") if name in os.environ}
     done = subprocess.run(
         ["bash", "-ec", command],
         cwd=cwd,
