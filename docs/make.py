@@ -160,7 +160,8 @@ def docstrings(folder: str) -> list[tuple[str, str]]:
     for path in sorted((ROOT / "src/bitextbench" / folder).glob("*.py")):
         says = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         if "\n\n" in says:
-            found.append((path.stem, re.sub(r"(`[^`\n]*`)|<", lambda part: part[1] or "&lt;", says)))
+            name = folder if path.stem == "__init__" else f"{folder}/{path.stem}"
+            found.append((name, re.sub(r"(`[^`\n]*`)|<", lambda part: part[1] or "&lt;", says)))
     return found
 
 
