@@ -30,6 +30,8 @@ EXACT = STAGES[:3]  # no floating point: the same bytes on any machine
 FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16", "amx_tile")
 PACKAGES = ("faiss-cpu", "fairseq", "numpy", "pyarrow", "sacrebleu", "scikit-learn", "scipy", "sentencepiece", "torch")
 SEED = re.compile(r"[.]seed[0-9]+|/[0-9-]+(?=/)")  # in the name of a file
+BATCH = r"/[\d-]+/(\d+)$"  # of seeds whose models one job trains: the folder says nothing of what is in it
+SEED_OF = r"\.seed(\d+)|/(\d+)(?=/)"
 MARGINS = {"loss": 0.1, "dev": 0.1, "precision": 0.15, "bleu": 5.0}
 RULE = (
     "Over the seeds of a cell, the lowest value and the highest, and on either side the distance between them, or what is "
@@ -70,12 +72,19 @@ def files(root: Path, run: str) -> dict[str, str]:
     sums: dict[str, dict[str, str]] = defaultdict(dict)
     for name, path in sorted(found.items()):
         if path.is_file() and path.suffix != ".png" and not path.name.startswith("."):
-            entry = str(name) if len(name.parts) == 2 else f"{name.parent}/"
+            folder = re.sub(BATCH, r"/\1", str(name.parent))
+            entry = str(name) if len(name.parts) == 2 else f"{folder}/"
             sums[entry][name.name] = hashlib.sha256(without_clock(path)).hexdigest()
     return {
         entry: hashlib.sha256(json.dumps(sums[entry]).encode()).hexdigest() if entry.endswith("/") else sums[entry].popitem()[1]
         for entry in sorted(sums, key=lambda entry: (STAGES.index(stage(entry)), entry))
     }  # fmt: skip
+
+
+def seed_of(entry: str) -> int:
+    """The seed of the chain that an entry is of; 1 where there is but one."""
+    found = re.search(SEED_OF, entry)
+    return int(found[1] or found[2]) if found else 1
 
 
 def stage(entry: str) -> str:
@@ -145,9 +154,16 @@ class Comparison(NamedTuple):
         )
 
 
-def check(root: Path, run: str) -> Comparison:
-    """A finished run beside its golden file; what else the run has made counts for nothing."""
+def check(root: Path, run: str, seed: int | None = None) -> Comparison:
+    """A finished run beside its golden file; what else the run has made counts for nothing. Of a run of one `seed` all but its tables."""
     golden = read_json(ROOT / "tests/golden" / f"{run}.json")
+    if seed is not None:
+        files_of_seed = {
+            entry: value
+            for entry, value in golden["files"].items()
+            if seed_of(entry) == seed and stage(entry) != "results"
+        }
+        golden = golden | {"files": files_of_seed}
     made, found = files(root, run), values(root, run)
     differing = [entry for entry, expected in golden["files"].items() if made.get(entry) != expected]
     outside = [

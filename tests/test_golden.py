@@ -71,3 +71,19 @@ def test_what_is_missing_or_out_of_range_breaks_it_anywhere(run, monkeypatch):
     assert found.broken() == ["corpus/pool/", value]
     assert str(found).splitlines()[:3] == ["corpus: 1 of 1 differ", "metrics: 1 of 2 differ", value]
     assert str(found).endswith("; every selection is the same; 1 values out of range")
+
+
+@pytest.mark.parametrize(("entry", "seed"), [
+    ("encoders/nmt_autoencoder/", 1), ("encoders/nmt_autoencoder.seed3/", 3), ("selected/mlp.10M/4/", 4), ("nmt/mlp.10M/data/2/data-bin/", 2),
+    ("nmt/mlp.100M/5/", 5), ("similarities/mlp.seed2.npz", 2), ("corpus/pool/", 1), ("metrics/bleu/random.10M/3/", 3),
+])  # fmt: skip
+def test_seeds_of_entries(entry, seed):
+    assert golden.seed_of(entry) == seed
+
+
+def test_the_folder_of_a_batch_of_seeds_is_not_looked_at(tmp_path):
+    for batch in ("1", "1-2-3"):
+        (tmp_path / batch / "work/few/nmt/mlp.10M" / batch / "1").mkdir(parents=True)
+        (tmp_path / batch / "work/few/nmt/mlp.10M" / batch / "1/model.pt").write_text("x")
+    assert golden.files(tmp_path / "1", "few") == golden.files(tmp_path / "1-2-3", "few")
+    assert [*golden.files(tmp_path / "1", "few")] == ["nmt/mlp.10M/1/"]

@@ -286,7 +286,7 @@ def test_killed_and_started_again_or_in_one_go_on_one_core_it_ends_in_the_same_b
     ]  # not pivot
     snakemake(*("1" if part == "2" else part for part in MICRO), bleu, *selected, cwd=root)
     made = golden.files(root, "micro")
-    assert {"encoders/nmt_autoencoder/", "selected/mlp.10M/1/", "metrics/bleu/mlp.10M/1/1/"} < made.keys()
+    assert {"encoders/nmt_autoencoder/", "selected/mlp.10M/1/", "metrics/bleu/mlp.10M/1/"} < made.keys()
     assert made.items() <= golden.files(finished, "micro").items()
 
 
