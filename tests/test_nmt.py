@@ -158,6 +158,17 @@ def test_a_killed_training_goes_on_to_the_same_model(trained, tmp_path, killed_a
     assert parameters(tmp_path / "model.pt") == parameters(trained / "model.pt")
 
 
+def test_a_job_killed_after_its_training_writes_the_same_bytes(trained, tmp_path):
+    """The job that goes on is another process, which trains no more."""
+    shutil.copytree(trained / "checkpoints", tmp_path / "checkpoints")
+    arguments = json.dumps(
+        [str(trained / "data"), PAIR, SPEC, 1, str(tmp_path / "model.pt"), str(tmp_path / "checkpoints")]
+    )
+    code = f"import json; from pathlib import Path; from bitextbench.nmt import train\ndata, pair, spec, seed, out, checkpoints = json.loads({arguments!r})\ntrain.train(Path(data), tuple(pair), spec, seed, Path(out), Path(checkpoints))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert (tmp_path / "model.pt").read_bytes() == (trained / "model.pt").read_bytes()
+
+
 def test_an_early_stop_survives_a_break(trained, tmp_path):
     """With next to no learning rate nothing is gained: patience 2 ends at the third validation, interrupted or not."""
     spec = SPEC | {"learning_rate": 1e-12, "patience": 2, "validate_every": 2}

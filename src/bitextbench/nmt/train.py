@@ -1,6 +1,7 @@
 """Training of the Transformer that judges a selection."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,23 @@ def _write_model(checkpoint: Path, about: str, out: Path) -> None:
         "extra_state": {"train_iterator": {}, "model": about},
     }
     with atomic(out) as part:
-        torch.save(model, part)
+        torch.save(_interned(model), part)
     log(f"nmt train: validation loss {state['extra_state']['best']} at update {updates:,}")
+
+
+def _interned(value: Any) -> Any:
+    """The same with one object for equal texts: pickle refers to what it has met, and a process that trained holds other objects
+    than one that found the training finished.
+    """
+    match value:
+        case str():
+            return sys.intern(str(value))
+        case dict():
+            return {_interned(key): _interned(held) for key, held in value.items()}
+        case list() | tuple():
+            return type(value)(map(_interned, value))
+        case _:
+            return value
 
 
 def _load(checkpoint: Path) -> dict:
