@@ -130,7 +130,9 @@ def _translation(config: Config, spec: dict[str, Any]) -> Training:
     rows = _rows(config, whole)
     tokens = size["max_tokens"] * size["update_freq"] * max(1, size["gpus"])
     width, inner = size["embed_dim"], size["ffn_dim"]
-    network = size["layers"] * (12 * width**2 + 4 * width * inner) + size["vocab_size"] * width  # fairseq's, without biases
+    network = (
+        size["layers"] * (12 * width**2 + 4 * width * inner) + size["vocab_size"] * width
+    )  # fairseq's, without biases
     return Training(
         size["max_updates"],
         tokens / TOKENS,

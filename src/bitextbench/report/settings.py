@@ -162,7 +162,9 @@ def compare(entry: Setting, config: Config) -> Compared:
     if entry.path:
         found = value(entry, config)
         if differs and not alike(found, entry.ours):
-            raise entry.error(f"`{entry.path}` is {found}, not {entry.ours}", "write it as `ours`, and look at the reason")
+            raise entry.error(
+                f"`{entry.path}` is {found}, not {entry.ours}", "write it as `ours`, and look at the reason"
+            )
         if differs and entry.paper is not None and alike(found, entry.paper):
             raise entry.error(f"`{entry.path}` is {found}, as in the paper", "remove `ours` and `reason`")
         if not differs and entry.paper is not None and not alike(found, entry.paper):
@@ -184,7 +186,12 @@ def value(entry: Setting, config: Config) -> Any:
         if name != "sum" and name not in AMOUNTS:
             raise entry.error(f"no function {name}", near(name, ["sum", *AMOUNTS]))
         found = _walk(entry, config, inner)
-        return sum(found) if name == "sum" else AMOUNTS[name](config, inner)
+        try:
+            return sum(found) if name == "sum" else AMOUNTS[name](config, inner)
+        except (KeyError, TypeError):
+            raise entry.error(
+                f"`{inner}` has no {name}", "see the heads of report/settings.py and amounts.py"
+            ) from None
     if ":" in entry.path:
         module, _, name = entry.path.partition(":")
         try:
@@ -201,7 +208,8 @@ def _walk(entry: Setting, node: Any, path: str) -> Any:
         return node
     if isinstance(node, list) and path.split(".")[0] == "*":
         return [_walk(entry, part, path[2:]) for part in node]
-    keys = {str(key): inner for key, inner in (node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ())}  # fmt: skip
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    keys = {str(key): part for key, part in inner}
     fitting = [key for key in keys if path == key or path.startswith(f"{key}.")]
     if not fitting:
         remedy = near(path.split(".")[0], keys) if keys else "it ends before that"
