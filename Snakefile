@@ -51,6 +51,7 @@ rule all:
         TABLES,
         f"{RESULTS}/table2.significance.csv",
         f"{RESULTS}/audit.csv",
+        f"{RESULTS}/settings.csv",
         FIGURES,
         EXAMPLES,
 

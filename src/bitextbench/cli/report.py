@@ -174,6 +174,17 @@ def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> No
     click.echo(write(folder, tables, out, claims))
 
 
+@step.command()
+@click.option("--references", "folder", type=FILE, default=Path("references"), help="Has <paper>/settings.yaml.")
+@click.option("--config", type=FILE, default=Path("config.yaml"), help="The configuration of paper scale.")
+@out_option
+def settings(folder: Path, config: Path, out: Path) -> None:
+    """Set what the papers say of data, models and training beside what is configured at paper scale: CSV."""
+    from bitextbench.report.settings import write
+
+    click.echo(write(folder, config, out))
+
+
 @cli.command(epilog=example("show results/tiny/table2.csv"))
 @click.argument("csv", type=FILE)
 def show(csv: Path) -> None:

@@ -10,6 +10,7 @@ The facts stand in `registry/*.yaml`, a list of entries in each file:
       - {name: aligned, texts: {de: newstest2008.de, en: newstest2008.en}}
       files:
       - {url: 'https://...', mirrors: [...], bytes: 1, sha256: ..., path: ...}
+      pairs: 1                          # rows, where somebody has counted them: before any filter
       note: what a user has to know
 """
 
@@ -58,6 +59,7 @@ class DataSet:
     parsers: tuple[Parser, ...]
     files: tuple[File, ...]
     note: str = ""
+    pairs: int | None = None  # None: nobody has counted them
 
 
 @lru_cache
@@ -102,6 +104,8 @@ def _data_set(value: Any, path: Path) -> DataSet:
     for key in ("langs", "parsers", "files"):
         if not isinstance(value[key], list):
             raise InputError(f"{key} is not a list", where, remedy=f"write {key}: [...]")
+    if not isinstance(value.get("pairs"), int | None):
+        raise InputError(f"pairs is {value['pairs']!r}", where, remedy="it is a whole number")
     files = tuple(_file(item, where) for item in value["files"])
     names = [file.path for file in files]
     if twice := sorted({name for name in names if names.count(name) > 1}):

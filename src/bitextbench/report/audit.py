@@ -198,8 +198,8 @@ def _judgement(claim: Claim, on_paper: dict[Key, Interval], found: dict[Key, Fou
     )  # fmt: skip
 
 
-def to_csv(lines: Sequence[Number] | Sequence[Judgement]) -> str:
-    """The CSV text: the fields as columns, an empty field for None."""
+def to_csv(lines: Sequence[Any]) -> str:
+    """The CSV text of instances of one dataclass: the fields as columns, an empty field for None."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(lines[0]))

@@ -1,0 +1,169 @@
+"""What the trainings of a configuration come to, by arithmetic: pairs, examples, epochs, tokens, parameters, FLOPs.
+
+| name | of | is |
+|---|---|---|
+| pairs | a corpus | its rows before filters, exclusions and duplicates, by the counts of the registry |
+| examples | a training | updates x batch, in pairs |
+| epochs | a training | examples / pairs, so that a pair occurs once in each; `shared_seq2seq` has each pair in both directions |
+| tokens | a training | those of an update: of all sentences that are encoded, or of one side where they are decoded, too |
+| parameters | an encoder | all of them, at the configured sizes |
+| flops | a training | 6 x the parameters that a token meets x tokens x updates; tables that words are looked up in are none |
+
+A training is `encoders.<name>` or `translations.<name>`. Sentences have TOKENS tokens: the text of paper scale is not here to be
+counted. Where a data set has no count, an amount is a text that says so: "at most" what the counted ones come to.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from bitextbench.config import Config
+from bitextbench.data import registry
+
+TOKENS = 30  # of a sentence; zhang2016 section 6.1 has 28 words in Chinese, 30 in English
+Amount = float | str
+
+
+class Count(NamedTuple):
+    """Rows that are known of, and the data sets that nobody has counted."""
+
+    known: int
+    uncounted: tuple[str, ...] = ()
+
+
+class Training(NamedTuple):
+    """`batch` in pairs, `tokens` in an update, `pairs` in an epoch; `met`: parameters, and how often an update meets each."""
+
+    updates: int
+    batch: float
+    tokens: float
+    pairs: Count
+    met: Callable[[], float]
+
+
+def pairs(config: Config, path: str) -> Amount:
+    return said(_rows(config, [path.removeprefix("corpora.")]), lambda known: known, "at least")
+
+
+def examples(config: Config, path: str) -> Amount:
+    made = training(config, path)
+    return rounded(made.updates * made.batch)
+
+
+def epochs(config: Config, path: str) -> Amount:
+    made = training(config, path)
+    return said(made.pairs, lambda known: made.updates * made.batch / known, "at most")
+
+
+def tokens(config: Config, path: str) -> Amount:
+    return rounded(training(config, path).tokens)
+
+
+def parameters(config: Config, path: str) -> Amount:
+    model = _model(config, config["encoders"][path.removeprefix("encoders.")])
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def flops(config: Config, path: str) -> Amount:
+    made = training(config, path)
+    return rounded(6 * made.met() * made.updates)
+
+
+AMOUNTS = {function.__name__: function for function in (pairs, examples, epochs, tokens, parameters, flops)}
+
+
+def training(config: Config, path: str) -> Training:
+    kind, _, name = path.partition(".")
+    return {"encoders": _encoder, "translations": _translation}[kind](config, config[kind][name])
+
+
+def said(count: Count, of: Callable[[int], float], bound: str) -> Amount:
+    """A number `of` what is known, or a text where not all is."""
+    if not count.uncounted:
+        return rounded(of(count.known))
+    missing = f"no count of {', '.join(count.uncounted)}"
+    return f"{bound} {rounded(of(count.known)):,}; {missing}" if count.known else f"unknown; {missing}"
+
+
+def rounded(number: float) -> float:
+    """To three digits, as little more is known; a whole number from 100 on."""
+    short = float(f"{number:.3g}")
+    return int(short) if short >= 100 else short
+
+
+def _rows(config: Config, corpora: Iterable[str], times: int = 1) -> Count:
+    known, uncounted = 0, []
+    for part in (part for corpus in corpora for part in config["corpora"][corpus]["parts"]):
+        name = part.get("dataset", "a text of one's own")
+        there = registry.entry(name).pairs if "dataset" in part else None
+        if there is not None:
+            known += min(max(there - part.get("skip", 0), 0), part.get("lines", there))
+        elif "lines" in part:
+            known += part["lines"]
+        else:
+            uncounted.append(name)
+    return Count(known * times, tuple(dict.fromkeys(uncounted)))
+
+
+def _encoder(config: Config, spec: dict[str, Any]) -> Training:
+    kind, model = spec["type"], spec["model"]
+    batch = spec["training"]["batch"] * max(1, spec["gpus"])
+    bitexts = [corpus for role, corpus in spec["corpora"].items() if role not in ("valid", "mono")]
+    sides = 2 if kind == "transformer_dual" and model["direction"] == "both" else 1
+    hard = spec.get("hard", {"count": 0, "share": 0})
+    negatives = hard["count"] * hard["share"] or model.get("extra", 0)  # of an example
+    decodes = kind in ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
+    sentences = batch if decodes else batch * (2 + sides * negatives)
+    # the networks of Guo et al. meet a sentence once, and each language has its own
+    passes = sentences / 2 if kind == "dan_dual" else sentences * TOKENS
+    return Training(
+        spec["training"]["updates"],
+        batch / 2 if kind == "nmt_autoencoder" else batch,  # the other half is autoencoded
+        sentences * TOKENS,
+        _rows(config, bitexts, times=2 if kind == "shared_seq2seq" else 1),
+        lambda: passes * _computing(_model(config, spec)),
+    )
+
+
+def _translation(config: Config, spec: dict[str, Any]) -> Training:
+    size, train = config["transformers"][spec["nmt"]], spec["train"]
+    whole = [*train.get("corpora", []), *([train["mined"]["corpus"]] if "mined" in train else [])]
+    rows = _rows(config, whole)
+    tokens = size["max_tokens"] * size["update_freq"] * max(1, size["gpus"])
+    width, inner = size["embed_dim"], size["ffn_dim"]
+    network = (
+        size["layers"] * (12 * width**2 + 4 * width * inner) + size["vocab_size"] * width
+    )  # fairseq's, without biases
+    return Training(
+        size["max_updates"],
+        tokens / TOKENS,
+        tokens,
+        rows._replace(known=rows.known + train.get("selected", {"pairs": 0})["pairs"]),
+        lambda: tokens * network,
+    )
+
+
+def _model(config: Config, spec: dict[str, Any]) -> Any:
+    """The encoder at its configured size, without memory for its weights."""
+    from bitextbench import encoders
+    from bitextbench.base.device import torch
+
+    of, model = config["text"]["features"][spec["features"]], dict(spec["model"])
+    if of["type"] == "words":
+        model["words"] = 1 + of["unigrams"]
+        size = model["words"] + of["bigrams"]
+    elif of["type"] == "ngrams":
+        model["words"] = 1 + of["vocab"] + of["oov"]
+        size = model["words"] + of["buckets"]
+    else:
+        size = of["vocab"]
+    with torch.device("meta"):
+        return encoders.create({**spec, "model": model}, size)
+
+
+def _computing(model: Any) -> int:
+    """The parameters that are multiplied with: no tables of embeddings."""
+    from bitextbench.base.device import torch
+
+    tables = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.Embedding)}
+    named = [(name, parameter) for name, parameter in model.named_parameters() if id(parameter) not in tables]
+    return sum(parameter.numel() for name, parameter in named if not name.startswith("embeddings"))

@@ -1,0 +1,240 @@
+"""Settings: what the papers say of data, models, training and evaluation, beside what is configured at paper scale.
+
+`references/<paper>/settings.yaml` is a list of entries:
+
+    - key: batch                                     # its name, once in a file
+      section: "4"                                   # of the paper; or footnote 3, table 2
+      quote: batch size of 120 sentences             # a few words of the passage
+      paper: 120                                     # its value, as the configuration would have it
+      path: encoders.nmt_autoencoder.training.batch  # where ours is
+
+Without `ours`, our value is the paper's. Where it is another, `ours` has it and `reason` says why in a sentence; "to be mended: F4"
+is none, and can be searched for. Both are checked, so that neither the file nor the configuration can drift.
+
+| path | is |
+|---|---|
+| a.b.c | a key of the resolved configuration; names may hold dots, a number is a place in a list, `*` all places |
+| sum(a.b.*.c) | the sum of such values |
+| epochs(encoders.x) | an amount of `amounts`; equal is what differs by less than 5% |
+| bitextbench.module:NAME | a constant |
+
+A choice that is none of these has `where` in place of `path`: the module that makes it; `ours` is then in words and checked by
+nobody. An amount that the paper does not state has no `paper`, and no `section`.
+"""
+
+import functools
+import importlib
+import importlib.util
+import math
+import operator
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import atomic, existing, read_text, read_yaml
+from bitextbench.config import Config, check
+from bitextbench.report.amounts import AMOUNTS
+from bitextbench.report.audit import to_csv
+
+TO_MEND = "to be mended"
+CLOSE = 0.05  # of amounts, which are estimates
+FUNCTION = re.compile(r"(\w+)\(([^()]+)\)")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One entry; `paper` and `ours` are None where it has none."""
+
+    key: str
+    file: Path
+    line: int
+    section: str = ""
+    quote: str = ""
+    paper: Any = None
+    path: str = ""
+    where: str = ""
+    ours: Any = None
+    reason: str = ""
+
+    def error(self, what: str, remedy: str) -> InputError:
+        return InputError(f"{self.key}: {what}", self.file, line=self.line, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A line of settings.csv. `equal` is yes, no, or empty where the paper has no value."""
+
+    paper: str
+    key: str
+    theirs: str
+    section: str
+    quote: str
+    ours: str
+    place: str
+    equal: str
+    reason: str
+
+
+TEXT = {"type": "string", "minLength": 1}
+SCHEMA = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "required": ["key"],
+        "additionalProperties": False,
+        "properties": {**dict.fromkeys(("key", "section", "quote", "path", "where", "reason"), TEXT), "paper": {}, "ours": {}},
+        "dependentRequired": {"paper": ["section", "quote"], "where": ["paper"], "ours": ["reason"], "reason": ["ours"]},
+        "oneOf": [{"required": ["path"]}, {"required": ["where"]}],
+    },
+}  # fmt: skip
+
+
+def write(folder: Path, config: Path, out: Path) -> str:
+    """Write settings.csv of all papers in `folder`; returns how many are as in the paper, a line a paper.
+
+    Raises InputError as `load` and `compare`; then nothing is written.
+    """
+    resolved = paper_scale(config)
+    paths = sorted(existing(folder).glob("*/settings.yaml"))
+    if not paths:
+        raise InputError("no <paper>/settings.yaml in this folder", folder, remedy="name the folder of references")
+    found = {path.parent.name: [compare(entry, resolved) for entry in load(path)] for path in paths}
+    with atomic(out) as part:
+        part.write_text(to_csv([line for lines in found.values() for line in lines]), encoding="utf-8")
+    return "\n".join(f"{paper}: {summary(lines)}" for paper, lines in found.items())
+
+
+def paper_scale(path: Path) -> Config:
+    """The configuration that a run at paper scale resolves."""
+    config: Config = read_yaml(path)
+    check(config)
+    return config
+
+
+def summary(lines: Sequence[Compared]) -> str:
+    """How many settings of a paper are as in the paper."""
+    judged = [line for line in lines if line.equal]
+    others = [line for line in judged if line.equal == "no"]
+    mend = sum(line.reason.startswith(TO_MEND) for line in others)
+    same = f"settings: {len(judged) - len(others)} of {len(judged)} as in the paper"
+    return f"{same}, {len(others)} for reasons" + (f" ({mend} {TO_MEND})" if mend else "")
+
+
+def load(path: Path) -> list[Setting]:
+    """The entries of a file. Raises InputError, with the line, for wrong keys, a value without a section, a key that stands twice."""
+    entries = read_yaml(path)
+    node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
+    lines = [part.start_mark.line + 1 for part in node.value] if isinstance(node, yaml.SequenceNode) else []
+    for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(entries):
+        line = lines[error.absolute_path[0]] if error.absolute_path else 1
+        raise InputError(_message(error), path, line=line, remedy="see the head of report/settings.py")
+    for key, count in Counter(entry["key"] for entry in entries).items():
+        if count > 1:
+            again = max(place for place, entry in enumerate(entries) if entry["key"] == key)
+            raise InputError(f"{key} stands twice", path, line=lines[again], remedy="give each its own key")
+    return [Setting(file=path, line=line, **entry) for line, entry in zip(lines, entries, strict=True)]
+
+
+def _message(error: jsonschema.ValidationError) -> str:
+    if error.validator == "dependentRequired":
+        given, wanted = next(
+            (given, name)
+            for given, names in error.validator_value.items()
+            for name in names
+            if given in error.instance and name not in error.instance
+        )
+        return f"`{given}` without `{wanted}`"
+    return "needs `path` or `where`, one of them" if error.validator == "oneOf" else error.message
+
+
+def compare(entry: Setting, config: Config) -> Compared:
+    """The entry beside what is configured. Raises InputError for a place that does not exist, and where `paper` or `ours` has drifted."""
+    alike = _close if FUNCTION.fullmatch(entry.path) else operator.eq
+    differs = bool(entry.reason)
+    if entry.path:
+        found = value(entry, config)
+        if differs and not alike(found, entry.ours):
+            raise entry.error(
+                f"`{entry.path}` is {found}, not {entry.ours}", "write it as `ours`, and look at the reason"
+            )
+        if differs and entry.paper is not None and alike(found, entry.paper):
+            raise entry.error(f"`{entry.path}` is {found}, as in the paper", "remove `ours` and `reason`")
+        if not differs and entry.paper is not None and not alike(found, entry.paper):
+            what = f"`{entry.path}` is {found}, in the paper {entry.paper}"
+            raise entry.error(what, "configure it so, or give `ours` and a `reason`")
+    else:
+        _module(entry, entry.where)
+        found = entry.ours if differs else entry.paper
+    return Compared(
+        entry.file.parent.name, entry.key, _shown(entry.paper), entry.section, entry.quote, _shown(found),
+        entry.path or entry.where, equal="" if entry.paper is None else "no" if differs else "yes", reason=entry.reason,
+    )  # fmt: skip
+
+
+def value(entry: Setting, config: Config) -> Any:
+    """Our value at the path of an entry. Raises InputError, with file and line, where there is none."""
+    if match := FUNCTION.fullmatch(entry.path):
+        name, inner = match.groups()
+        if name != "sum" and name not in AMOUNTS:
+            raise entry.error(f"no function {name}", near(name, ["sum", *AMOUNTS]))
+        found = _walk(entry, config, inner)
+        try:
+            return sum(found) if name == "sum" else AMOUNTS[name](config, inner)
+        except (KeyError, TypeError):
+            raise entry.error(
+                f"`{inner}` has no {name}", "see the heads of report/settings.py and amounts.py"
+            ) from None
+    if ":" in entry.path:
+        module, _, name = entry.path.partition(":")
+        try:
+            constant = functools.reduce(getattr, name.split("."), _module(entry, module))
+        except AttributeError:
+            raise entry.error(f"`{module}` has no {name}", "name a constant of the module") from None
+        return list(constant) if isinstance(constant, tuple) else constant
+    return _walk(entry, config, entry.path)
+
+
+def _walk(entry: Setting, node: Any, path: str) -> Any:
+    """The value at a path of dots; of two names that fit, the longer."""
+    if not path:
+        return node
+    if isinstance(node, list) and path.split(".")[0] == "*":
+        return [_walk(entry, part, path[2:]) for part in node]
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    keys = {str(key): part for key, part in inner}
+    fitting = [key for key in keys if path == key or path.startswith(f"{key}.")]
+    if not fitting:
+        remedy = near(path.split(".")[0], keys) if keys else "it ends before that"
+        raise entry.error(f"the configuration has no `{entry.path}`: nothing at `{path}`", remedy)
+    key = max(fitting, key=len)
+    return _walk(entry, keys[key], path[len(key) + 1 :])
+
+
+def _module(entry: Setting, name: str) -> Any:
+    if not name.startswith("bitextbench.") or not _exists(name):
+        raise entry.error(f"no module {name}", "name one of bitextbench")
+    return importlib.import_module(name) if entry.path else None
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _close(one: Any, other: Any) -> bool:
+    numbers = all(isinstance(value, int | float) for value in (one, other))
+    return math.isclose(one, other, rel_tol=CLOSE) if numbers else bool(one == other)
+
+
+def _shown(found: Any) -> str:
+    return "" if found is None else ", ".join(map(str, found)) if isinstance(found, list) else str(found)
