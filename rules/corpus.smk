@@ -1,4 +1,34 @@
-# parts -> noise -> pre-filter -> deduplication -> Parquet shards, with a count of every dropped row
+# parts -> noise -> pre-filter -> deduplication -> Parquet shards, with a count of every dropped row; models of languages
+
+
+rule language_model:
+    input:
+        lambda w: [f"{WORK}/corpus/{corpus}" for corpus in LANGUAGE_MODELS[w.language]["corpora"]],
+    output:
+        model=f"{WORK}/languages/{{language}}.bin",
+        accuracy=f"{WORK}/languages/{{language}}.json",
+    log:
+        f"logs/{RUN}/language_model/{{language}}.log",
+    benchmark:
+        benchmarked("language_model", "{language}")
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(2, 1500),
+        runtime="4h",
+    params:
+        texts=lambda w, input: option(
+            "--text",
+            [
+                (config["corpora"][corpus].get("pair", config["pair"])[side], f"{folder}#{side}")
+                for corpus, folder in zip(LANGUAGE_MODELS[w.language]["corpora"], input)
+                for side in SIDES
+            ],
+        ),
+        lines=lambda w: LANGUAGE_MODELS[w.language]["lines"],
+    shell:
+        "python -m bitextbench step fit-language {params.texts:q} --lines {params.lines:q} --out {output.model:q} > {output.accuracy:q}"
+        " 2> {log:q}"
 
 
 rule corpus:

@@ -1,4 +1,4 @@
-# sentences -> Moses tokens, once -> BPE, or features of words -> ids, once
+# sentences -> Moses tokens, once -> BPE, features of words, a BERT's pieces -> ids, once
 
 
 rule tokens:
@@ -101,3 +101,49 @@ rule ids:
         case=CASE,
     shell:
         "python -m bitextbench step ids {input.tokens:q} --model {input.model:q} {params.case:q} --out {params.folder:q} 2> {log:q}"
+
+
+rule wordpieces:  # the vocabulary of a published BERT
+    input:
+        lambda w: f"{DATA}/{FEATURES[w.features]['dataset']}/manifest.json",
+    output:
+        f"{WORK}/features/{{features}}.txt",
+    log:
+        f"logs/{RUN}/wordpieces/{{features}}.log",
+    wildcard_constraints:
+        features=features_named("wordpiece"),
+    conda:
+        "../envs/data.yaml"
+    params:
+        vocab=lambda w, input: f"{os.path.dirname(input[0])}/vocab.txt",
+    shell:
+        "cp {params.vocab:q} {output:q} 2> {log:q}"
+
+
+rule wordpiece_ids:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        vocab=f"{WORK}/features/{{features}}.txt",
+    output:
+        multiext(
+            f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}",
+            ".src.ids.npy",
+            ".src.offsets.npy",
+            ".tgt.ids.npy",
+            ".tgt.offsets.npy",
+        ),
+    log:
+        f"logs/{RUN}/wordpiece_ids/{{features}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("wordpiece_ids", "{features}.{corpus}.{shard}")
+    wildcard_constraints:
+        features=features_named("wordpiece"),
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(40, 1000),
+        runtime="4h",
+    params:
+        folder=subpath(output[0], parent=True),
+    shell:
+        "python -m bitextbench step wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --vocab {input.vocab:q} --out {params.folder:q} 2> {log:q}"

@@ -1,0 +1,163 @@
+# ids, word vectors, hard negatives by another encoder -> a trained sentence encoder -> vectors
+
+
+rule skip_gram:
+    input:
+        tokens=vector_shards,
+        pieces=vector_pieces,
+    output:
+        f"{WORK}/word_vectors/{{vectors}}/own.{{side}}.vec",
+    log:
+        f"logs/{RUN}/skip_gram/{{vectors}}.{{side}}.log",
+    benchmark:
+        benchmarked("skip_gram", "{vectors}.{side}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 10  # fastText leaves rows uninitialised below (its issue 1061)
+    resources:
+        mem_mb=megabytes(8, 2500),
+        runtime="24h",
+    params:
+        pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
+        spec=lambda w: spec(VECTORS[w.vectors]["skip_gram"]),
+        case=CASE,
+    shell:
+        "python -m bitextbench step skip-gram {input.tokens:q} --side {wildcards.side:q} {params.pieces:q} {params.case:q}"
+        " --spec {params.spec:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule map_words:
+    input:
+        src=f"{WORK}/word_vectors/{{vectors}}/own.src.vec",
+        tgt=f"{WORK}/word_vectors/{{vectors}}/own.tgt.vec",
+        seed=dictionary_shards("dictionary"),
+        test=dictionary_shards("test"),
+    output:
+        src=f"{WORK}/word_vectors/{{vectors}}/mapped.src.vec",
+        tgt=f"{WORK}/word_vectors/{{vectors}}/mapped.tgt.vec",
+        report=report(f"{RESULTS}/word_vectors/{{vectors}}.json", category="encoders"),
+    log:
+        f"logs/{RUN}/map_words/{{vectors}}.log",
+    benchmark:
+        benchmarked("map_words", "{vectors}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 3000),
+        runtime="12h",
+    params:
+        spec=lambda w: spec(VECTORS[w.vectors]["mapping"]),
+        dictionaries=lambda w, input: [f"--dictionary={path}" for path in input.seed]
+        + [f"--test={path}" for path in input.test],
+        case=CASE,
+        seed=config["seed"],
+        folder=subpath(output.src, parent=True),
+    shell:
+        "python -m bitextbench step map-words {input.src:q} {input.tgt:q} --spec {params.spec:q} {params.dictionaries:q} {params.case:q}"
+        " --seed {params.seed:q} --threads {threads} --report {output.report:q} --out {params.folder:q} 2> {log:q}"
+
+
+rule hard_negatives:
+    input:
+        vectors=lambda w: hard_shards(w.encoder, "vectors", "{shard}.src.npy"),
+        ids=lambda w: hard_shards(w.encoder, "ids", "{shard}.src.ids.npy"),
+    output:
+        multiext(
+            f"{WORK}/hard_negatives/{{encoder}}",
+            ".src.ids.npy",
+            ".src.offsets.npy",
+            ".tgt.ids.npy",
+            ".tgt.offsets.npy",
+        ),
+    log:
+        f"logs/{RUN}/hard_negatives/{{encoder}}.log",
+    benchmark:
+        benchmarked("hard_negatives", "{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2, 2000),  # the vectors of the chosen pairs
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="12h",
+    params:
+        vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
+        ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
+        options=lambda w: [
+            f"--{key}={value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
+        ],
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
+        seed=seed_of("encoder"),
+        out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
+    shell:
+        "python -m bitextbench step hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"
+        " --threads {threads} --seed {params.seed:q} --out {params.out:q} 2> {log:q}"
+
+
+rule train_encoder:
+    input:
+        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in encoder_stems(w.encoder)],
+        hard=encoder_hard_negatives,
+        vectors=lambda w: list(encoder_vectors(w).values()),
+        bpe=encoder_text_model,
+    output:
+        model=f"{WORK}/encoders/{{encoder}}/model.pt",
+        report=f"{WORK}/encoders/{{encoder}}/training.json",
+        curve=f"{WORK}/encoders/{{encoder}}/curve.csv",
+        picture=f"{WORK}/encoders/{{encoder}}/curve.png",
+    log:
+        f"logs/{RUN}/train_encoder/{{encoder}}.log",
+    benchmark:
+        benchmarked("train_encoder", "{encoder}")
+    priority: 10  # the longest chain of jobs begins here
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=encoder_memory,
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="72h",
+    params:
+        spec=lambda w: spec(config["encoders"][w.encoder]),
+        # checkpoints outlive a failed job: they are no output
+        checkpoints=f"{WORK}/checkpoints/{{encoder}}",
+        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in encoder_stems(w.encoder)],
+        hard=lambda w, input: [f"--corpus=hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
+        vectors=lambda w: [f"--vectors={side}={path}" for side, path in encoder_vectors(w).items()],
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
+        seed=seed_of("encoder"),
+        run=lambda w: torchrun(config["encoders"][w.encoder]["gpus"]),
+    shell:
+        "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} {params.hard:q} {params.vectors:q} --bpe {input.bpe:q}"
+        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
+
+
+rule encode:
+    input:
+        model=f"{WORK}/encoders/{{encoder}}/model.pt",
+        src=lambda w: f"{encoder_ids(w.encoder)}/{w.corpus}/{w.shard}.src.ids.npy",
+        tgt=lambda w: f"{encoder_ids(w.encoder)}/{w.corpus}/{w.shard}.tgt.ids.npy",
+    output:
+        src=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy",
+        tgt=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.tgt.npy",
+    log:
+        f"logs/{RUN}/encode/{{encoder}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("encode", "{encoder}.{corpus}.{shard}")
+    retries: retries(1)
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 2500),
+        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        runtime="12h",
+    params:
+        stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
+        out=lambda w, output: output.src.removesuffix(".src.npy"),
+        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
+    shell:
+        "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
+        " --out {params.out:q} 2> {log:q}"

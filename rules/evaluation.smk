@@ -1,0 +1,549 @@
+# vectors, scores, selections, translations -> what a task measures on them, one file for each corpus and model
+
+CURVES = STUDIES.get("curves", SCORERS)
+
+
+rule alignment:  # kim2019 section 4.1
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        model=fitted_similarity,
+    output:
+        f"{WORK}/metrics/alignment/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/alignment/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("alignment", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(8, 2500),
+        runtime="8h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        similarities=similarities("alignment"),
+        model=lambda w, input: f"--model={input.model}" if input.model else "",
+    shell:
+        "python -m bitextbench evaluate alignment {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
+        " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, yang2019 section 5.1
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/reconstruction/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/reconstruction/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("reconstruction", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2, 2500),  # the text, and ten neighbours of each sentence
+        gpu=encoder_gpus,
+        runtime="8h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        similarities=similarities("reconstruction"),
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench evaluate reconstruction {params.src:q} {params.tgt:q} {params.similarities:q} --gpus {params.gpus:q}"
+        " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule documents:  # guo2018 section 4.2, yang2019 section 5.3
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        model=calibrated_encoder,
+    output:
+        f"{WORK}/metrics/documents/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/documents/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("documents", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2, 2500),
+        gpu=encoder_gpus,
+        runtime="8h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        similarity=similarities("documents"),
+        model=lambda w, input: f"--model={input.model}" if input.model else "",
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench evaluate documents {params.src:q} {params.tgt:q} {params.similarity:q} {params.model:q} --gpus {params.gpus:q}"
+        " --src-docs {input.corpus:q} --tgt-docs {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule mining:  # artetxe2019 section 4.1, yang2019 section 6
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/mining/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/mining/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("mining", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 2500),
+        gpu=encoder_gpus,
+        runtime="8h",
+    params:
+        languages=languages,
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        similarities=similarities("mining"),
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench evaluate mining {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.similarities:q}"
+        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule recognition:  # zhang2016 section 6.2.2
+    input:
+        tokens=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", w.corpus),
+        model=f"{WORK}/encoders/{{encoder}}/model.pt",
+        pieces=encoder_text_model,
+    output:
+        f"{WORK}/metrics/recognition/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/recognition/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("recognition", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 4000),
+        gpu=encoder_gpus,
+        runtime="2h",
+    params:
+        tokens=lambda w, input: os.path.dirname(input.tokens[0]),
+        similarity=similarities("recognition"),
+        case=CASE,
+        seed=config["seed"],
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench evaluate recognition {params.tokens:q} --model {input.model:q} --pieces {input.pieces:q} {params.similarity:q}"
+        " {params.case:q} --sample-seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule separation:  # yang2019 section 5.4
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/separation/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/separation/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("separation", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2, 2500),
+        gpu=encoder_gpus,
+        runtime="8h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench evaluate separation {params.src:q} {params.tgt:q} --tgt-text {input.corpus:q} --gpus {params.gpus:q}"
+        " --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule posteriors:  # kim2019 section 4.1
+    input:
+        models=expand(f"{WORK}/likelihoods/{{{{likelihoods}}}}/{{model}}.pt", model=TRANSLATION_MODELS),
+        src=lambda w: of_shards(
+            f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}/{{corpus}}/{{shard}}.src.ids.npy", w.corpus
+        ),
+    output:
+        f"{WORK}/metrics/posteriors/{{corpus}}/{{likelihoods}}.json",
+    log:
+        f"logs/{RUN}/posteriors/{{likelihoods}}.{{corpus}}.log",
+    benchmark:
+        benchmarked("posteriors", "{likelihoods}.{corpus}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(4, 2000 if RUN != "paper" else 16000),
+        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        runtime="48h",
+    params:
+        models=lambda w, input: [f"--model={name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
+        stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
+        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+    shell:
+        "python -m bitextbench step posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
+
+
+rule rescoring_pairs:  # what the model of each half learns from, and rescores
+    input:
+        corpus=lambda w: f"{WORK}/corpus/{rescored_corpus(w.rescorer)}",
+        src=lambda w: rescored_vectors(w.rescorer, "src"),
+        tgt=lambda w: rescored_vectors(w.rescorer, "tgt"),
+        ids=lambda w: of_shards(
+            f"{rescorer_ids(w.rescorer)}/{{corpus}}/{{shard}}.src.ids.npy", rescored_corpus(w.rescorer)
+        ),
+    output:
+        directory(f"{WORK}/rescoring/{{rescorer}}/pairs"),
+    log:
+        f"logs/{RUN}/rescoring_pairs/{{rescorer}}.log",
+    benchmark:
+        benchmarked("rescoring_pairs", "{rescorer}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 2500),
+        gpu=lambda w: RESCORERS[w.rescorer]["gpus"],
+        runtime="4h",
+    params:
+        languages=lambda w: languages(SimpleNamespace(corpus=rescored_corpus(w.rescorer))),
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
+        options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train", "gpus")],
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench step rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
+        " --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+
+
+rule train_rescorer:
+    input:
+        pairs=f"{WORK}/rescoring/{{rescorer}}/pairs",
+        start=rescorer_start,
+        bpe=lambda w: features_model(SimpleNamespace(features=RESCORERS[w.rescorer]["features"])),
+    output:
+        model=f"{WORK}/rescoring/{{rescorer}}/{{half}}/model.pt",
+        report=f"{WORK}/rescoring/{{rescorer}}/{{half}}/training.json",
+        curve=f"{WORK}/rescoring/{{rescorer}}/{{half}}/curve.csv",
+        picture=f"{WORK}/rescoring/{{rescorer}}/{{half}}/curve.png",
+    log:
+        f"logs/{RUN}/train_rescorer/{{rescorer}}.{{half}}.log",
+    benchmark:
+        benchmarked("train_rescorer", "{rescorer}.{half}")
+    wildcard_constraints:
+        half="[01]",
+    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(8, 4000),  # model, gradients, two moments, checkpoint
+        gpu=lambda w: RESCORERS[w.rescorer]["gpus"],
+        runtime="24h",
+    params:
+        spec=lambda w: spec(
+            {"type": "cross_encoder", **{key: RESCORERS[w.rescorer][key] for key in ("model", "training")}}
+        ),
+        checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
+        corpora=lambda w, input: [
+            f"--corpus={role}={input.pairs}/{w.half}/{role}"
+            for role in ("positives", "negatives", "valid", "valid_negatives")
+        ],
+        start=rescorer_weights,
+        gpus=lambda w: RESCORERS[w.rescorer]["gpus"],
+        seed=config["seed"],
+        run=lambda w: torchrun(RESCORERS[w.rescorer]["gpus"]),
+    shell:
+        "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
+        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
+
+
+rule rescoring:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        pairs=f"{WORK}/rescoring/{{encoder}}/pairs",
+        models=expand(f"{WORK}/rescoring/{{{{encoder}}}}/{{half}}/model.pt", half=[0, 1]),
+    output:
+        f"{WORK}/metrics/rescoring/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/rescoring/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("rescoring", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 3000),
+        gpu=lambda w: RESCORERS[w.encoder]["gpus"],
+        runtime="8h",
+    params:
+        languages=languages,
+        models=lambda w, input: [f"--model={path}" for path in input.models],
+        gpus=lambda w: RESCORERS[w.encoder]["gpus"],
+    shell:
+        "python -m bitextbench evaluate rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
+        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+rule measure_encoder:
+    input:
+        training=f"{WORK}/encoders/{{encoder}}/training.json",
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/encoder/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/measure_encoder/{{corpus}}.{{encoder}}.log",
+    benchmark:
+        benchmarked("measure_encoder", "{corpus}.{encoder}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 2500),
+        runtime="4h",
+    params:
+        name=lambda w: w.encoder.split(".seed")[0],
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+    shell:
+        "python -m bitextbench step measure-encoder {params.name:q} --test {wildcards.corpus:q} --training {input.training:q}"
+        " {params.src:q} {params.tgt:q} --corpus {input.corpus:q} --threads {threads} --out {output:q} 2> {log:q}"
+
+
+rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
+    input:
+        model=lambda w: encoder_model(method_encoder(w)),
+        tuned=f"{WORK}/similarities/{{method}}.npz",
+        src=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy"),
+        tgt=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy"),
+        scores=lambda w: tuning_files(w, f"{WORK}/scores/{tuning(w)['by']}/{{corpus}}/{{shard}}.npy"),
+    output:
+        f"{WORK}/metrics/agreement/{{corpus}}/{{method}}.json",
+    log:
+        f"logs/{RUN}/agreement/{{corpus}}.{{method}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=16000 if RUN == "paper" else 2000,
+        runtime="4h",
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        best=lambda w: tuning(w)["best"],
+        worst=lambda w: tuning(w)["worst"],
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench evaluate agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
+        " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule quality:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        scores=lambda w: scores_of(w.method, w.corpus),
+    output:
+        f"{WORK}/metrics/quality/{{corpus}}/{{method}}.json",
+    log:
+        f"logs/{RUN}/quality/{{corpus}}.{{method}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=2000,
+        runtime="2h",
+    params:
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+    shell:
+        "python -m bitextbench evaluate quality --corpus {input.corpus:q} {params.scores:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule selection_precision:
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        scores=lambda w: scores_of(w.method, POOL),
+    output:
+        f"{WORK}/metrics/selection/{{method}}.{{budget}}.json",
+    log:
+        f"logs/{RUN}/selection_precision/{{method}}.{{budget}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(3, 1500),
+        runtime="1h",
+    params:
+        words=lambda w: config["selection"]["budgets"][w.budget],
+        side=config["selection"]["count"],
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+    shell:
+        "python -m bitextbench evaluate selection --corpus {input.corpus:q} {params.scores:q} --words {params.words:q}"
+        " --count {params.side:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule sweep:
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        scores=[scores_of(method, POOL) for method in CURVES],
+    output:
+        csv=report(f"{RESULTS}/sweep.csv", category="selection"),
+        png=report(f"{RESULTS}/sweep.png", category="selection"),
+    log:
+        f"logs/{RUN}/sweep.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(3, 2000),
+        runtime="2h",
+    params:
+        side=config["selection"]["count"],
+        scores=option("--scores", [(method, path) for method in CURVES for path in scores_of(method, POOL)]),
+    shell:
+        "python -m bitextbench evaluate sweep --corpus {input.corpus:q} {params.scores:q} --count {params.side:q}"
+        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule distribution:
+    input:
+        [scores_of(method, POOL) for method in CURVES],
+    output:
+        csv=report(f"{RESULTS}/distribution.csv", category="kim2019"),
+        png=report(f"{RESULTS}/distribution.png", category="kim2019"),
+        shares=f"{WORK}/metrics/distribution.json",
+    log:
+        f"logs/{RUN}/distribution.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(10, 2000),
+        runtime="2h",
+    params:
+        scores=option("--scores", [(method, path) for method in CURVES for path in scores_of(method, POOL)]),
+        logits=[
+            f"--logits={method}" for method in CURVES if config["methods"][method]["similarity"] in ("mlp", "zipporah")
+        ],
+    shell:
+        "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q} --curve {output.csv:q}"
+        " --picture {output.png:q} --out {output.shares:q} > {log:q} 2>&1"
+
+
+rule bleu:
+    input:
+        models=f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}",
+        references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
+    output:
+        directory(f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}"),  # of each seed a folder: <test>.json
+    log:
+        f"logs/{RUN}/bleu/{{method}}.{{budget}}.{{seeds}}.log",
+    benchmark:
+        benchmarked("bleu", "{method}.{budget}.{seeds}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    params:
+        language=TGT,
+        hypotheses=lambda w, input: option(
+            "--hypotheses",
+            [(seed, test, f"{input.models}/{seed}/{test}.{TGT}") for seed in batch_of(w) for test in TESTS],
+        ),
+        references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
+    shell:
+        "python -m bitextbench step bleu {wildcards.method:q} --budget {wildcards.budget:q} --language {params.language:q}"
+        " {params.hypotheses:q} {params.references:q} --out {output:q} 2> {log:q}"
+
+
+rule significance:
+    input:
+        hypotheses=of_batches(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}", method=ROWS, budget=BUDGETS),
+        references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
+    output:
+        report(f"{RESULTS}/table2.significance.csv", category="kim2019"),
+    log:
+        f"logs/{RUN}/significance.log",
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    params:
+        language=TGT,
+        hypotheses=option(
+            "--hypotheses",
+            [
+                (method, budget, test, path)
+                for method, budget, test in itertools.product(ROWS, BUDGETS, TESTS)
+                for path in of_models(f"{WORK}/nmt/{method}.{budget}/{{seeds}}/{{seed}}/{test}.{TGT}")
+            ],
+        ),
+        references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
+    shell:
+        "python -m bitextbench step significance --language {params.language:q} {params.hypotheses:q} {params.references:q}"
+        " --out {output:q} 2> {log:q}"
+
+
+rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2
+    input:
+        data=f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}",
+        models=lambda w: f"{WORK}/nmt/{w.method}.{w.budget}/{batch_name(next(b for b in BATCHES if int(w.seed) in b))}",
+        tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
+        references=f"{WORK}/corpus/{config['nmt']['valid']}",
+    output:
+        f"{WORK}/metrics/validation_bleu/{{method}}.{{budget}}.{{seed}}.json",
+    log:
+        f"logs/{RUN}/validation_bleu/{{method}}.{{budget}}.{{seed}}.log",
+    benchmark:
+        benchmarked("validation_bleu", "{method}.{budget}.{seed}")
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        gpu=config["nmt"]["gpus"],
+        runtime="8h",
+    params:
+        model=lambda w, input: f"{input.models}/{w.seed}/model.pt",
+        tokens=lambda w, input: os.path.dirname(input.tokens[0]),
+        spec=nmt_spec(MODEL_KEYS),
+        languages=LANGUAGES,
+        gpus=config["nmt"]["gpus"],
+    shell:
+        "python -m bitextbench step validation-bleu {input.data:q} --model {params.model:q} --tokens {params.tokens:q}"
+        " --references {input.references:q} --spec {params.spec:q} {params.languages:q} --gpus {params.gpus:q}"
+        " --threads {threads} --out {output:q} 2> {log:q}"
+
+
+rule translation:
+    input:
+        hypotheses=f"{STEM}/{NMT_TEST}.{{target}}",
+        references=f"{WORK}/corpus/{{test}}",
+        training=f"{STEM}/text/selection.json",
+    output:
+        f"{WORK}/metrics/translation/{{test}}/{LOG}.json",
+    log:
+        f"logs/{RUN}/translation/{{test}}.{LOG}.log",
+    conda:
+        "../envs/nmt.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    shell:
+        "python -m bitextbench evaluate translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
+        " --training {input.training:q} --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,359 @@
+# metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
+
+MINED_EXAMPLES = {  # page -> how its pairs are chosen, and the encoder; French, for which there is one in every run
+    "artetxe2019/table1": ("scales", "shared_seq2seq"),
+    "yang2019/table7": ("failures", "transformer_bide_am.en-fr"),
+}
+MINED_CORPUS = "bucc.en-fr"
+NEGATIVES_OF = "dan_dual_hard5.en-fr"
+EXAMPLES = [f"{RESULTS}/kim2019/table4.md"]
+EXAMPLES += [
+    f"{RESULTS}/{page}.md"
+    for page, (_, encoder) in MINED_EXAMPLES.items()
+    if encoder in config["encoders"] and MINED_CORPUS in config["corpora"]
+]
+EXAMPLES += [f"{RESULTS}/guo2018/table1.md"] if NEGATIVES_OF in config["encoders"] else []
+QUALITY = [
+    (corpus, method)
+    for corpus, own in config.get("quality", {}).get("corpora", {}).items()
+    for method in [*config["quality"].get("methods", SCORERS), *own]
+]
+
+
+rule table2:
+    input:
+        reference="references/kim2019/table2.csv",
+        metrics=of_batches(f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}", method=ROWS, budget=BUDGETS),
+        selections=expand(
+            f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/selection.json", method=ROWS, budget=BUDGETS, seed=SEEDS
+        ),
+        significance=f"{RESULTS}/table2.significance.csv",
+        corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=CORPORA),
+        manifests=expand(f"{DATA}/{{dataset}}/manifest.json", dataset=DATASETS),
+    output:
+        csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
+        html=report(f"{RESULTS}/table2.html", category="kim2019"),
+        provenance=f"{RESULTS}/table2.provenance.json",
+    log:
+        f"logs/{RUN}/table2.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="1h",
+    params:
+        config=spec(config),
+        scale=config["scale"],
+        cells=cell_options(
+            {
+                "row": method,
+                "column": f"{budget}/{test}",
+                "seed": seed,
+                "files": [f"{WORK}/metrics/bleu/{method}.{budget}/{batch_name(batch)}/{seed}/{test}.json"],
+            }
+            for method, budget, batch in itertools.product(ROWS, BUDGETS, BATCHES)
+            for seed, test in itertools.product(batch, TESTS)
+        )
+        + cell_options(
+            {"row": cell.row, "column": cell.column, "note": note}
+            for cell in TABLE2
+            if (note := missing(cell) or cell.note)
+        ),
+        selections=lambda w, input: [f"--selection={path}" for path in input.selections],
+        corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
+        manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
+        benchmarks=f"{WORK}/benchmarks",
+    shell:
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config {params.config:q}"
+        " {params.selections:q} --significance {input.significance:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
+        " --html {output.html:q} --provenance {output.provenance:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
+    input:
+        reference="references/{place}.csv",
+        metrics=grid_metrics,
+    output:
+        csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
+        html=report(f"{RESULTS}/{{place}}.html", category="tables"),
+    log:
+        f"logs/{RUN}/grid_table/{{place}}.log",
+    wildcard_constraints:
+        place="|".join(CELLS),
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=grid_options,
+    shell:
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
+        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule kim2019_figure3:
+    input:
+        reference="references/kim2019/figure3.csv",
+        shares=f"{WORK}/metrics/distribution.json",
+    output:
+        csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
+        html=report(f"{RESULTS}/kim2019/figure3.html", category="kim2019"),
+    log:
+        f"logs/{RUN}/kim2019_figure3.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=cell_options(
+            {
+                "row": f"mlp-{row}",
+                "column": "share",
+                "files": [f"{WORK}/metrics/distribution.json#mlp.{key}"],
+                "seed": config["seed"],
+            }
+            for row, key in (("zero", "zero"), ("near-one", "near_one"))
+        ),
+    shell:
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
+        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule kim2019_table5:
+    input:
+        reference="references/kim2019/table5.csv",
+        metrics=[
+            f"{WORK}/metrics/validation_bleu/{method}.{STUDIES['budget']}.{seed}.json"
+            for method in PORTIONS
+            for seed in SEEDS
+        ],
+    output:
+        csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
+        html=report(f"{RESULTS}/kim2019/table5.html", category="kim2019"),
+    log:
+        f"logs/{RUN}/kim2019_table5.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=lambda w, input: cell_options(
+            {
+                "row": method.removeprefix(STUDIES["negatives"] + "-"),
+                "column": "10M/test2016",
+                "files": [path],
+                "seed": seed,
+            }
+            for (method, seed), path in zip(itertools.product(PORTIONS, SEEDS), input.metrics)
+        ),
+    shell:
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
+        " --out {output.csv:q} 2> {log:q}"
+
+
+rule yang2019_figure4:
+    input:
+        mining=[f"{WORK}/metrics/mining/{MARGINS['mined']}/{name}.json" for name in MARGIN_ENCODERS.values()],
+        separation=[f"{WORK}/metrics/separation/{MARGINS['paired']}/{name}.json" for name in MARGIN_ENCODERS.values()],
+    output:
+        csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
+        png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
+    log:
+        f"logs/{RUN}/yang2019_figure4.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        points=lambda w, input: option("--point", zip(MARGIN_ENCODERS, input.mining, input.separation)),
+    shell:
+        "python -m bitextbench step figure-margins {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule quality_table:
+    input:
+        [f"{WORK}/metrics/quality/{corpus}/{method}.json" for corpus, method in QUALITY],
+    output:
+        csv=report(f"{RESULTS}/quality.csv", category="quality"),
+        html=report(f"{RESULTS}/quality.html", category="quality"),
+        png=report(f"{RESULTS}/quality.png", category="quality"),
+    log:
+        f"logs/{RUN}/quality_table.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=lambda w, input: cell_options(
+            {"row": corpus, "column": method, "files": [path], "seed": config["seed"]}
+            for (corpus, method), path in zip(QUALITY, input)
+        ),
+    shell:
+        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q}"
+        " --html {output.html:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule precision_table:
+    input:
+        expand(f"{WORK}/metrics/selection/{{method}}.{{budget}}.json", method=[*CURVES, *PORTIONS], budget=BUDGETS),
+    output:
+        csv=report(f"{RESULTS}/precision.csv", category="selection"),
+        html=report(f"{RESULTS}/precision.html", category="selection"),
+    log:
+        f"logs/{RUN}/precision_table.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=lambda w, input: cell_options(
+            {"row": method, "column": f"{budget} words", "files": [path], "seed": config["seed"]}
+            for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
+        ),
+    shell:
+        "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
+        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule compare_encoders:
+    input:
+        MEASURED,
+    output:
+        csv=report(f"{RESULTS}/encoders.csv", category="encoders"),
+        html=report(f"{RESULTS}/encoders.html", category="encoders"),
+        provenance=f"{RESULTS}/encoders.provenance.json",
+    log:
+        f"logs/{RUN}/encoders.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="10m",
+    params:
+        config=spec(config),
+        benchmarks=f"{WORK}/benchmarks",
+    shell:
+        "python -m bitextbench step compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
+        " --provenance {output.provenance:q} --html {output.html:q} --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule mined_examples:
+    input:
+        corpus=f"{WORK}/corpus/{MINED_CORPUS}",
+        src=lambda w: of_shards(
+            f"{WORK}/vectors/{MINED_EXAMPLES[w.page][1]}/{{corpus}}/{{shard}}.src.npy", MINED_CORPUS
+        ),
+        tgt=lambda w: of_shards(
+            f"{WORK}/vectors/{MINED_EXAMPLES[w.page][1]}/{{corpus}}/{{shard}}.tgt.npy", MINED_CORPUS
+        ),
+    output:
+        f"{RESULTS}/{{page}}.md",
+    log:
+        f"logs/{RUN}/examples/{{page}}.log",
+    wildcard_constraints:
+        page="|".join(MINED_EXAMPLES),
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(4, 2500),
+        runtime="8h",
+    params:
+        chosen=lambda w: MINED_EXAMPLES[w.page][0],
+        languages=lambda w: languages(SimpleNamespace(corpus=MINED_CORPUS)),
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+    shell:
+        "python -m bitextbench step examples {params.chosen:q} {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q}"
+        " --threads {threads} --out {output:q} 2> {log:q}"
+
+
+rule kim2019_table4:
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        scores=[path for method in ("cosine", "mlp") for path in scores_of(method, POOL)],
+    output:
+        f"{RESULTS}/kim2019/table4.md",
+    log:
+        f"logs/{RUN}/examples/kim2019/table4.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(10, 1500),
+        runtime="2h",
+    params:
+        scores=option("--scores", [(method, path) for method in ("cosine", "mlp") for path in scores_of(method, POOL)]),
+    shell:
+        "python -m bitextbench step examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
+
+
+rule guo2018_table1:
+    input:
+        corpus=lambda w: f"{WORK}/corpus/{config['encoders'][NEGATIVES_OF]['corpora']['bitext']}",
+        hard=lambda w: encoder_hard_negatives(SimpleNamespace(encoder=NEGATIVES_OF)),
+    output:
+        f"{RESULTS}/guo2018/table1.md",
+    log:
+        f"logs/{RUN}/examples/guo2018/table1.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(2, 1500),
+        runtime="2h",
+    params:
+        hard=lambda w, input: input.hard[0].removesuffix(".src.ids.npy"),
+        seed=config["seed"],
+    shell:
+        "python -m bitextbench step examples negatives {input.corpus:q} --hard {params.hard:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+
+
+rule audit:
+    input:
+        references=sorted(map(str, Path("references").glob("*/*.csv"))),
+        claims="references/claims.yaml",
+        tables=TABLES,
+    output:
+        numbers=report(f"{RESULTS}/audit.csv", category="audit"),
+        claims=report(f"{RESULTS}/claims.csv", category="audit"),
+    log:
+        f"logs/{RUN}/audit.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    shell:
+        "python -m bitextbench step audit {input.tables:q} --references references --claims {output.claims:q} --out {output.numbers:q}"
+        " > {log:q} 2>&1"
+
+
+rule settings:  # what the papers say, beside what is configured at paper scale, whichever run this is
+    input:
+        references=sorted(map(str, Path("references").glob("*/settings.yaml"))),
+        config="config.yaml",
+    output:
+        report(f"{RESULTS}/settings.csv", category="audit"),
+    log:
+        f"logs/{RUN}/settings.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="10m",
+    shell:
+        "python -m bitextbench step settings --references references --config {input.config:q} --out {output:q} > {log:q} 2>&1"
+
+
+ruleorder: kim2019_table5 > grid_table
+ruleorder: kim2019_figure3 > grid_table
