@@ -23,14 +23,13 @@ from typing import Any
 
 import click
 import numpy as np
-import yaml
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from bitextbench import encoders
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.progress import log
-from bitextbench.config import check
+from bitextbench.config import read, resolve
 from bitextbench.encoders import trainer
 from bitextbench.encoders.batches import Sentences
 from bitextbench.encoders.encode import write_vectors
@@ -41,18 +40,9 @@ NGRAMS = 10  # of a word
 SIDE = 4096  # of the matrices of the product
 
 
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Two configurations as Snakemake puts one over the other."""
-    both = {key: merged(base[key], over[key]) for key in base.keys() & over.keys() if isinstance(over[key], dict)}
-    return {**base, **over, **both}
-
-
 def specs(paths: tuple[Path, ...], rows: int) -> Iterator[tuple[str, dict[str, Any], int]]:
     """Name, specification and ids of the encoders of a configuration, the first of each type."""
-    config: dict[str, Any] = {}
-    for path in paths:
-        config = merged(config, yaml.safe_load(path.read_text(encoding="utf-8")))
-    check(config)  # which also takes out what an overlay leaves out
+    config = resolve(read(paths[:1], paths[1:]))
     types = set()
     for name, spec in config["encoders"].items():
         if spec["type"] not in types:

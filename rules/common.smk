@@ -14,13 +14,16 @@ os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
 from bitextbench.base import portable, run_lock
 from bitextbench.report import layout
-from bitextbench.config import check, scorers, seeded
+from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers
 from bitextbench.base.errors import InputError
 
-try:
-    check(config)
+overlays = list(workflow.config_settings.configfiles)
+try:  # Snakemake's reading keeps the last of two equal keys, and takes 1e-06 for a text
+    resolved = resolve(read(workflow.configfiles[len(overlays) :], overlays, workflow.config_settings.config))
 except InputError as error:
     raise WorkflowError(str(error)) from None
+config.clear()
+config.update(resolved)
 
 if config["arithmetic"] == "portable":
     os.environ.update(portable.ENVIRONMENT)
@@ -228,13 +231,10 @@ def hard_shards(encoder, what, pattern):
 
 
 STUDIES = config.get("studies", {})
-PORTIONS = [name for name in config["methods"] if name.startswith(f"{STUDIES.get('negatives')}-")]
+PORTIONS = portions(config)
 SCORERS = scorers(config)
-# ---- chains of other seeds: methods, and what they learn from, under names of their own
 ROWS = config["selection"]["methods"]
 SEEDS = config["seeds"]
-for method, seed in itertools.product([*ROWS, *PORTIONS], SEEDS):
-    seeded(config, "methods", method, seed)
 
 
 LIKELIHOODS = config["likelihoods"]
@@ -564,25 +564,13 @@ def rescorer_weights(wildcards, input):
 
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
 MEASURED = [
-    f"{WORK}/metrics/encoder/{test}/{seeded(config, 'encoders', encoder, seed)}.json"
+    f"{WORK}/metrics/encoder/{test}/{of_seed(config, encoder, seed)}.json"
     for test in COMPARED["tests"]
     for encoder in COMPARED["encoders"]
     for seed in COMPARED["seeds"]
 ]
 
 
-MARGINS = config.get("studies", {}).get("margins", {"values": []})
-
-
-def with_margin(margin):
-    """The name of the study's encoder trained with this margin: if the configuration has no such encoder, it has now."""
-    encoders = config["encoders"]
-    made = encoders[MARGINS["encoder"]]
-    made = made | {"model": made["model"] | {"margin": margin}}
-    name = next((name for name, known in encoders.items() if known == made), f"{MARGINS['encoder']}.margin{margin}")
-    encoders.setdefault(name, made)
-    return name
-
-
-MARGIN_ENCODERS = {margin: with_margin(margin) for margin in MARGINS["values"]}
+MARGINS = STUDIES.get("margins", {})
+MARGIN_ENCODERS = margin_encoders(config)
 FIGURES = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []

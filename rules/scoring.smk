@@ -186,7 +186,7 @@ rule select:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
         tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", POOL),
-        scores=lambda w: scores_of(seeded(config, "methods", w.method, int(w.seed)), POOL),
+        scores=lambda w: scores_of(of_seed(config, w.method, int(w.seed)), POOL),
     output:
         multiext(f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/", f"train.{SRC}", f"train.{TGT}", "selection.json"),
     log:

@@ -188,7 +188,7 @@ def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"type": "nmt_autoencodr"}, "no encoder is called nmt_autoencodr; there are: .*nmt_autoencoder"),
+        ({"type": "nmt_autoencodr"}, "unknown encoder .nmt_autoencodr.; did you mean nmt_autoencoder"),
         ({"type": "nmt_autoencoder", "model": {"hiden": 64}}, "unknown key hiden; known: cell, embedding, hidden"),
         ({"type": "nmt_autoencoder", "model": {"hidden": 50}}, "hidden is a multiple of 32"),
         ({"type": "nmt_autoencoder", "model": {"cell": "rnn"}}, "cell is gru or lstm"),

@@ -19,7 +19,7 @@ from bitextbench.evaluation.quality import AP, AUC
 from bitextbench.formats import bitext
 from bitextbench.report import cells
 from bitextbench.report import quality as report
-from bitextbench.scoring.published import published
+from bitextbench.scoring.similarities.published import published
 
 KINDS = ("parallel", "copy", "salad", "")
 

@@ -105,7 +105,7 @@ def test_negatives_break_ties_by_row():
 
 
 def test_names_and_vectors_are_checked(tmp_path):
-    with pytest.raises(InputError, match="unknown similarity 'cosin'; known: confidence, cosine"):
+    with pytest.raises(InputError, match="unknown similarity 'cosin'; did you mean cosine"):
         similarity("cosin")
     with pytest.raises(InputError, match="compares sentence vectors"):
         cosine.score(Pairs(np.arange(2), None, None))

@@ -1,35 +1,162 @@
-"""The configuration of a run: config.yaml with an overlay on top, checked against schema.yaml."""
+"""The configuration of a run: config.yaml with overlays on top, checked against schema.yaml, and completed."""
 
 import difflib
 import math
+import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import jsonschema
+import yaml
 
+from bitextbench.base import members
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import parse
+from bitextbench.base.files import read_yaml
 from bitextbench.data import registry
+from bitextbench.scoring import declared
 
 Config = dict[str, Any]
 
+SECTIONS = (
+    "corpora",
+    "encoders",
+    "rescorers",
+    "text.features",
+    "methods",
+    "translations",
+)  # whose entries may have `pairs`
+IDENTIFIERS = ("py3langid", "fasttext-lid176")  # of a language, beside `language_models` and files
+TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string", "tuple": "array", "Sequence": "array", "Mapping": "object", "dict": "object"}  # fmt: skip
+
+
+def read(
+    base: Iterable[str | Path], overlays: Iterable[str | Path] = (), settings: Mapping[str, Any] | None = None
+) -> Config:
+    """Configuration files, each laid over those before it, then `settings` of the command line.
+
+    As Snakemake has it, keys of the overlays come before those of the base: a trained model holds its configuration in this order.
+    Raises InputError for a file that cannot be read, or in which a key appears twice.
+    """
+    over = laid_over(_merged(overlays), settings or {})
+    return laid_over(laid_over(over, _merged(base)), over)
+
+
+def _merged(paths: Iterable[str | Path]) -> Config:
+    whole: Config = {}
+    for path in paths:
+        if not isinstance(held := read_yaml(path), dict):
+            raise InputError("not a mapping", path, remedy="write 'key: value'")
+        whole = laid_over(whole, held)
+    return whole
+
+
+def laid_over(base: Any, over: Mapping[str, Any]) -> Config:
+    """`over` on top of `base`: mappings are merged, anything else is replaced."""
+    base = base if isinstance(base, Mapping) else {}
+    return {**base, **{k: laid_over(base.get(k), v) if isinstance(v, Mapping) else v for k, v in over.items()}}
+
+
+@cache
+def schema() -> Config:
+    """The JSON schema of a configuration, with what similarities and types of encoders declare."""
+    text = files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8")
+    whole = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # libyaml's is ten times faster
+    definitions = whole["$defs"]
+    definitions["method"]["allOf"] = [
+        _where("similarity", name, _method(definitions, name)) for name in members.sources("similarities")
+    ]
+    models = [_where("type", name, {"properties": {"model": _model(name)}}) for name in members.sources("encoders")]
+    for section in ("encoders", "rescorers"):
+        whole["properties"][section]["additionalProperties"]["allOf"] = models
+    return whole
+
+
+def _where(key: str, value: str, then: Config) -> Config:
+    """A schema for the objects whose `key` has this value."""
+    return {"if": {"properties": {key: {"const": value}}, "required": [key]}, "then": then}
+
+
+def _method(definitions: Config, similarity: str) -> Config:
+    """What a method of this similarity may say, and must."""
+    says = declared(similarity)
+    kinds = [kind for kind in (*says.needs, f"fit_{says.fit}") if kind in definitions["method_keys"]]
+    keys = {key: value for kind in kinds for key, value in definitions["method_keys"][kind].items()}
+    return {
+        "additionalProperties": False,
+        "required": [key for key in keys if key != "tuned"],  # without it, a confidence is the encoder's own
+        "properties": definitions["method"]["properties"] | keys | dict(says.options),
+    }
+
+
+def _model(kind: str) -> Config:
+    """What `model` of an encoder may say: the arguments of its Model, less those that its features fill in."""
+    arguments = members.arguments(members.source("encoders", kind), "Model")
+    if arguments is None:  # those of another model
+        return {}
+    known = {
+        name: {"type": kinds} if (kinds := _types(argument.annotation)) else {}
+        for name, argument in arguments.items()
+        if argument.default
+    }
+    return {"type": "object", "additionalProperties": False, "properties": known}
+
+
+def _types(annotation: str) -> list[str]:
+    """The JSON types of an annotation; [] where it has others."""
+    kinds = [TYPES.get(re.split(r"\[", part.strip())[0]) for part in annotation.split("|") if part.strip() != "None"]
+    return [kind for kind in kinds if kind] if all(kinds) else []
+
+
 # whole numbers as such (1.0 is none for a command), and no NaN, which is within any bounds
-Validator = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {
-            "integer": lambda _, value: type(value) is int,
-            "number": lambda _, value: type(value) is int or (type(value) is float and math.isfinite(value)),
-        }
-    ),
+TYPE_CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+    {
+        "integer": lambda _, value: type(value) is int,
+        "number": lambda _, value: type(value) is int or (type(value) is float and math.isfinite(value)),
+    }
 )
 
 
-def schema() -> Config:
-    """The JSON schema of a configuration."""
-    return parse(files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8"), "schema.yaml")
+def _validator(config: Config) -> Any:
+    """A validator with the keyword `references`, for names that this configuration, or what comes with us, defines."""
+
+    def references(_: Any, place: str, name: Any, part: Config) -> Iterator[jsonschema.ValidationError]:
+        a_file = place == "identifiers" and isinstance(name, str) and ("/" in name or Path(name).suffix)
+        if (
+            isinstance(name, str)
+            and not a_file
+            and name not in (known := _defined(config, place, part.get("whose", {})))
+        ):
+            yield jsonschema.ValidationError(f"names `{name}`, which is not defined; {near(name, known)}")
+
+    kind = jsonschema.validators.extend(
+        jsonschema.Draft202012Validator, {"references": references}, type_checker=TYPE_CHECKER
+    )
+    return kind(schema())
+
+
+def _defined(config: Config, place: str, whose: Config) -> Collection[str]:
+    """The names of a section, or of what comes with us."""
+    match place:
+        case "data sets":
+            return registry.load()
+        case "similarities":
+            return members.sources("similarities")
+        case "encoder types":
+            return members.sources("encoders")
+        case "identifiers":
+            return [*IDENTIFIERS, *(config.get("language_models") or {})]
+    entries: Any = config
+    for key in place.split("."):
+        entries = entries.get(key, {}) if isinstance(entries, dict) else {}
+    return [
+        name
+        for name, entry in (entries.items() if isinstance(entries, dict) else ())
+        if not whose or (isinstance(entry, dict) and whose.items() <= entry.items())
+    ]
 
 
 def check_part(kind: str, value: Any, where: str) -> None:
@@ -39,35 +166,58 @@ def check_part(kind: str, value: Any, where: str) -> None:
         raise InputError(_message(_deepest(error)), where)
 
 
-def check(config: Config) -> None:
-    """Take out what an overlay left out by `null`, make one entry for each of `pairs`, check what there is, and make a method
-    for each of the `portions` of negatives.
+def resolve(config: Config) -> Config:
+    """The whole of a configuration: what an overlay left out by `null` taken out, an entry for each of `pairs`, a method for each
+    of the `portions` of negatives, encoders and methods of other seeds, and those that studies train.
 
-    Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing
-    defines.
+    Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing defines. What
+    is resolved stays as it is.
     """
-    kept = _without_nulls(config)
-    config.clear()
-    config.update(kept)
-    for place, section in (("", config), ("text.", config.get("text"))):
-        for key in ("corpora", "encoders", "rescorers", "features", "methods", "translations"):
-            if isinstance(section, dict) and isinstance(section.get(key), dict):
-                section[key] = dict(_by_pair(f"{place}{key}", section[key]))
-    errors = sorted(
-        Validator(schema()).iter_errors(config),
-        key=lambda error: [str(p) for p in error.absolute_path],
-    )
-    if errors:
+    config = _by_pairs(_without_nulls(config))
+    set_plugins(config)
+    # names last: an entry that is wrong may define none
+    order = lambda error: (error.validator == "references", [str(part) for part in error.absolute_path])  # noqa: E731
+    if errors := sorted(_validator(config).iter_errors(config), key=order):
         raise InputError(_message(_deepest(errors[0])), "config")
-    _check_names(config)
+    _check_languages(config)
+    _check_trainings(config)
     config["methods"] = dict(_by_portion(config["methods"]))
+    for method in (*config["selection"]["methods"], *portions(config)):
+        for seed in config["seeds"]:
+            seeded(config, "methods", method, seed)
+    comparison = config.get("comparison", {"encoders": [], "seeds": []})
+    for encoder in comparison["encoders"]:
+        for seed in comparison["seeds"]:
+            seeded(config, "encoders", encoder, seed)
+    for name, encoder in _with_margins(config).values():
+        config["encoders"].setdefault(name, encoder)
+    return config
+
+
+def set_plugins(config: Config) -> None:
+    """Look for encoders and similarities in the configuration's folder of plugins, too, here and in the commands that start here."""
+    if isinstance(folder := config.get("plugins"), str):
+        os.environ[members.PLUGINS] = str(Path(folder).absolute())
+        schema.cache_clear()
 
 
 def _without_nulls(value: Any) -> Any:
-    """A configuration without the keys whose value is null, at any depth."""
+    """A copy without the keys whose value is null, at any depth of mappings."""
     if not isinstance(value, dict):
         return value
     return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+
+
+def _by_pairs(config: Config) -> Config:
+    """The entries of SECTIONS with `pairs`, one for each pair."""
+    for section in SECTIONS:
+        *path, last = section.split(".")
+        place = config
+        for key in path:
+            place = place.get(key, {}) if isinstance(place, dict) else {}
+        if isinstance(place, dict) and isinstance(place.get(last), dict):
+            place[last] = dict(_by_pair(section, place[last]))
+    return config
 
 
 def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
@@ -96,6 +246,12 @@ def portion_methods(name: str, portions: list[float | str]) -> dict[str, float |
     return {f"{name}-{p if p == 'random' else f'worst{round(100 * float(p))}'}": p for p in portions}
 
 
+def portions(config: Config) -> list[str]:
+    """The methods that the study of negatives compares: kim2019 table 5."""
+    study = config.get("studies", {}).get("negatives")
+    return [*portion_methods(study, config["methods"][study].get("negatives", {}).get("portions", []))] if study else []
+
+
 def scorers(config: Config) -> list[str]:
     """The methods that score any corpus of the run's languages by what they have learned: not labels, published scores, studies
     of negatives."""
@@ -105,12 +261,13 @@ def scorers(config: Config) -> list[str]:
         if "portions" in entry.get("negatives", {})
         for name in (base, *portion_methods(base, entry["negatives"]["portions"]))
     }
-    others = {
+    return [
         name
         for name, entry in config["methods"].items()
-        if entry["similarity"] in ("published", "oracle") or "pair" in entry
-    }
-    return [name for name in config["methods"] if name not in studied | others]
+        if name not in studied
+        and "pair" not in entry
+        and not {"labels", "dataset"} & {*declared(entry["similarity"]).needs}
+    ]
 
 
 def _by_portion(methods: Config) -> Iterator[tuple[str, Config]]:
@@ -137,7 +294,12 @@ def _deepest(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
 
 
 def _message(error: jsonschema.ValidationError) -> str:
-    place = ".".join(str(part) for part in error.absolute_path)
+    path = [*error.absolute_path]
+    place = ".".join(map(str, path))
+    if error.validator == "references":
+        while isinstance(path[-1], int):  # of a list
+            path.pop()
+        return f"`{'.'.join(map(str, path))}` {error.message}"
     if error.validator == "additionalProperties":
         known = [*error.schema.get("properties", {})]
         unknown = next(key for key in error.instance if key not in known)
@@ -160,66 +322,36 @@ def _shown(value: Any) -> str:
     return str(value) if str(value).isprintable() else repr(value)
 
 
-def _check_names(config: Config) -> None:
-    """Every name that one part of the configuration uses must be defined by another."""
-    corpora, methods, encoders = (config[key] for key in ("corpora", "methods", "encoders"))
-    features, likelihoods = config["text"]["features"], config["likelihoods"]
-    vectors, comparison = config.get("word_vectors", {}), config.get("comparison", {})
-    rescorers = config.get("rescorers", {})
-    translations = config.get("translations", {})
-    parts = [(f"translations.{name}.train.{kind}", spec["train"][kind]) for name, spec in translations.items() for kind in ("mined", "selected") if kind in spec["train"]]  # fmt: skip
-    pieces = {name: spec for name, spec in features.items() if spec["type"] == "bpe"}
-    used: list[tuple[str, str, Collection[str]]] = [
-        *((f"corpora.{name}.parts", part["dataset"], registry.load()) for name, spec in corpora.items() for part in spec["parts"] if "dataset" in part),
-        *((f"{kind}.{name}.dataset", spec["dataset"], registry.load()) for kind, specs in (("text.features", features), ("methods", methods)) for name, spec in specs.items() if "dataset" in spec),
-        *((f"rescorers.{name}.start.dataset", spec["start"]["dataset"], registry.load()) for name, spec in rescorers.items() if "dataset" in spec["start"]),
-        *((f"corpora.{name}.exclude", other, corpora) for name, spec in corpora.items() for other in spec.get("exclude", [])),
-        *((f"text.features.{name}.corpora", other, corpora) for name, spec in features.items() for other in spec.get("corpora", [])),
-        *((f"encoders.{name}.corpora.{role}", other, corpora) for name, spec in encoders.items() for role, other in spec["corpora"].items()),
-        *((f"encoders.{name}.features", spec["features"], features) for name, spec in encoders.items()),
-        *((f"encoders.{name}.hard.by", spec["hard"]["by"], encoders) for name, spec in encoders.items() if "hard" in spec),
-        *((f"rescorers.{name}.features", spec["features"], features) for name, spec in rescorers.items()),
-        *((f"rescorers.{name}.corpora.comparable", spec["corpora"]["comparable"], corpora) for name, spec in rescorers.items()),
-        *((f"rescorers.{name}.encoder", spec["encoder"], encoders) for name, spec in rescorers.items()),
-        *((f"rescorers.{name}.start.encoder", spec["start"]["encoder"], encoders) for name, spec in rescorers.items() if "encoder" in spec["start"]),
-        *((f"likelihoods.{name}.corpora.{role}", other, corpora) for name, spec in likelihoods.items() for role, other in spec["corpora"].items()),
-        *((f"likelihoods.{name}.align", other, corpora) for name, spec in likelihoods.items() for other in spec["align"]),
-        *((f"likelihoods.{name}.features", spec["features"], pieces) for name, spec in likelihoods.items()),
-        *((f"methods.{name}.likelihoods", spec["likelihoods"], likelihoods) for name, spec in methods.items() if "likelihoods" in spec),
-        *((f"encoders.{name}.vectors", spec["vectors"], vectors) for name, spec in encoders.items() if isinstance(spec.get("vectors"), str)),
-        *((f"word_vectors.{name}.corpora.{side}", other, corpora) for name, spec in vectors.items() for side, text in spec["corpora"].items() for other in text),
-        *((f"word_vectors.{name}.features", spec["features"], pieces) for name, spec in vectors.items() if "features" in spec),
-        *((f"word_vectors.{name}.{key}", spec[key], corpora) for name, spec in vectors.items() for key in ("dictionary", "test") if key in spec),
-        *(("comparison.encoders", name, encoders) for name in comparison.get("encoders", [])),
-        *(("comparison.tests", name, corpora) for name in comparison.get("tests", [])),
-        *((f"methods.{name}.encoder", spec["encoder"], encoders) for name, spec in methods.items() if "encoder" in spec),
-        *((f"methods.{name}.positives", spec["positives"], corpora) for name, spec in methods.items() if "positives" in spec),
-        *((f"methods.{name}.negatives.by", spec["negatives"]["by"], methods) for name, spec in methods.items() if "negatives" in spec),
-        *((f"methods.{name}.tuned.{key}", spec["tuned"][key], defined) for name, spec in methods.items() if "tuned" in spec for key, defined in (("corpus", corpora), ("by", methods))),
-        *((f"methods.{name}.bitext", spec["bitext"], corpora) for name, spec in methods.items() if "bitext" in spec),
-        *((f"language_models.{name}.corpora", other, corpora) for name, spec in config.get("language_models", {}).items() for other in spec["corpora"]),
-        *(("quality.methods", name, methods) for name in config.get("quality", {}).get("methods", [])),
-        *(("quality.corpora", name, corpora) for name in config.get("quality", {}).get("corpora", {})),
-        *((f"quality.corpora.{corpus}", name, methods) for corpus, names in config.get("quality", {}).get("corpora", {}).items() for name in names),
-        *((f"studies.{key}", config["studies"][key], defined) for key, defined in (("negatives", methods), ("budget", config["selection"]["budgets"])) if "studies" in config),
-        *((f"studies.margins.{key}", study[key], defined) for study in [config.get("studies", {}).get("margins")] if study for key, defined in (("encoder", encoders), ("mined", corpora), ("paired", corpora))),
-        *(("studies.curves", name, methods) for name in config.get("studies", {}).get("curves", [])),
-        ("selection.corpus", config["selection"]["corpus"], corpora),
-        *(("selection.methods", name, methods) for name in config["selection"]["methods"]),
-        *((f"translations.{name}.{key}", spec[key], corpora) for name, spec in translations.items() for key in ("valid", "test")),
-        *((f"translations.{name}.nmt", spec["nmt"], config.get("transformers", {})) for name, spec in translations.items()),
-        *((f"translations.{name}.train.corpora", other, corpora) for name, spec in translations.items() for other in spec["train"].get("corpora", [])),
-        *((f"{place}.{key}", spec[key], defined) for place, spec in parts for key, defined in (("corpus", corpora), ("encoder", encoders), ("method", methods)) if key in spec),
-        ("nmt.valid", config["nmt"]["valid"], corpora),
-        *(("nmt.tests", name, corpora) for name in config["nmt"]["tests"]),
-    ]  # fmt: skip
-    for place, name, defined in used:
-        if name not in defined:
-            raise InputError(f"`{place}` names `{name}`, which is not defined", "config", remedy=near(name, defined))
+def _check_languages(config: Config) -> None:
+    """Every data set must have the languages of the corpus that takes it."""
+    for name, corpus in config["corpora"].items():
+        pair = corpus.get("pair", config["pair"])
+        for number, part in enumerate(corpus["parts"]):
+            has = registry.entry(part["dataset"]).langs if "dataset" in part else pair.values()
+            wanted = [code for side, code in pair.items() if part.get("side", side) == side]
+            unknown = [code for code in wanted if code not in has]
+            if unknown and (len(has) > 1 or len(unknown) == len(wanted)):
+                what = f"`corpora.{name}.parts.{number}` takes `{unknown[0]}` of {part['dataset']}, which has none"
+                raise InputError(what, "config", remedy=near(unknown[0], has))
 
 
-def seeded(config: dict[str, Any], kind: str, name: str, seed: int) -> str:
-    """The name of an entry of `kind` (encoders, likelihoods, methods) as of another seed than the run's; adds it to `config`.
+def _check_trainings(config: Config) -> None:
+    """Every training must come to a development score: the best state is kept."""
+    for section in ("encoders", "rescorers"):
+        for name, entry in config.get(section, {}).items():
+            most, every = (entry["training"].get(key) for key in ("updates", "valid_every"))
+            if most and every and every > most:
+                what = f"`{section}.{name}.training.valid_every: {every}` is more than its {most} updates"
+                raise InputError(what, "config", remedy="validate at least once, to choose the best state")
+
+
+def of_seed(config: Config, name: str, seed: int) -> str:
+    """The name of an entry of `encoders`, `likelihoods` or `methods` as of another seed than the run's."""
+    return name if seed == config["seed"] else f"{name}.seed{seed}"
+
+
+def seeded(config: Config, kind: str, name: str, seed: int) -> str:
+    """`of_seed`; adds the entry to `config`.
 
     What it learns from is of that seed, too: the encoder and the negatives of a method, the hard negatives of an encoder.
     """
@@ -232,6 +364,22 @@ def seeded(config: dict[str, Any], kind: str, name: str, seed: int) -> str:
     for key, learned in (("hard", "encoders"), ("negatives", "methods")):
         if key in entry:
             entry[key] = entry[key] | {"by": seeded(config, learned, entry[key]["by"], seed)}
-    own = f"{name}.seed{seed}"
-    config[kind].setdefault(own, entry)
-    return own
+    config[kind].setdefault(of_seed(config, name, seed), entry)
+    return of_seed(config, name, seed)
+
+
+def margin_encoders(config: Config) -> dict[float, str]:
+    """The study's encoder trained with each margin (yang2019 figure 4): one of the configuration, if it has such a one."""
+    return {margin: name for margin, (name, _) in _with_margins(config).items()}
+
+
+def _with_margins(config: Config) -> dict[float, tuple[str, Config]]:
+    study = config.get("studies", {}).get("margins", {"values": []})
+    encoders = config["encoders"]
+    made = {}
+    for margin in study["values"]:
+        entry = encoders[study["encoder"]]
+        entry = entry | {"model": entry["model"] | {"margin": margin}}
+        same = (name for name, known in encoders.items() if known == entry)
+        made[margin] = next(same, f"{study['encoder']}.margin{margin}"), entry
+    return made

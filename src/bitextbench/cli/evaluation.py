@@ -177,9 +177,10 @@ def evaluate_alignment(
     tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
 ) -> None:  # fmt: skip
     """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
+    from bitextbench.base import members
     from bitextbench.evaluation import alignment
     from bitextbench.formats.vectors import check_aligned
-    from bitextbench.scoring import NAMES
+    from bitextbench.scoring import declared
 
     src, tgt = _vectors(src_emb, tgt_emb)
     check_aligned(src, tgt)
@@ -192,7 +193,7 @@ def evaluate_alignment(
             if None in lines:
                 raise InputError("levenshtein compares sentences", remedy="give --src-text and --tgt-text")
             found = alignment.by_text(lines[0], lines[1], settings["threads"])
-        elif model and name in NAMES and name != "cosine":
+        elif model and name in members.sources("similarities") and declared(name).fit:
             found = alignment.by_model(src, tgt, name, model)
         else:
             found = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))

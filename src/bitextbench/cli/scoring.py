@@ -108,7 +108,7 @@ def tune_confidence(
 @out_option
 def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str, data: Path, out: Path) -> None:
     """Scores that were published with the pairs of a shard."""
-    from bitextbench.scoring.published import published
+    from bitextbench.scoring.similarities.published import published
 
     published(shard, dataset, column, (src, tgt), data / dataset, out)
 

@@ -1,21 +1,22 @@
 """Sentence encoders: one interface, one registry, one file a member.
 
-The type of an encoder in the configuration is the name of its module here; the module has a class `Model(Encoder)`, and
-its keyword arguments are what the configuration's `model` may say.
+The type of an encoder in the configuration is the name of its module in `models`, or in a folder of plugins (`base.members`). The
+module has a class `Model(Encoder)`; its keyword arguments are what the configuration's `model` may say. They are read from the
+source when a run is planned: an argument with a default is a key of `model`, its annotation the type of the value. (Those without
+a default come from the features: `words`.) With an argument `confidence` above 0 an encoder has a calibrated confidence.
 """
 
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Iterable
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar
 
+from bitextbench.base import members
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import models
 from bitextbench.encoders.batches import Padded, Sentences, Stream
 
 Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono, valid, hard) -> side -> sentences
@@ -59,18 +60,13 @@ class Encoder(torch.nn.Module):
         raise InputError("this encoder takes no word vectors", type(self).__module__, remedy="remove `vectors`")
 
 
-def names() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(models.__path__))
-
-
 def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
     """The encoder `spec["type"]` with the sizes of `spec["model"]`, its weights drawn from torch's generator.
 
     Raises InputError for a type or a key that does not exist.
     """
-    if spec["type"] not in names():
-        raise InputError(f"no encoder is called {spec['type']}", remedy=f"there are: {', '.join(names())}")
-    model = importlib.import_module(f"{models.__name__}.{spec['type']}").Model
+    members.source("encoders", spec["type"])
+    model = importlib.import_module(f"{__name__}.models.{spec['type']}").Model
     sizes = spec.get("model") or {}
     known = [name for name in inspect.signature(model).parameters if name != "vocab_size"]
     if unknown := set(sizes) - set(known):

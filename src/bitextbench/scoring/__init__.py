@@ -1,32 +1,51 @@
 """Similarities of given pairs, by name: one raw float a pair, higher is better (logits, never saturated probabilities).
 
-A similarity is a module of this package with
+A similarity is a module of `similarities`, or of a folder of plugins (`base.members`), with
 
     score(pairs: Pairs, model: Path | None) -> float32 [n]
 
-and, when it learns, `fit(src, tgt, labels, spec, seed, out)`, which writes the `model` that `score` reads.
+and `seed` as a third argument, where it draws. What it declares, as literals in capitals, tells the workflow what to give it:
+
+| constant | meaning |
+|---|---|
+| NEEDS | what it scores by, of: |
+| | "vectors": `pairs.src` and `pairs.tgt`, by the `encoder` of its method |
+| | "likelihoods": `pairs.likelihoods`, of the `likelihoods` of its method |
+| | "tokens": `pairs.tokens` |
+| | "labels": `pairs.labels` |
+| | "encoder": the encoder's own model is its `model`, unless it is fitted |
+| | "dataset": scores that were published; see `similarities.published` |
+| FIT | what its `model` is fitted on, if it has one: |
+| | "vectors": `fit(src, tgt, labels, spec, seed, out)` on `positives` and `negatives` of its method, float32 [n, d] |
+| | "tokens": `fit(bitext, positives, spec, seed, out)` on those corpora of its method, `Text` |
+| | "neighbourhoods": `fit(src, tgt, spec, out, **settings)` on the very corpus that is scored, `Embeddings` |
+| | "scores": `tune(model, src, tgt, scores, spec, seed, out)`, where its method has `tuned`: an encoder's model, fine-tuned |
+| OPTIONS | further keys of its method, `spec` above: the JSON schema of each |
+| LOGITS | True where the logistic function makes probabilities of its scores |
+
+All are optional: a module with `score` alone needs nothing but ids.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bitextbench.base.errors import InputError
+from bitextbench.base import members
+from bitextbench.base.errors import InputError, near
 from bitextbench.formats.likelihoods import Likelihoods
 
 Vectors = NDArray[np.float32]
 Score = Callable[["Pairs", Path | None], NDArray[np.float32]]
 
-NAMES = (
-    "confidence", "cosine", "dual_cross_entropy", "levenshtein", "margin", "mlp", "nmt_lm", "oracle", "random", "zipporah",
-)  # fmt: skip
+NEEDS = ("vectors", "likelihoods", "tokens", "labels", "encoder", "dataset")
+FITS = ("", "vectors", "tokens", "neighbourhoods", "scores")
 
 
 class Text(NamedTuple):
@@ -78,10 +97,29 @@ class Pairs:
         return self.labels
 
 
+class Declared(NamedTuple):
+    """What a similarity declares, see above."""
+
+    needs: tuple[str, ...] = ()
+    fit: str = ""
+    options: Mapping[str, Any] = {}
+    logits: bool = False
+
+
+def declared(name: str) -> Declared:
+    """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, and an unknown need."""
+    source = members.source("similarities", name)
+    given = {key.lower(): value for key, value in members.constants(source).items() if key.lower() in Declared._fields}
+    found = Declared(**given)
+    for key, values, known in (("NEEDS", found.needs, NEEDS), ("FIT", (found.fit,), FITS)):
+        if unknown := [value for value in values if value not in known]:
+            raise InputError(f"{key} has {unknown[0]!r}", source, remedy=near(str(unknown[0]), filter(None, known)))
+    return found
+
+
 def similarity(name: str) -> ModuleType:
     """The module of a similarity. Raises InputError for an unknown name."""
-    if name not in NAMES:
-        raise InputError(f"unknown similarity {name!r}", remedy=f"known: {', '.join(NAMES)}")
+    members.source("similarities", name)
     return import_module(f"{__name__}.similarities.{name}")
 
 

@@ -21,6 +21,8 @@ from bitextbench.scoring import Pairs, checked
 if TYPE_CHECKING:
     import torch
 
+NEEDS = ("vectors", "encoder")
+FIT = "scores"
 BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards
 UPDATES, BATCH = 2000, 512  # of `tune`
 Logits = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from bitextbench.scoring import Pairs
 
+NEEDS = ("vectors",)
 BLOCK = 256  # pairs at a time: in float64 they stay in the cache of the CPU
 
 

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from bitextbench.scoring import Pairs
 
+NEEDS = ("likelihoods",)
+
 
 def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
     """exp(-(|H(e|f) - H(f|e)| + (H(e|f) + H(f|e)) / 2)), H in nats a token; e^-100 for a pair that the models do not take."""

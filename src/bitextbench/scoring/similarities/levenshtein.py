@@ -13,6 +13,8 @@ from rapidfuzz.distance import Levenshtein
 
 from bitextbench.scoring import Pairs
 
+NEEDS = ("tokens",)
+
 
 def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
     """Minus the distance of each pair's tokenised lines."""

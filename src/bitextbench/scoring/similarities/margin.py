@@ -18,6 +18,13 @@ from bitextbench.scoring import Pairs, margins
 from bitextbench.scoring.neighbours import search
 from bitextbench.scoring.similarities import cosine
 
+NEEDS = ("vectors",)
+FIT = "neighbourhoods"
+OPTIONS = {
+    "margin": {"enum": ["absolute", "distance", "ratio", "csls", "yang9", "yang10"]},
+    "k": {"type": "integer", "minimum": 1},
+    "batch": {"type": "integer", "minimum": 1},
+}
 BATCH = 5_000_000
 
 

@@ -21,6 +21,13 @@ from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.scoring import Pairs, Vectors, checked
 
+NEEDS = ("vectors",)
+FIT = "vectors"
+OPTIONS = {
+    "hidden": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+    "max_iter": {"type": "integer", "minimum": 1},
+}
+LOGITS = True
 BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards: BLAS rounds by place
 
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from bitextbench.scoring import Pairs
 
+NEEDS = ("likelihoods",)
+
 
 def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
     """( ln p(e|f)/|e| + ln p(f|e)/|f| + ln p(f)/|f| + ln p(e)/|e| ) / 4; FLOOR for a pair that the models do not take."""

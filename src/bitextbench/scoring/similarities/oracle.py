@@ -9,6 +9,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.scoring import Pairs
 from bitextbench.scoring.similarities import random
 
+NEEDS = ("labels",)
 GOOD, UNKNOWN = "parallel", ""
 
 

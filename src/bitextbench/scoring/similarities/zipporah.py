@@ -29,6 +29,10 @@ from bitextbench.scoring.dictionary import Dictionary
 from bitextbench.scoring.ngram_lm import NgramModel
 from bitextbench.text import ngrams
 
+NEEDS = ("tokens",)
+FIT = "tokens"
+OPTIONS = {"vocabulary": {"type": "integer", "minimum": 1}}
+LOGITS = True
 FLOOR = 1e-4
 POWER, SCALE = 8, 10.0
 PENALTY = 1e5  # C of scikit-learn: next to no regularisation

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError, near
@@ -11,6 +12,14 @@ from bitextbench.data.registry import entry
 from bitextbench.data.unpack import open_place
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL
+from bitextbench.scoring import Pairs
+
+NEEDS = ("dataset",)
+
+
+def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
+    """Raises InputError: these scores are read, by `published`."""
+    raise InputError("published scores come with a data set", remedy="take `bitextbench step published-scores`")
 
 
 def published(shard: Path, data_set: str, column: str, languages: tuple[str, str], raw: Path, out: Path) -> None:

@@ -1,0 +1,91 @@
+"""Members of a kind, one module each: encoders (`encoders/models`), similarities (`scoring/similarities`), and your own.
+
+Your own lie in a folder of plugins: `<folder>/encoders/<type>.py`, `<folder>/similarities/<name>.py`. The key `plugins` of a
+configuration names that folder, on the command line the environment variable BITEXTBENCH_PLUGINS.
+
+What a member declares is read from its source. Planning a run executes no member, and does not load what members import.
+"""
+
+import ast
+import os
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bitextbench.base.errors import InputError, near
+
+PLUGINS = "BITEXTBENCH_PLUGINS"
+KINDS = {"encoders": ("encoder", "encoders/models"), "similarities": ("similarity", "scoring/similarities")}
+
+
+class Argument(NamedTuple):
+    """An argument that is given by name: its annotation and its default as they are written, "" without one."""
+
+    annotation: str
+    default: str
+
+
+def folders(kind: str) -> list[str]:
+    """Where the members of a kind lie: the package's folder, then one of each folder of plugins."""
+    own = [folder for folder in os.environ.get(PLUGINS, "").split(os.pathsep) if folder]
+    return [str(Path(__file__).parents[1] / KINDS[kind][1]), *(str(Path(folder).absolute() / kind) for folder in own)]
+
+
+def sources(kind: str) -> dict[str, Path]:
+    """The members of a kind by name, sorted. Where two have one name, the package's own is taken."""
+    found = {
+        info.name: Path(folder, f"{info.name}.py")
+        for folder in reversed(folders(kind))
+        for info in pkgutil.iter_modules([folder])
+    }
+    return dict(sorted(found.items()))
+
+
+def source(kind: str, name: str) -> Path:
+    """The file of a member. Raises InputError for an unknown name, with the nearest."""
+    known = sources(kind)
+    if name not in known:
+        raise InputError(f"unknown {KINDS[kind][0]} {name!r}", remedy=near(name, known))
+    return known[name]
+
+
+@cache
+def _body(path: Path) -> list[ast.stmt]:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8")).body
+    except SyntaxError as error:
+        raise InputError(f"not Python ({error.msg})", path, line=error.lineno, remedy="mend the syntax") from None
+
+
+def constants(path: Path) -> dict[str, Any]:
+    """The names in capitals that a module sets to literals."""
+    return dict(_constants(path))
+
+
+def _constants(path: Path) -> Iterator[tuple[str, Any]]:
+    for node in _body(path):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if name.isupper():
+                try:
+                    yield name, ast.literal_eval(value)
+                except ValueError:  # computed, so that it declares nothing
+                    continue
+
+
+def arguments(path: Path, name: str) -> dict[str, Argument] | None:
+    """The arguments by name of a class's `__init__`; None where the class inherits it."""
+    found = next((node for node in _body(path) if isinstance(node, ast.ClassDef) and node.name == name), None)
+    if found is None:
+        raise InputError(f"no class {name}", path, remedy=f"write class {name}(Encoder)")
+    inits = [node.args for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    if not inits:
+        return None
+    return {
+        arg.arg: Argument(*(ast.unparse(part) if part else "" for part in (arg.annotation, default)))
+        for arg, default in zip(inits[0].kwonlyargs, inits[0].kw_defaults, strict=True)
+    }
