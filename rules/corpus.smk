@@ -1,9 +1,12 @@
 # parts -> noise -> pre-filter -> deduplication -> Parquet shards, with a count of every dropped row; models of languages
 
+LANGUAGE_MODELS = config.get("language_models", {})
+corpus_entry = lambda w: config["corpora"][w.corpus]
+
 
 rule language_model:
     input:
-        lambda w: [f"{WORK}/corpus/{corpus}" for corpus in LANGUAGE_MODELS[w.language]["corpora"]],
+        lambda w: [files.corpus(corpus) for corpus in LANGUAGE_MODELS[w.language]["corpora"]],
     output:
         model=f"{WORK}/languages/{{language}}.bin",
         accuracy=f"{WORK}/languages/{{language}}.json",
@@ -20,7 +23,7 @@ rule language_model:
         texts=lambda w, input: option(
             "--text",
             [
-                (config["corpora"][corpus].get("pair", config["pair"])[side], f"{folder}#{side}")
+                (files.pair(corpus)[side], f"{folder}#{side}")
                 for corpus, folder in zip(LANGUAGE_MODELS[w.language]["corpora"], input)
                 for side in SIDES
             ],
@@ -33,10 +36,10 @@ rule language_model:
 
 rule corpus:
     input:
-        datasets=corpus_datasets,
-        files=corpus_files,
-        language=corpus_language,
-        excluded=corpus_excluded,
+        datasets=lambda w: files.corpus_datasets(w.corpus),
+        files=lambda w: [path for part in corpus_entry(w)["parts"] for path in part.get("files", {}).values()],
+        language=lambda w: files.language_model(corpus_entry(w).get("filter", {})),
+        excluded=lambda w: [files.corpus(name) for name in corpus_entry(w).get("exclude", [])],
     output:
         directory(f"{WORK}/corpus/{{corpus}}"),
     log:
@@ -49,10 +52,10 @@ rule corpus:
         mem_mb=3000,  # a chunk of rows, the excluded sentences, and what sorting digests may take
         runtime="24h",
     params:
-        spec=lambda w: spec(corpus_spec(w)),
+        spec=lambda w: spec(files.corpus_spec(w.corpus)),
         excluded=lambda w, input: [f"--exclude={os.path.basename(folder)}={folder}" for folder in input.excluded],
         seed=config["seed"],
-        languages=languages,
+        languages=corpus_languages,
         data=DATA,
     shell:
         "python -m bitextbench step corpus {wildcards.corpus:q} --spec {params.spec:q} {params.languages:q} --data {params.data:q}"

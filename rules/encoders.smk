@@ -1,10 +1,17 @@
 # ids, word vectors, hard negatives by another encoder -> a trained sentence encoder -> vectors
 
+WORD_VECTORS = config.get("word_vectors", {})
+vectors_entry = lambda w: WORD_VECTORS[w.vectors]
+dictionary = lambda key: lambda w: files.tokens(*filter(None, [vectors_entry(w).get(key)]))
+encoder_entry = lambda w: config["encoders"][w.encoder]
+encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
+encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
+
 
 rule skip_gram:
     input:
-        tokens=vector_shards,
-        pieces=vector_pieces,
+        tokens=lambda w: files.tokens(*vectors_entry(w)["corpora"][w.side]),
+        pieces=lambda w: files.text_model(vectors_entry(w)["features"]) if "features" in vectors_entry(w) else [],
     output:
         f"{WORK}/word_vectors/{{vectors}}/own.{{side}}.vec",
     log:
@@ -19,7 +26,7 @@ rule skip_gram:
         runtime="24h",
     params:
         pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
-        spec=lambda w: spec(VECTORS[w.vectors]["skip_gram"]),
+        spec=lambda w: spec(vectors_entry(w)["skip_gram"]),
         case=CASE,
     shell:
         "python -m bitextbench step skip-gram {input.tokens:q} --side {wildcards.side:q} {params.pieces:q} {params.case:q}"
@@ -30,8 +37,8 @@ rule map_words:
     input:
         src=f"{WORK}/word_vectors/{{vectors}}/own.src.vec",
         tgt=f"{WORK}/word_vectors/{{vectors}}/own.tgt.vec",
-        seed=dictionary_shards("dictionary"),
-        test=dictionary_shards("test"),
+        seed=dictionary("dictionary"),
+        test=dictionary("test"),
     output:
         src=f"{WORK}/word_vectors/{{vectors}}/mapped.src.vec",
         tgt=f"{WORK}/word_vectors/{{vectors}}/mapped.tgt.vec",
@@ -47,7 +54,7 @@ rule map_words:
         mem_mb=megabytes(4, 3000),
         runtime="12h",
     params:
-        spec=lambda w: spec(VECTORS[w.vectors]["mapping"]),
+        spec=lambda w: spec(vectors_entry(w)["mapping"]),
         dictionaries=lambda w, input: [f"--dictionary={path}" for path in input.seed]
         + [f"--test={path}" for path in input.test],
         case=CASE,
@@ -60,8 +67,8 @@ rule map_words:
 
 rule hard_negatives:
     input:
-        vectors=lambda w: hard_shards(w.encoder, "vectors", "{shard}.src.npy"),
-        ids=lambda w: hard_shards(w.encoder, "ids", "{shard}.src.ids.npy"),
+        vectors=lambda w: files.vectors(encoder_entry(w)["hard"]["by"], encoder_entry(w)["corpora"]["bitext"], "src"),
+        ids=lambda w: files.ids(encoder_entry(w)["features"], encoder_entry(w)["corpora"]["bitext"]),
     output:
         multiext(
             f"{WORK}/hard_negatives/{{encoder}}",
@@ -79,16 +86,14 @@ rule hard_negatives:
     threads: 2
     resources:
         mem_mb=megabytes(2, 2000),  # the vectors of the chosen pairs
-        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        gpu=encoder_gpus,
         runtime="12h",
     params:
         vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
-        options=lambda w: [
-            f"--{key}={value}" for key, value in config["encoders"][w.encoder]["hard"].items() if key != "by"
-        ],
-        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-        seed=seed_of("encoder"),
+        options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"],
+        gpus=encoder_gpus,
+        seed=lambda w: seed_of(encoder_entry(w)),
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
         "python -m bitextbench step hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"
@@ -97,9 +102,9 @@ rule hard_negatives:
 
 rule train_encoder:
     input:
-        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in encoder_stems(w.encoder)],
-        hard=encoder_hard_negatives,
-        vectors=lambda w: list(encoder_vectors(w).values()),
+        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in files.stems(encoder_entry(w))],
+        hard=lambda w: files.hard_negatives(w.encoder),
+        vectors=lambda w: list(files.word_vectors(w.encoder).values()),
         bpe=encoder_text_model,
     output:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
@@ -116,19 +121,20 @@ rule train_encoder:
         "../envs/embed.yaml"
     threads: 2
     resources:
-        mem_mb=encoder_memory,
-        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        mem_mb=lambda w, input, attempt: megabytes(4, 3000)(w, input, attempt)
+        + files.table_megabytes(w.encoder) * attempt,
+        gpu=encoder_gpus,
         runtime="72h",
     params:
-        spec=lambda w: spec(config["encoders"][w.encoder]),
+        spec=lambda w: spec(encoder_entry(w)),
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
-        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in encoder_stems(w.encoder)],
+        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(encoder_entry(w))],
         hard=lambda w, input: [f"--corpus=hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
-        vectors=lambda w: [f"--vectors={side}={path}" for side, path in encoder_vectors(w).items()],
-        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
-        seed=seed_of("encoder"),
-        run=lambda w: torchrun(config["encoders"][w.encoder]["gpus"]),
+        vectors=lambda w: [f"--vectors={side}={path}" for side, path in files.word_vectors(w.encoder).items()],
+        gpus=encoder_gpus,
+        seed=lambda w: seed_of(encoder_entry(w)),
+        run=lambda w: torchrun(encoder_gpus(w)),
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} {params.hard:q} {params.vectors:q} --bpe {input.bpe:q}"
         " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
@@ -137,8 +143,8 @@ rule train_encoder:
 rule encode:
     input:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
-        src=lambda w: f"{encoder_ids(w.encoder)}/{w.corpus}/{w.shard}.src.ids.npy",
-        tgt=lambda w: f"{encoder_ids(w.encoder)}/{w.corpus}/{w.shard}.tgt.ids.npy",
+        src=encoder_ids("src"),
+        tgt=encoder_ids("tgt"),
     output:
         src=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy",
         tgt=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.tgt.npy",
@@ -152,12 +158,12 @@ rule encode:
     threads: 2
     resources:
         mem_mb=megabytes(4, 2500),
-        gpu=lambda w: config["encoders"][w.encoder]["gpus"],
+        gpu=encoder_gpus,
         runtime="12h",
     params:
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
         out=lambda w, output: output.src.removesuffix(".src.npy"),
-        gpus=lambda w: config["encoders"][w.encoder]["gpus"],
+        gpus=encoder_gpus,
     shell:
         "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
         " --out {params.out:q} 2> {log:q}"

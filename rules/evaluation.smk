@@ -1,6 +1,21 @@
 # vectors, scores, selections, translations -> what a task measures on them, one file for each corpus and model
 
-CURVES = STUDIES.get("curves", SCORERS)
+RESCORERS = config.get("rescorers", {})
+TRANSLATION_MODELS = [name for name, kind in LIKELIHOOD_MODELS.items() if kind == "translation"]
+
+
+# vectors of a corpus, and the similarities that the cells of tables compare them by
+metric_vectors = lambda side: lambda w: files.vectors(w.encoder, w.corpus, side)
+compared_by = lambda task, w: files.similarities(task, w.corpus, w.encoder, itertools.chain(*CELLS.values()))
+similarities = lambda task: lambda w: [f"--similarity={name}" for name in compared_by(task, w)]
+calibrated_encoder = lambda w: files.calibrated(w.encoder)
+rescorer = lambda key: lambda w: RESCORERS[w.rescorer][key]
+rescored = lambda w: rescorer("corpora")(w)["comparable"]
+rescored_vectors = lambda side: lambda w: files.vectors(rescorer("encoder")(w), rescored(w), side)
+batch_with = lambda seed: next(name for name, seeds in BATCHES.items() if int(seed) in seeds)
+scores_by_method = lambda methods: option(
+    "--scores", [(name, path) for name in methods for path in files.scores(name, POOL)]
+)
 
 
 rule alignment:  # kim2019 section 4.1
@@ -8,7 +23,7 @@ rule alignment:  # kim2019 section 4.1
         src=metric_vectors("src"),
         tgt=metric_vectors("tgt"),
         corpus=f"{WORK}/corpus/{{corpus}}",
-        model=fitted_similarity,
+        model=lambda w: files.fitted_similarities(w.encoder, compared_by("alignment", w)),
     output:
         f"{WORK}/metrics/alignment/{{corpus}}/{{encoder}}.json",
     log:
@@ -108,7 +123,7 @@ rule mining:  # artetxe2019 section 4.1, yang2019 section 6
         gpu=encoder_gpus,
         runtime="8h",
     params:
-        languages=languages,
+        languages=corpus_languages,
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("mining"),
@@ -120,7 +135,7 @@ rule mining:  # artetxe2019 section 4.1, yang2019 section 6
 
 rule recognition:  # zhang2016 section 6.2.2
     input:
-        tokens=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", w.corpus),
+        tokens=lambda w: files.tokens(w.corpus),
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
         pieces=encoder_text_model,
     output:
@@ -177,9 +192,7 @@ rule separation:  # yang2019 section 5.4
 rule posteriors:  # kim2019 section 4.1
     input:
         models=expand(f"{WORK}/likelihoods/{{{{likelihoods}}}}/{{model}}.pt", model=TRANSLATION_MODELS),
-        src=lambda w: of_shards(
-            f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}/{{corpus}}/{{shard}}.src.ids.npy", w.corpus
-        ),
+        src=lambda w: files.ids(likelihoods_entry(w)["features"], w.corpus),
     output:
         f"{WORK}/metrics/posteriors/{{corpus}}/{{likelihoods}}.json",
     log:
@@ -189,25 +202,23 @@ rule posteriors:  # kim2019 section 4.1
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(4, 2000 if RUN != "paper" else 16000),
-        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        mem_mb=megabytes(4, LEAST["likelihoods"]),
+        gpu=likelihoods_gpus,
         runtime="48h",
     params:
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
         stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
-        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        gpus=likelihoods_gpus,
     shell:
         "python -m bitextbench step posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
 
 
 rule rescoring_pairs:  # what the model of each half learns from, and rescores
     input:
-        corpus=lambda w: f"{WORK}/corpus/{rescored_corpus(w.rescorer)}",
-        src=lambda w: rescored_vectors(w.rescorer, "src"),
-        tgt=lambda w: rescored_vectors(w.rescorer, "tgt"),
-        ids=lambda w: of_shards(
-            f"{rescorer_ids(w.rescorer)}/{{corpus}}/{{shard}}.src.ids.npy", rescored_corpus(w.rescorer)
-        ),
+        corpus=lambda w: files.corpus(rescored(w)),
+        src=rescored_vectors("src"),
+        tgt=rescored_vectors("tgt"),
+        ids=lambda w: files.ids(rescorer("features")(w), rescored(w)),
     output:
         directory(f"{WORK}/rescoring/{{rescorer}}/pairs"),
     log:
@@ -219,10 +230,10 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
     threads: 2
     resources:
         mem_mb=megabytes(4, 2500),
-        gpu=lambda w: RESCORERS[w.rescorer]["gpus"],
+        gpu=rescorer("gpus"),
         runtime="4h",
     params:
-        languages=lambda w: languages(SimpleNamespace(corpus=rescored_corpus(w.rescorer))),
+        languages=lambda w: languages(files.pair(rescored(w))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
@@ -236,8 +247,8 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
 rule train_rescorer:
     input:
         pairs=f"{WORK}/rescoring/{{rescorer}}/pairs",
-        start=rescorer_start,
-        bpe=lambda w: features_model(SimpleNamespace(features=RESCORERS[w.rescorer]["features"])),
+        start=lambda w: files.rescorer_start(w.rescorer),
+        bpe=lambda w: files.text_model(rescorer("features")(w)),
     output:
         model=f"{WORK}/rescoring/{{rescorer}}/{{half}}/model.pt",
         report=f"{WORK}/rescoring/{{rescorer}}/{{half}}/training.json",
@@ -255,21 +266,19 @@ rule train_rescorer:
     threads: 2
     resources:
         mem_mb=megabytes(8, 4000),  # model, gradients, two moments, checkpoint
-        gpu=lambda w: RESCORERS[w.rescorer]["gpus"],
+        gpu=rescorer("gpus"),
         runtime="24h",
     params:
-        spec=lambda w: spec(
-            {"type": "cross_encoder", **{key: RESCORERS[w.rescorer][key] for key in ("model", "training")}}
-        ),
+        spec=lambda w: spec({key: rescorer(key)(w) for key in ("type", "model", "training")}),
         checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
         corpora=lambda w, input: [
             f"--corpus={role}={input.pairs}/{w.half}/{role}"
             for role in ("positives", "negatives", "valid", "valid_negatives")
         ],
-        start=rescorer_weights,
-        gpus=lambda w: RESCORERS[w.rescorer]["gpus"],
+        start=lambda w, input: files.weights(input.start),
+        gpus=rescorer("gpus"),
         seed=config["seed"],
-        run=lambda w: torchrun(RESCORERS[w.rescorer]["gpus"]),
+        run=lambda w: torchrun(rescorer("gpus")(w)),
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
         " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
@@ -294,7 +303,7 @@ rule rescoring:
         gpu=lambda w: RESCORERS[w.encoder]["gpus"],
         runtime="8h",
     params:
-        languages=languages,
+        languages=corpus_languages,
         models=lambda w, input: [f"--model={path}" for path in input.models],
         gpus=lambda w: RESCORERS[w.encoder]["gpus"],
     shell:
@@ -331,11 +340,11 @@ rule measure_encoder:
 
 rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
     input:
-        model=lambda w: encoder_model(method_encoder(w)),
+        model=lambda w: files.encoder(method_entry(w)["encoder"]),
         tuned=f"{WORK}/similarities/{{method}}.npz",
-        src=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy"),
-        tgt=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy"),
-        scores=lambda w: tuning_files(w, f"{WORK}/scores/{tuning(w)['by']}/{{corpus}}/{{shard}}.npy"),
+        src=method_vectors("src", tuned_on),
+        tgt=method_vectors("tgt", tuned_on),
+        scores=tuned_scores,
     output:
         f"{WORK}/metrics/agreement/{{corpus}}/{{method}}.json",
     log:
@@ -343,14 +352,14 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=16000 if RUN == "paper" else 2000,
+        mem_mb=LEAST["fit_similarity"],
         runtime="4h",
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
-        best=lambda w: tuning(w)["best"],
-        worst=lambda w: tuning(w)["worst"],
+        best=lambda w: method_entry(w)["tuned"]["best"],
+        worst=lambda w: method_entry(w)["tuned"]["worst"],
         seed=config["seed"],
     shell:
         "python -m bitextbench evaluate agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
@@ -360,7 +369,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
 rule quality:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
-        scores=lambda w: scores_of(w.method, w.corpus),
+        scores=lambda w: files.scores(w.method, w.corpus),
     output:
         f"{WORK}/metrics/quality/{{corpus}}/{{method}}.json",
     log:
@@ -379,7 +388,7 @@ rule quality:
 rule selection_precision:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
-        scores=lambda w: scores_of(w.method, POOL),
+        scores=lambda w: files.scores(w.method, POOL),
     output:
         f"{WORK}/metrics/selection/{{method}}.{{budget}}.json",
     log:
@@ -390,7 +399,7 @@ rule selection_precision:
         mem_mb=megabytes(3, 1500),
         runtime="1h",
     params:
-        words=lambda w: config["selection"]["budgets"][w.budget],
+        words=lambda w: BUDGETS[w.budget],
         side=config["selection"]["count"],
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:
@@ -401,7 +410,7 @@ rule selection_precision:
 rule sweep:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
-        scores=[scores_of(method, POOL) for method in CURVES],
+        scores=[files.scores(method, POOL) for method in CURVES],
     output:
         csv=report(f"{RESULTS}/sweep.csv", category="selection"),
         png=report(f"{RESULTS}/sweep.png", category="selection"),
@@ -414,7 +423,7 @@ rule sweep:
         runtime="2h",
     params:
         side=config["selection"]["count"],
-        scores=option("--scores", [(method, path) for method in CURVES for path in scores_of(method, POOL)]),
+        scores=scores_by_method(CURVES),
     shell:
         "python -m bitextbench evaluate sweep --corpus {input.corpus:q} {params.scores:q} --count {params.side:q}"
         " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
@@ -422,7 +431,7 @@ rule sweep:
 
 rule distribution:
     input:
-        [scores_of(method, POOL) for method in CURVES],
+        [files.scores(method, POOL) for method in CURVES],
     output:
         csv=report(f"{RESULTS}/distribution.csv", category="kim2019"),
         png=report(f"{RESULTS}/distribution.png", category="kim2019"),
@@ -435,10 +444,8 @@ rule distribution:
         mem_mb=megabytes(10, 2000),
         runtime="2h",
     params:
-        scores=option("--scores", [(method, path) for method in CURVES for path in scores_of(method, POOL)]),
-        logits=[
-            f"--logits={method}" for method in CURVES if config["methods"][method]["similarity"] in ("mlp", "zipporah")
-        ],
+        scores=scores_by_method(CURVES),
+        logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
     shell:
         "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q} --curve {output.csv:q}"
         " --picture {output.png:q} --out {output.shares:q} > {log:q} 2>&1"
@@ -473,7 +480,7 @@ rule bleu:
 
 rule significance:
     input:
-        hypotheses=of_batches(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}", method=ROWS, budget=BUDGETS),
+        hypotheses=expand(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}", seeds=BATCHES, method=ROWS, budget=BUDGETS),
         references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
     output:
         report(f"{RESULTS}/table2.significance.csv", category="kim2019"),
@@ -489,9 +496,10 @@ rule significance:
         hypotheses=option(
             "--hypotheses",
             [
-                (method, budget, test, path)
+                (method, budget, test, f"{WORK}/nmt/{method}.{budget}/{batch}/{seed}/{test}.{TGT}")
                 for method, budget, test in itertools.product(ROWS, BUDGETS, TESTS)
-                for path in of_models(f"{WORK}/nmt/{method}.{budget}/{{seeds}}/{{seed}}/{test}.{TGT}")
+                for batch, seeds in BATCHES.items()
+                for seed in seeds
             ],
         ),
         references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
@@ -503,9 +511,9 @@ rule significance:
 rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2
     input:
         data=f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}",
-        models=lambda w: f"{WORK}/nmt/{w.method}.{w.budget}/{batch_name(next(b for b in BATCHES if int(w.seed) in b))}",
-        tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
-        references=f"{WORK}/corpus/{config['nmt']['valid']}",
+        models=lambda w: f"{WORK}/nmt/{w.method}.{w.budget}/{batch_with(w.seed)}",
+        tokens=files.tokens(VALID),
+        references=files.corpus(VALID),
     output:
         f"{WORK}/metrics/validation_bleu/{{method}}.{{budget}}.{{seed}}.json",
     log:
@@ -515,14 +523,14 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        mem_mb=megabytes(10, LEAST["nmt_train"]),
         gpu=config["nmt"]["gpus"],
         runtime="8h",
     params:
         model=lambda w, input: f"{input.models}/{w.seed}/model.pt",
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         spec=nmt_spec(MODEL_KEYS),
-        languages=LANGUAGES,
+        languages=languages(config["pair"]),
         gpus=config["nmt"]["gpus"],
     shell:
         "python -m bitextbench step validation-bleu {input.data:q} --model {params.model:q} --tokens {params.tokens:q}"

@@ -1,10 +1,27 @@
 # tokens -> models that translate, selections' and the scorers' -> hypotheses and log-probabilities
 
+LIKELIHOODS = config["likelihoods"]
+VALID = config["nmt"]["valid"]
+NMT_TEST = "test"  # what a test set is called among the outputs of a translation
+# what each step takes from the configuration, so that a changed key reruns what uses it
+PREPARE_KEYS = ("vocab_size", "max_length")
+MODEL_KEYS = set(config["nmt"]).difference({"vocab_size"}, ("together", "valid", "tests", "gpus"))
+
+
+nmt_spec = lambda keys, settings=config["nmt"]: spec({key: settings[key] for key in sorted(keys)})
+transformer = lambda w: config["transformers"][translation(w)["nmt"]]
+batch_of = lambda w: BATCHES[w.seeds]  # the seeds whose models one job trains
+likelihoods_entry = lambda w: LIKELIHOODS[w.likelihoods]
+likelihoods_gpus = lambda w: likelihoods_entry(w)["gpus"]
+# what the training pairs of a translation are: selected from a corpus, or whole corpora
+selected = lambda key: lambda w: translation(w)["train"]["selected"][key]
+whole = lambda w: translation(w)["train"].get("corpora", [])
+
 
 rule nmt_prepare:
     input:
         selected=multiext(f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/", f"train.{SRC}", f"train.{TGT}"),
-        valid=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["nmt"]["valid"]),
+        valid=files.tokens(VALID),
     output:
         directory(f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}"),
     log:
@@ -20,7 +37,7 @@ rule nmt_prepare:
         selected=lambda w, input: os.path.dirname(input.selected[0]),
         valid=lambda w, input: os.path.dirname(input.valid[0]),
         spec=nmt_spec(PREPARE_KEYS),
-        languages=LANGUAGES,
+        languages=languages(config["pair"]),
     shell:
         "python -m bitextbench step nmt-prepare {params.selected:q} --valid {params.valid:q} --spec {params.spec:q} {params.languages:q}"
         " --out {output:q} 2> {log:q}"
@@ -29,7 +46,7 @@ rule nmt_prepare:
 rule nmt_train:  # and translation, in the same process
     input:
         data=lambda w: expand(f"{WORK}/nmt/{w.method}.{w.budget}/data/{{seed}}", seed=batch_of(w)),
-        tests=[of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", test) for test in TESTS],
+        tests=files.tokens(*TESTS),
     output:
         directory(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}"),  # of each seed a folder: model.pt and <test>.<language>
     log:
@@ -41,12 +58,12 @@ rule nmt_train:  # and translation, in the same process
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        mem_mb=megabytes(10, LEAST["nmt_train"]),
         gpu=config["nmt"]["gpus"],
         runtime="72h",
     params:
         spec=nmt_spec(MODEL_KEYS),
-        languages=LANGUAGES,
+        languages=languages(config["pair"]),
         seeds=lambda w: [f"--seed={seed}" for seed in batch_of(w)],
         gpus=config["nmt"]["gpus"],
         tests=[f"--test={test}={WORK}/tokens/{test}" for test in TESTS],
@@ -62,8 +79,8 @@ rule nmt_train:  # and translation, in the same process
 
 rule likelihood_data:
     input:
-        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in id_stems(LIKELIHOODS[w.likelihoods])],
-        bpe=lambda w: f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}.model",
+        corpora=lambda w: [f"{stem}.src.ids.npy" for _, stem in files.stems(likelihoods_entry(w))],
+        bpe=lambda w: files.text_model(likelihoods_entry(w)["features"]),
     output:
         directory(f"{WORK}/likelihoods/{{likelihoods}}/data"),
     log:
@@ -73,11 +90,11 @@ rule likelihood_data:
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=16000 if RUN == "paper" else 1000,  # a shard, and the lengths of all sentences
+        mem_mb=LEAST["likelihood_data"],  # a shard, and the lengths of all sentences
         runtime="8h",
     params:
-        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in id_stems(LIKELIHOODS[w.likelihoods])],
-        longest=lambda w: LIKELIHOODS[w.likelihoods]["max_length"],
+        corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(likelihoods_entry(w))],
+        longest=lambda w: likelihoods_entry(w)["max_length"],
     shell:
         "python -m bitextbench step likelihood-data {params.corpora:q} --bpe {input.bpe:q} --max-length {params.longest:q}"
         " --out {output:q} 2> {log:q}"
@@ -99,16 +116,16 @@ rule likelihood_train:
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(2, 2000 if RUN != "paper" else 24000),
-        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        mem_mb=megabytes(2, LEAST["likelihood_train"]),
+        gpu=likelihoods_gpus,
         runtime="72h",
     params:
-        spec=lambda w: spec(LIKELIHOODS[w.likelihoods][LIKELIHOOD_MODELS[w.model]]),
-        longest=lambda w: LIKELIHOODS[w.likelihoods]["max_length"],
+        spec=lambda w: spec(likelihoods_entry(w)[LIKELIHOOD_MODELS[w.model]]),
+        longest=lambda w: likelihoods_entry(w)["max_length"],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/likelihoods/{{likelihoods}}.{{model}}",
-        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
-        seed=lambda w: LIKELIHOODS[w.likelihoods].get("seed", config["seed"]),
+        gpus=likelihoods_gpus,
+        seed=lambda w: seed_of(likelihoods_entry(w)),
     shell:
         "python -m bitextbench step likelihood-train {wildcards.model:q} {input:q} --spec {params.spec:q} --max-length {params.longest:q}"
         " --seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --checkpoints {params.checkpoints:q}"
@@ -118,7 +135,7 @@ rule likelihood_train:
 rule likelihoods:
     input:
         models=expand(f"{WORK}/likelihoods/{{{{likelihoods}}}}/{{model}}.pt", model=LIKELIHOOD_MODELS),
-        src=lambda w: f"{WORK}/features/{LIKELIHOODS[w.likelihoods]['features']}/{w.corpus}/{w.shard}.src.ids.npy",
+        src=lambda w: f"{WORK}/features/{likelihoods_entry(w)['features']}/{w.corpus}/{w.shard}.src.ids.npy",
     output:
         f"{WORK}/likelihoods/{{likelihoods}}/{{corpus}}/{{shard}}.npz",
     log:
@@ -129,22 +146,22 @@ rule likelihoods:
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(4, 2000 if RUN != "paper" else 16000),
-        gpu=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        mem_mb=megabytes(4, LEAST["likelihoods"]),
+        gpu=likelihoods_gpus,
         runtime="24h",
     params:
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
-        gpus=lambda w: LIKELIHOODS[w.likelihoods]["gpus"],
+        gpus=likelihoods_gpus,
     shell:
         "python -m bitextbench step likelihoods {params.stem:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
 
 
 use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 section 4.3
     input:
-        corpus=lambda w: f"{WORK}/corpus/{trained_on(w, 'selected')['corpus']}",
-        tokens=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", trained_on(w, "selected")["corpus"]),
-        scores=lambda w: scores_of(trained_on(w, "selected")["method"], trained_on(w, "selected")["corpus"]),
+        corpus=lambda w: files.corpus(selected("corpus")(w)),
+        tokens=lambda w: files.tokens(selected("corpus")(w)),
+        scores=lambda w: files.scores(selected("method")(w), selected("corpus")(w)),
     output:
         multiext(f"{STEM}/selected/", "train.{source}", "train.{target}", "selection.json"),
     log:
@@ -152,12 +169,12 @@ use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 sectio
     benchmark:
         benchmarked("select_pairs", LOG)
     params:
-        method=lambda w: trained_on(w, "selected")["method"],
+        method=selected("method"),
         budget="pairs",
         seed=config["seed"],
-        words=lambda w: trained_on(w, "selected")["pairs"],
+        words=selected("pairs"),
         side="pairs",
-        languages=["--src={source}", "--tgt={target}"],
+        languages=PAIR,
 
 
 rule training_text:
@@ -167,11 +184,7 @@ rule training_text:
             for kind in ("mined", "selected")
             if kind in translation(w)["train"]
         ],
-        tokens=lambda w: [
-            path
-            for corpus in translation(w)["train"].get("corpora", [])
-            for path in of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", corpus)
-        ],
+        tokens=lambda w: files.tokens(*whole(w)),
     output:
         multiext(f"{STEM}/text/", "train.{source}", "train.{target}", "selection.json"),
     log:
@@ -183,10 +196,8 @@ rule training_text:
         runtime="2h",
     params:
         selections=lambda w, input: [f"--selection={os.path.dirname(path)}" for path in input.selections],
-        corpora=lambda w: [
-            f"--corpus={corpus}={WORK}/tokens/{corpus}" for corpus in translation(w)["train"].get("corpora", [])
-        ],
-        languages=["--src={source}", "--tgt={target}"],
+        corpora=lambda w: [f"--corpus={corpus}={WORK}/tokens/{corpus}" for corpus in whole(w)],
+        languages=PAIR,
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench step training-text {params.selections:q} {params.corpora:q} {params.languages:q} --out {params.folder:q} 2> {log:q}"
@@ -195,7 +206,7 @@ rule training_text:
 use rule nmt_prepare as translation_prepare with:
     input:
         selected=multiext(f"{STEM}/text/", "train.{source}", "train.{target}"),
-        valid=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", translation(w)["valid"]),
+        valid=lambda w: files.tokens(translation(w)["valid"]),
     output:
         directory(f"{STEM}/data"),
     log:
@@ -204,13 +215,13 @@ use rule nmt_prepare as translation_prepare with:
         benchmarked("translation_prepare", LOG)
     params:
         spec=lambda w: nmt_spec(PREPARE_KEYS, transformer(w)),
-        languages=["--src={source}", "--tgt={target}"],
+        languages=PAIR,
 
 
 use rule nmt_train as translation_train with:
     input:
         data=f"{STEM}/data",
-        tests=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", translation(w)["test"]),
+        tests=lambda w: files.tokens(translation(w)["test"]),
     output:
         model=f"{STEM}/model.pt",
         hypotheses=f"{STEM}/{NMT_TEST}.{{target}}",
@@ -219,12 +230,12 @@ use rule nmt_train as translation_train with:
     benchmark:
         benchmarked("translation_train", LOG)
     resources:
-        mem_mb=megabytes(10, 2000 if RUN != "paper" else 24000),
+        mem_mb=megabytes(10, LEAST["nmt_train"]),
         gpu=lambda w: transformer(w)["gpus"],
         runtime="72h",
     params:
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
-        languages=["--src={source}", "--tgt={target}"],
+        languages=PAIR,
         seeds=f"--seed={config['seed']}",
         gpus=lambda w: transformer(w)["gpus"],
         tests=lambda w: f"--test={NMT_TEST}={WORK}/tokens/{translation(w)['test']}",

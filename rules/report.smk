@@ -1,35 +1,41 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
-MINED_EXAMPLES = {  # page -> how its pairs are chosen, and the encoder; French, for which there is one in every run
-    "artetxe2019/table1": ("scales", "shared_seq2seq"),
-    "yang2019/table7": ("failures", "transformer_bide_am.en-fr"),
-}
-MINED_CORPUS = "bucc.en-fr"
-NEGATIVES_OF = "dan_dual_hard5.en-fr"
-EXAMPLES = [f"{RESULTS}/kim2019/table4.md"]
-EXAMPLES += [
-    f"{RESULTS}/{page}.md"
-    for page, (_, encoder) in MINED_EXAMPLES.items()
-    if encoder in config["encoders"] and MINED_CORPUS in config["corpora"]
-]
-EXAMPLES += [f"{RESULTS}/guo2018/table1.md"] if NEGATIVES_OF in config["encoders"] else []
+EXAMPLES_OF = config["examples"]
+MINED_EXAMPLES = {"artetxe2019/table1": "scales", "yang2019/table7": "failures"}  # page -> how its pairs are chosen
+EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF]
 QUALITY = [
     (corpus, method)
     for corpus, own in config.get("quality", {}).get("corpora", {}).items()
     for method in [*config["quality"].get("methods", SCORERS), *own]
 ]
+COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
+MARGINS, MARGIN_ENCODERS = STUDIES.get("margins", {}), margin_encoders(config)
+FIGURES = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []
+TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
+GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
+STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
+TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRIDS, *STUDIED))]
+CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
+
+
+example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
+mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"), example(w.page, "corpus"), side)
+# cells of a table: mappings with row, column, files, seed and note
+cell_options = lambda cells: [f"--cell={spec(cell)}" for cell in cells]
 
 
 rule table2:
     input:
         reference="references/kim2019/table2.csv",
-        metrics=of_batches(f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}", method=ROWS, budget=BUDGETS),
+        metrics=expand(
+            f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}", seeds=BATCHES, method=ROWS, budget=BUDGETS
+        ),
         selections=expand(
             f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/selection.json", method=ROWS, budget=BUDGETS, seed=SEEDS
         ),
         significance=f"{RESULTS}/table2.significance.csv",
         corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=CORPORA),
-        manifests=expand(f"{DATA}/{{dataset}}/manifest.json", dataset=DATASETS),
+        manifests=[files.dataset(name) for name in datasets(config, CORPORA)],
     output:
         csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
         html=report(f"{RESULTS}/table2.html", category="kim2019"),
@@ -49,10 +55,10 @@ rule table2:
                 "row": method,
                 "column": f"{budget}/{test}",
                 "seed": seed,
-                "files": [f"{WORK}/metrics/bleu/{method}.{budget}/{batch_name(batch)}/{seed}/{test}.json"],
+                "files": [f"{WORK}/metrics/bleu/{method}.{budget}/{batch}/{seed}/{test}.json"],
             }
-            for method, budget, batch in itertools.product(ROWS, BUDGETS, BATCHES)
-            for seed, test in itertools.product(batch, TESTS)
+            for method, budget, (batch, seeds) in itertools.product(ROWS, BUDGETS, BATCHES.items())
+            for seed, test in itertools.product(seeds, TESTS)
         )
         + cell_options(
             {"row": cell.row, "column": cell.column, "note": note}
@@ -72,7 +78,7 @@ rule table2:
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
     input:
         reference="references/{place}.csv",
-        metrics=grid_metrics,
+        metrics=lambda w: files.metrics(CELLS[w.place]),
     output:
         csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
         html=report(f"{RESULTS}/{{place}}.html", category="tables"),
@@ -87,7 +93,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         runtime="10m",
     params:
         scale=config["scale"],
-        cells=grid_options,
+        cells=lambda w: cell_options(map(files.cell, CELLS[w.place])),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
         " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
@@ -111,9 +117,9 @@ rule kim2019_figure3:
         scale=config["scale"],
         cells=cell_options(
             {
-                "row": f"mlp-{row}",
+                "row": f"{STUDIES.get('shares')}-{row}",
                 "column": "share",
-                "files": [f"{WORK}/metrics/distribution.json#mlp.{key}"],
+                "files": [f"{WORK}/metrics/distribution.json#{STUDIES.get('shares')}.{key}"],
                 "seed": config["seed"],
             }
             for row, key in (("zero", "zero"), ("near-one", "near_one"))
@@ -159,8 +165,8 @@ rule kim2019_table5:
 
 rule yang2019_figure4:
     input:
-        mining=[f"{WORK}/metrics/mining/{MARGINS['mined']}/{name}.json" for name in MARGIN_ENCODERS.values()],
-        separation=[f"{WORK}/metrics/separation/{MARGINS['paired']}/{name}.json" for name in MARGIN_ENCODERS.values()],
+        mining=[files.metric("mining", MARGINS["mined"], name) for name in MARGIN_ENCODERS.values()],
+        separation=[files.metric("separation", MARGINS["paired"], name) for name in MARGIN_ENCODERS.values()],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
@@ -179,7 +185,7 @@ rule yang2019_figure4:
 
 rule quality_table:
     input:
-        [f"{WORK}/metrics/quality/{corpus}/{method}.json" for corpus, method in QUALITY],
+        [files.metric("quality", *names) for names in QUALITY],
     output:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
         html=report(f"{RESULTS}/quality.html", category="quality"),
@@ -228,7 +234,10 @@ rule precision_table:
 
 rule compare_encoders:
     input:
-        MEASURED,
+        [
+            files.metric("encoder", test, of_seed(config, encoder, seed))
+            for test, encoder, seed in itertools.product(*(COMPARED[key] for key in ("tests", "encoders", "seeds")))
+        ],
     output:
         csv=report(f"{RESULTS}/encoders.csv", category="encoders"),
         html=report(f"{RESULTS}/encoders.html", category="encoders"),
@@ -250,13 +259,9 @@ rule compare_encoders:
 
 rule mined_examples:
     input:
-        corpus=f"{WORK}/corpus/{MINED_CORPUS}",
-        src=lambda w: of_shards(
-            f"{WORK}/vectors/{MINED_EXAMPLES[w.page][1]}/{{corpus}}/{{shard}}.src.npy", MINED_CORPUS
-        ),
-        tgt=lambda w: of_shards(
-            f"{WORK}/vectors/{MINED_EXAMPLES[w.page][1]}/{{corpus}}/{{shard}}.tgt.npy", MINED_CORPUS
-        ),
+        corpus=lambda w: files.corpus(example(w.page, "corpus")),
+        src=mined_example("src"),
+        tgt=mined_example("tgt"),
     output:
         f"{RESULTS}/{{page}}.md",
     log:
@@ -270,8 +275,8 @@ rule mined_examples:
         mem_mb=megabytes(4, 2500),
         runtime="8h",
     params:
-        chosen=lambda w: MINED_EXAMPLES[w.page][0],
-        languages=lambda w: languages(SimpleNamespace(corpus=MINED_CORPUS)),
+        chosen=lambda w: MINED_EXAMPLES[w.page],
+        languages=lambda w: languages(files.pair(example(w.page, "corpus"))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:
@@ -282,7 +287,7 @@ rule mined_examples:
 rule kim2019_table4:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
-        scores=[path for method in ("cosine", "mlp") for path in scores_of(method, POOL)],
+        scores=[files.scores(method, POOL) for method in example("kim2019/table4", "methods") or []],
     output:
         f"{RESULTS}/kim2019/table4.md",
     log:
@@ -293,15 +298,15 @@ rule kim2019_table4:
         mem_mb=megabytes(10, 1500),
         runtime="2h",
     params:
-        scores=option("--scores", [(method, path) for method in ("cosine", "mlp") for path in scores_of(method, POOL)]),
+        scores=scores_by_method(example("kim2019/table4", "methods") or []),
     shell:
         "python -m bitextbench step examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
 
 
 rule guo2018_table1:
     input:
-        corpus=lambda w: f"{WORK}/corpus/{config['encoders'][NEGATIVES_OF]['corpora']['bitext']}",
-        hard=lambda w: encoder_hard_negatives(SimpleNamespace(encoder=NEGATIVES_OF)),
+        corpus=lambda w: files.corpus(config["encoders"][example("guo2018/table1", "encoder")]["corpora"]["bitext"]),
+        hard=lambda w: files.hard_negatives(example("guo2018/table1", "encoder")),
     output:
         f"{RESULTS}/guo2018/table1.md",
     log:

@@ -1,11 +1,24 @@
 # vectors, tokens, log-probabilities -> what a similarity learns -> one score a pair -> the best pairs
 
+METHODS = config["methods"]
+method_entry = lambda w: METHODS[w.method]
+of_method = lambda key: lambda w: method_entry(w).get(key)
+method_gpus = lambda w: config["encoders"][method_entry(w)["encoder"]]["gpus"]
+method_vectors = lambda side, corpus: lambda w: files.vectors(method_entry(w)["encoder"], corpus(w), side)
+published = lambda name: "dataset" in files.declared(name).needs
+fitted_on = lambda kind: any_of(name for name in METHODS if files.fit(name) == kind)
+# files of a shard, where the similarity of the method needs them
+needed = lambda need, paths: lambda w: paths(w) if need in files.declared(w.method).needs else []
+# the corpus whose extreme pairs a method is tuned on, and the scores that find them extreme
+tuned_on = lambda w: method_entry(w)["tuned"]["corpus"]
+tuned_scores = lambda w: files.scores(method_entry(w)["tuned"]["by"], tuned_on(w))
+
 
 rule fit_similarity:
     input:
-        positives=lambda w: vectors_of(w, config["methods"][w.method]["positives"]),
-        pool=lambda w: vectors_of(w, POOL),
-        scores=lambda w: scores_of(config["methods"][w.method]["negatives"]["by"], POOL),
+        positives=method_vectors("src", of_method("positives")),
+        pool=method_vectors("src", lambda w: POOL),
+        scores=lambda w: files.scores(method_entry(w)["negatives"]["by"], POOL),
     output:
         f"{WORK}/similarities/{{method}}.npz",
     log:
@@ -13,19 +26,19 @@ rule fit_similarity:
     benchmark:
         benchmarked("fit_similarity", "{method}")
     wildcard_constraints:
-        method=methods_named(lambda method: "portion" in method.get("negatives", {})),
+        method=fitted_on("vectors"),
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=16000 if RUN == "paper" else 2000,  # the scores of the pool and the vectors of the chosen pairs
+        mem_mb=LEAST["fit_similarity"],  # the scores of the pool and the vectors of the chosen pairs
         runtime="4h",
     params:
-        name=lambda w: config["methods"][w.method]["similarity"],
-        spec=lambda w: spec(config["methods"][w.method]),
+        name=of_method("similarity"),
+        spec=lambda w: spec(method_entry(w)),
         positives=lambda w, input: [f"--positives={path.removesuffix('.src.npy')}" for path in input.positives],
         pool=lambda w, input: [f"--pool={path.removesuffix('.src.npy')}" for path in input.pool],
         scores=lambda w, input: [f"--pool-scores={path}" for path in input.scores],
-        seed=seed_of("method"),
+        seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench step fit-similarity {params.name:q} --spec {params.spec:q} {params.positives:q} {params.pool:q}"
         " {params.scores:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
@@ -33,10 +46,8 @@ rule fit_similarity:
 
 rule fit_text_similarity:
     input:
-        bitext=lambda w: of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["methods"][w.method]["bitext"]),
-        positives=lambda w: of_shards(
-            f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", config["methods"][w.method]["positives"]
-        ),
+        bitext=lambda w: files.tokens(method_entry(w)["bitext"]),
+        positives=lambda w: files.tokens(method_entry(w)["positives"]),
     output:
         f"{WORK}/similarities/{{method}}.npz",
     log:
@@ -44,15 +55,15 @@ rule fit_text_similarity:
     benchmark:
         benchmarked("fit_text_similarity", "{method}")
     wildcard_constraints:
-        method=methods_named(lambda method: "bitext" in method),
+        method=fitted_on("tokens"),
     conda:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(20, 3000),  # n-grams of the whole bitext
         runtime="12h",
     params:
-        name=lambda w: config["methods"][w.method]["similarity"],
-        spec=lambda w: spec(config["methods"][w.method]),
+        name=of_method("similarity"),
+        spec=lambda w: spec(method_entry(w)),
         bitext=lambda w, input: [f"--bitext={path}" for path in input.bitext],
         positives=lambda w, input: [f"--positives={path}" for path in input.positives],
         seed=config["seed"],
@@ -63,10 +74,10 @@ rule fit_text_similarity:
 
 rule tune_confidence:  # guo2018 section 4.4
     input:
-        model=lambda w: encoder_model(method_encoder(w)),
-        src=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy"),
-        tgt=lambda w: tuning_files(w, f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy"),
-        scores=lambda w: tuning_files(w, f"{WORK}/scores/{tuning(w)['by']}/{{corpus}}/{{shard}}.npy"),
+        model=lambda w: files.encoder(method_entry(w)["encoder"]),
+        src=method_vectors("src", tuned_on),
+        tgt=method_vectors("tgt", tuned_on),
+        scores=tuned_scores,
     output:
         f"{WORK}/similarities/{{method}}.npz",
     log:
@@ -74,28 +85,29 @@ rule tune_confidence:  # guo2018 section 4.4
     benchmark:
         benchmarked("tune_confidence", "{method}")
     wildcard_constraints:
-        method=methods_named(lambda method: "tuned" in method),
+        method=fitted_on("scores"),
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=16000 if RUN == "paper" else 2000,  # the vectors of the examples
+        mem_mb=LEAST["fit_similarity"],  # the vectors of the examples
         runtime="4h",
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
-        best=lambda w: tuning(w)["best"],
-        worst=lambda w: tuning(w)["worst"],
+        name=of_method("similarity"),
+        best=lambda w: method_entry(w)["tuned"]["best"],
+        worst=lambda w: method_entry(w)["tuned"]["worst"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench step tune-confidence {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
+        "python -m bitextbench step tune-confidence {params.name:q} {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
         " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule neighbourhoods:
     input:
-        src=lambda w: of_shards(f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.src.npy", w.corpus),
-        tgt=lambda w: of_shards(f"{WORK}/vectors/{method_encoder(w)}/{{corpus}}/{{shard}}.tgt.npy", w.corpus),
+        src=method_vectors("src", lambda w: w.corpus),
+        tgt=method_vectors("tgt", lambda w: w.corpus),
     output:
         f"{WORK}/neighbourhoods/{{method}}/{{corpus}}.npz",
     log:
@@ -103,35 +115,34 @@ rule neighbourhoods:
     benchmark:
         benchmarked("neighbourhoods", "{method}.{corpus}")
     wildcard_constraints:
-        method=methods_named(lambda method: method["similarity"] == "margin"),
+        method=fitted_on("neighbourhoods"),
     conda:
         "../envs/embed.yaml"
     threads: 2
     resources:
         mem_mb=megabytes(1.2, 3000),  # vectors of a batch, from the page cache
-        gpu=lambda w: config["encoders"][method_encoder(w)]["gpus"],
+        gpu=method_gpus,
         runtime="12h",
     params:
-        src=lambda w, input: [f"--src-emb={path}" for path in input.src],
-        tgt=lambda w, input: [f"--tgt-emb={path}" for path in input.tgt],
-        options=lambda w: [
-            f"--{option}={config['methods'][w.method][key]}"
-            for key, option in (("margin", "margin"), ("k", "neighbours"), ("batch", "batch"))
-            if key in config["methods"][w.method]
-        ],
-        gpus=lambda w: config["encoders"][method_encoder(w)]["gpus"],
+        name=of_method("similarity"),
+        spec=lambda w: spec(files.options(w.method)),
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        gpus=method_gpus,
     shell:
-        "python -m bitextbench step neighbourhoods {params.src:q} {params.tgt:q} {params.options:q} --gpus {params.gpus:q}"
+        "python -m bitextbench step neighbourhoods {params.name:q} --spec {params.spec:q} {params.src:q} {params.tgt:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule score:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
-        vectors=score_vectors,
-        likelihoods=score_likelihoods,
-        model=similarity_model,
-        tokens=score_tokens,
+        vectors=needed("vectors", lambda w: files.shard_vectors(method_entry(w)["encoder"], w.corpus, w.shard)),
+        likelihoods=needed(
+            "likelihoods", lambda w: f"{WORK}/likelihoods/{method_entry(w)['likelihoods']}/{w.corpus}/{w.shard}.npz"
+        ),
+        model=lambda w: files.similarity_model(w.method, w.corpus),
+        tokens=needed("tokens", lambda w: f"{WORK}/tokens/{w.corpus}/{w.shard}.parquet"),
     output:
         f"{WORK}/scores/{{method}}/{{corpus}}/{{shard}}.npy",
     log:
@@ -139,19 +150,19 @@ rule score:
     benchmark:
         benchmarked("score", "{method}.{corpus}.{shard}")
     wildcard_constraints:
-        method=methods_named(lambda method: method["similarity"] != "published"),
+        method=any_of(name for name in METHODS if not published(name)),
     conda:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(2, 2000),
         runtime="4h",
     params:
-        similarity=lambda w: config["methods"][w.method]["similarity"],
+        similarity=of_method("similarity"),
         vectors=lambda w, input: [f"--{side}-vectors={path}" for side, path in zip(SIDES, input.vectors)],
         likelihoods=lambda w, input: f"--likelihoods={input.likelihoods}" if input.likelihoods else "",
         model=lambda w, input: f"--model={input.model}" if input.model else "",
         tokens=lambda w, input: f"--tokens={input.tokens}" if input.tokens else "",
-        seed=seed_of("method"),
+        seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench score {input.corpus:q}/{wildcards.shard:q}.parquet --similarity {params.similarity:q}"
         " {params.vectors:q} {params.likelihoods:q} {params.model:q} {params.tokens:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
@@ -160,22 +171,22 @@ rule score:
 rule published_scores:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
-        dataset=lambda w: f"{DATA}/{config['methods'][w.method]['dataset']}/manifest.json",
+        dataset=lambda w: files.dataset(method_entry(w)["dataset"]),
     output:
         f"{WORK}/scores/{{method}}/{{corpus}}/{{shard}}.npy",
     log:
         f"logs/{RUN}/published_scores/{{method}}.{{corpus}}.{{shard}}.log",
     wildcard_constraints:
-        method=methods_named(lambda method: method["similarity"] == "published"),
+        method=any_of(filter(published, METHODS)),
     conda:
         "../envs/data.yaml"
     resources:
         mem_mb=1000,
         runtime="1h",
     params:
-        dataset=lambda w: config["methods"][w.method]["dataset"],
-        column=lambda w: config["methods"][w.method]["column"],
-        languages=languages,
+        dataset=of_method("dataset"),
+        column=of_method("column"),
+        languages=corpus_languages,
         data=DATA,
     shell:
         "python -m bitextbench step published-scores {input.corpus:q}/{wildcards.shard:q}.parquet --dataset {params.dataset:q}"
@@ -185,8 +196,8 @@ rule published_scores:
 rule select:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
-        tokens=of_shards(f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet", POOL),
-        scores=lambda w: scores_of(of_seed(config, w.method, int(w.seed)), POOL),
+        tokens=files.tokens(POOL),
+        scores=lambda w: files.scores(of_seed(config, w.method, int(w.seed)), POOL),
     output:
         multiext(f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/", f"train.{SRC}", f"train.{TGT}", "selection.json"),
     log:
@@ -202,10 +213,10 @@ rule select:
         method="{method}",
         budget="{budget}",
         seed="{seed}",
-        words=lambda w: config["selection"]["budgets"][w.budget],
+        words=lambda w: BUDGETS[w.budget],
         side=config["selection"]["count"],
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
-        languages=LANGUAGES,
+        languages=languages(config["pair"]),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
         folder=subpath(output[0], parent=True),
     shell:

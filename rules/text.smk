@@ -1,6 +1,12 @@
 # sentences -> Moses tokens, once -> BPE, features of words, a BERT's pieces -> ids, once
 
 
+# the features of these types, and the corpora that their vocabulary is learned from
+features_of = lambda *types: any_of(name for name, entry in FEATURES.items() if entry["type"] in types)
+features_corpora = lambda w: FEATURES[w.features].get("corpora", [])
+features_tokens = lambda w: files.tokens(*features_corpora(w))
+
+
 rule tokens:
     input:
         f"{WORK}/corpus/{{corpus}}",
@@ -16,7 +22,7 @@ rule tokens:
         mem_mb=4000,
         runtime="12h",
     params:
-        languages=languages,
+        languages=corpus_languages,
     shell:
         "python -m bitextbench step tokens {input:q}/{wildcards.shard:q}.parquet {params.languages:q} --out {output:q} 2> {log:q}"
 
@@ -31,14 +37,14 @@ rule bpe:
     benchmark:
         benchmarked("bpe", "{features}")
     wildcard_constraints:
-        features=features_named("bpe"),
+        features=features_of("bpe"),
     conda:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(8, 1500),  # sentencepiece keeps its sample in memory
         runtime="12h",
     params:
-        folders=features_folders,
+        folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         vocab=lambda w: FEATURES[w.features]["vocab"],
         sample=lambda w: FEATURES[w.features]["sample"],
         case=CASE,
@@ -58,14 +64,14 @@ rule features:
     benchmark:
         benchmarked("features", "{features}")
     wildcard_constraints:
-        features=features_named("words", "ngrams"),
+        features=features_of("words", "ngrams"),
     conda:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(4, 1500),  # the words of a shard, and the counts of all
         runtime="12h",
     params:
-        folders=features_folders,
+        folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         spec=lambda w: spec(FEATURES[w.features]),
         kind=lambda w: FEATURES[w.features]["type"],
         case=CASE,
@@ -76,7 +82,7 @@ rule features:
 rule ids:
     input:
         tokens=f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet",
-        model=features_model,
+        model=lambda w: files.text_model(w.features),
     output:
         multiext(
             f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}",
@@ -90,7 +96,7 @@ rule ids:
     benchmark:
         benchmarked("ids", "{features}.{corpus}.{shard}")
     wildcard_constraints:
-        features=features_named("bpe", "words", "ngrams"),
+        features=features_of("bpe", "words", "ngrams"),
     conda:
         "../envs/data.yaml"
     resources:
@@ -105,13 +111,13 @@ rule ids:
 
 rule wordpieces:  # the vocabulary of a published BERT
     input:
-        lambda w: f"{DATA}/{FEATURES[w.features]['dataset']}/manifest.json",
+        lambda w: files.dataset(FEATURES[w.features]["dataset"]),
     output:
         f"{WORK}/features/{{features}}.txt",
     log:
         f"logs/{RUN}/wordpieces/{{features}}.log",
     wildcard_constraints:
-        features=features_named("wordpiece"),
+        features=features_of("wordpiece"),
     conda:
         "../envs/data.yaml"
     params:
@@ -137,7 +143,7 @@ rule wordpiece_ids:
     benchmark:
         benchmarked("wordpiece_ids", "{features}.{corpus}.{shard}")
     wildcard_constraints:
-        features=features_named("wordpiece"),
+        features=features_of("wordpiece"),
     conda:
         "../envs/embed.yaml"
     resources:

@@ -134,7 +134,7 @@ def test_a_confidence_that_other_scores_tune(corpora, tmp_path, monkeypatch):
         options = ["--best=0.2", *(f"{name}={path}" for name, paths in named.items() for path in paths)]
         out, agreement = corpus.folder.parent / "tuned.npz", corpus.folder.parent / "agreement.json"
         for command in (
-            ["step", "tune-confidence", f"--out={out}"],
+            ["step", "tune-confidence", "confidence", f"--out={out}"],
             ["evaluate", "agreement", f"--tuned={out}", f"--out={agreement}"],
         ):
             done = CliRunner().invoke(cli, [*command, *options], catch_exceptions=False)

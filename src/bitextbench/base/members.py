@@ -35,9 +35,14 @@ def folders(kind: str) -> list[str]:
 
 def sources(kind: str) -> dict[str, Path]:
     """The members of a kind by name, sorted. Where two have one name, the package's own is taken."""
+    return _sources(tuple(folders(kind)))
+
+
+@cache
+def _sources(folders: tuple[str, ...]) -> dict[str, Path]:
     found = {
         info.name: Path(folder, f"{info.name}.py")
-        for folder in reversed(folders(kind))
+        for folder in reversed(folders)
         for info in pkgutil.iter_modules([folder])
     }
     return dict(sorted(found.items()))

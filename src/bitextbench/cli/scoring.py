@@ -55,47 +55,45 @@ def fit_text_similarity(
 
 
 @step.command("neighbourhoods")
+@click.argument("similarity")
+@click.option("--spec", type=Spec(), default="{}", help="What the configuration says of it, as its OPTIONS.")
 @click.option(
     "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
 )
 @tgt_shards_option
-@click.option("--margin", default="ratio", help="absolute, distance, ratio, csls, yang9 or yang10.")
-@click.option("-k", "--neighbours", "k", type=int, default=4, help="Size of a neighbourhood.")
-@click.option("--batch", type=int, default=5_000_000, help="The most pairs of a neighbourhood.")
 @gpus_option
 @threads_option
 @out_option
 def neighbourhoods(
+    similarity: str,
+    spec: dict[str, Any],
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
-    margin: str,
-    k: int,
-    batch: int,
     gpus: int,
     threads: int,
     out: Path,
 ) -> None:
-    """How near the sides of given pairs are to their nearest neighbours: what the similarity `margin` scores by."""
+    """How near the sides of given pairs are to their nearest neighbours: what a similarity like `margin` scores by."""
+    from bitextbench import scoring
     from bitextbench.formats import vectors
-    from bitextbench.scoring.similarities import margin as similarity
 
     src, tgt = (vectors.read_shards(paths) for paths in (src_emb, tgt_emb))
-    spec = {"margin": margin, "k": k, "batch": batch}
-    similarity.fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
+    scoring.similarity(similarity).fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
 
 
 @step.command("tune-confidence")
+@click.argument("similarity")
 @extreme_options
 @out_option
 def tune_confidence(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float, worst: float,
-    seed: int, out: Path,
+    similarity: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float,
+    worst: float, seed: int, out: Path,
 ) -> None:  # fmt: skip
     """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
-    from bitextbench.scoring.similarities import confidence
+    from bitextbench import scoring
 
     src, tgt, found = scored_pairs(src_emb, tgt_emb, scores)
-    confidence.tune(model, src, tgt, found, {"best": best, "worst": worst}, seed, out)
+    scoring.similarity(similarity).tune(model, src, tgt, found, {"best": best, "worst": worst}, seed, out)
 
 
 @step.command("published-scores")

@@ -1,0 +1,269 @@
+"""What the rules of the workflow ask of a resolved configuration: where files lie, and what a model is made from.
+
+Files are named as the rules name them: <work>/<what>/<maker>/<corpus>/<shard>. Lists have a file for each shard, in order.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bitextbench.base import members
+from bitextbench.config import Config
+from bitextbench.formats.bitext import SIDES
+from bitextbench.scoring import Declared, declared
+
+LID = "fasttext-lid176"  # the data set that is a language model
+SUFFIXES = {"bpe": "model", "wordpiece": "txt"}  # of what makes ids of a type of features; others: json
+LIKELIHOOD_MODELS = {
+    "forward": "translation",
+    "backward": "translation",
+    "src": "language",
+    "tgt": "language",
+}  # model: its kind
+
+
+class Files:
+    """The files of a run."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.work = f"work/{config['run']}"
+        self.results = "results" if config["run"] == "paper" else f"results/{config['run']}"
+        self.features: Config = config["text"]["features"]
+
+    # ---- data sets, corpora and their text
+
+    def dataset(self, name: str) -> str:
+        """What stands for a data set that was fetched."""
+        return f"{self.config['data']}/{name}/manifest.json"
+
+    def shards(self, corpus: str) -> list[str]:
+        """The names of the shards of a corpus."""
+        return [f"{i:05d}" for i in range(self.config["corpora"][corpus].get("shards", 1))]
+
+    def of_shards(self, stem: str, corpus: str, suffix: str) -> list[str]:
+        """<stem>/<corpus>/<shard><suffix> for each shard."""
+        return [f"{stem}/{corpus}/{shard}{suffix}" for shard in self.shards(corpus)]
+
+    def pair(self, corpus: str) -> dict[str, str]:
+        """The languages of a corpus, by side."""
+        return self.config["corpora"][corpus].get("pair", self.config["pair"])
+
+    def corpus(self, name: str) -> str:
+        return f"{self.work}/corpus/{name}"
+
+    def tokens(self, *corpora: str) -> list[str]:
+        """Corpora tokenised."""
+        return [path for corpus in corpora for path in self.of_shards(f"{self.work}/tokens", corpus, ".parquet")]
+
+    def ids(self, features: str, corpus: str) -> list[str]:
+        """The ids of the sources of a corpus."""
+        return self.of_shards(f"{self.work}/features/{features}", corpus, ".src.ids.npy")
+
+    def shard_ids(self, features: str, corpus: str, shard: str, side: str) -> str:
+        return f"{self.work}/features/{features}/{corpus}/{shard}.{side}.ids.npy"
+
+    def text_model(self, features: str) -> str:
+        """What ids are made with: a BPE model, the vocabulary of a BERT, or words and their n-grams."""
+        return f"{self.work}/features/{features}.{SUFFIXES.get(self.features[features]['type'], 'json')}"
+
+    # ---- what a corpus is made from
+
+    def corpus_datasets(self, corpus: str) -> list[str]:
+        """The data sets that it takes rows from, and the one that identifies their languages."""
+        entry = self.config["corpora"][corpus]
+        names = [part["dataset"] for part in entry["parts"] if "dataset" in part]
+        return [
+            self.dataset(name) for name in (*names, *([LID] if entry.get("filter", {}).get("language") == LID else []))
+        ]
+
+    def corpus_spec(self, corpus: str) -> dict[str, Any]:
+        """Its entry without its languages, its filter with paths."""
+        return self._with_paths({key: value for key, value in self.config["corpora"][corpus].items() if key != "pair"})
+
+    def mined_spec(self, mined: Mapping[str, Any]) -> dict[str, Any]:
+        """How pairs are mined, the filter with paths."""
+        return self._with_paths({key: value for key, value in mined.items() if key not in ("corpus", "encoder")})
+
+    def _with_paths(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """An entry whose filter names what identifies languages by its path."""
+        if not (rules := entry.get("filter")):
+            return entry
+        path = (
+            f"{self.config['data']}/{LID}/lid.176.bin" if rules.get("language") == LID else self.language_model(rules)
+        )
+        return entry | {"filter": rules | ({"language": path} if path else {})}
+
+    def language_model(self, rules: Mapping[str, Any]) -> str | list[str]:
+        """The language model of this run that a filter names, if it is one of those."""
+        name = rules.get("language")
+        return f"{self.work}/languages/{name}.bin" if name in self.config.get("language_models", {}) else []
+
+    def identifier(self, rules: Mapping[str, Any]) -> str | list[str]:
+        """What has to be fetched or made before a filter can identify languages."""
+        return self.dataset(LID) if rules.get("language") == LID else self.language_model(rules)
+
+    # ---- encoders
+
+    def encoder(self, name: str) -> str:
+        return f"{self.work}/encoders/{name}/model.pt"
+
+    def vectors(self, encoder: str, corpus: str, side: str) -> list[str]:
+        return self.of_shards(f"{self.work}/vectors/{encoder}", corpus, f".{side}.npy")
+
+    def shard_vectors(self, encoder: str, corpus: str, shard: str) -> list[str]:
+        """The vectors of a shard, source and target."""
+        return [f"{self.work}/vectors/{encoder}/{corpus}/{shard}.{side}.npy" for side in SIDES]
+
+    def table_megabytes(self, encoder: str) -> int:
+        """Memory of three copies (model, gradients, checkpoint) of the embeddings of words and n-grams, in MB."""
+        entry = self.config["encoders"][encoder]
+        features = self.features[entry["features"]]
+        rows = sum(features[key] for key in ("unigrams", "bigrams", "vocab", "oov", "buckets") if key in features)
+        return int(3 * len(SIDES) * 4e-6 * rows * entry["model"].get("embedding", 0))
+
+    def stems(self, model: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """(role, ids of a shard without their side) of the text that a model learns from."""
+        return [
+            (role, path.removesuffix(".src.ids.npy"))
+            for role, corpus in model["corpora"].items()
+            for path in self.ids(model["features"], corpus)
+        ]
+
+    def hard_negatives(self, encoder: str) -> list[str]:
+        """The file that stands for the hard negatives of an encoder, if it has any: one for all that want the same."""
+
+        def wanted(spec: Mapping[str, Any]) -> tuple[Any, ...]:
+            return spec.get("hard"), spec["features"], spec["corpora"].get("bitext")
+
+        encoders = self.config["encoders"]
+        own = wanted(encoders[encoder])
+        first = next(name for name, spec in encoders.items() if wanted(spec) == own)
+        return [f"{self.work}/hard_negatives/{first}.src.ids.npy"] if own[0] else []
+
+    def word_vectors(self, encoder: str) -> dict[str, str]:
+        """The word vectors that an encoder starts from, by side."""
+        given = self.config["encoders"][encoder].get("vectors", {})
+        if isinstance(given, dict):
+            return given
+        kind = "mapped" if "mapping" in self.config["word_vectors"][given] else "own"
+        return {side: f"{self.work}/word_vectors/{given}/{kind}.{side}.vec" for side in SIDES}
+
+    def calibrated(self, encoder: str) -> str | list[str]:
+        """The model of an encoder that has a calibrated confidence: see `encoders`."""
+        entry = self.config["encoders"][encoder]
+        arguments = members.arguments(members.source("encoders", entry["type"]), "Model") or {}
+        usual = float(arguments["confidence"].default) if "confidence" in arguments else 0
+        return self.encoder(encoder) if entry["model"].get("confidence", usual) else []
+
+    # ---- methods and what they score by
+
+    def scores(self, method: str, corpus: str) -> list[str]:
+        return self.of_shards(f"{self.work}/scores/{method}", corpus, ".npy")
+
+    def declared(self, method: str) -> Declared:
+        """What the similarity of a method declares."""
+        return declared(self.config["methods"][method]["similarity"])
+
+    def fit(self, method: str) -> str:
+        """What the model of a method is fitted on, or "" for none (see `scoring`); for what stands for others, of portions, "portions"."""
+        fit, entry = self.declared(method).fit, self.config["methods"][method]
+        if "portions" in entry.get("negatives", {}):
+            return "portions"
+        return "" if fit == "scores" and "tuned" not in entry else fit
+
+    def similarity_model(self, method: str, corpus: str) -> str | list[str]:
+        """The model that a method scores a corpus by, if it has one."""
+        match self.fit(method):
+            case "neighbourhoods":
+                return f"{self.work}/neighbourhoods/{method}/{corpus}.npz"
+            case "":
+                own = "encoder" in self.declared(method).needs
+                return self.encoder(self.config["methods"][method]["encoder"]) if own else []
+        return f"{self.work}/similarities/{method}.npz"
+
+    def options(self, method: str) -> dict[str, Any]:
+        """What a method says of its similarity alone."""
+        return {
+            key: value for key, value in self.config["methods"][method].items() if key in self.declared(method).options
+        }
+
+    def learned_from(self, method: str) -> set[str]:
+        """The corpora that a method's scores depend on, beside the one that is scored."""
+        entry = self.config["methods"][method]
+        corpora = {entry[key] for key in ("positives", "bitext") if key in entry}
+        if "negatives" in entry:
+            corpora |= self.learned_from(entry["negatives"]["by"])
+        for key, section in (("encoder", "encoders"), ("likelihoods", "likelihoods")):
+            if key in entry:
+                model = self.config[section][entry[key]]
+                corpora |= {*model["corpora"].values(), *self.features[model["features"]].get("corpora", [])}
+        return corpora
+
+    # ---- rescorers
+
+    def rescorer_start(self, rescorer: str) -> str:
+        """The model that is fine-tuned: of this run, or a data set."""
+        start = self.config["rescorers"][rescorer]["start"]
+        return self.encoder(start["encoder"]) if "encoder" in start else self.dataset(start["dataset"])
+
+    def weights(self, start: str) -> str:
+        """The file of that model."""
+        return start.replace("manifest.json", "model.safetensors")
+
+    # ---- metrics, and the cells of tables that show them (report.layout.Entry)
+
+    def metric(self, task: str, corpus: str, model: str) -> str:
+        return f"{self.work}/metrics/{task}/{corpus}/{model}.json"
+
+    def metrics(self, cells: Iterable[Any]) -> list[str]:
+        """The metric files of those cells that this run can fill, sorted."""
+        return sorted({path for cell in cells for path in self.cell_metrics(cell)})
+
+    def cell_metrics(self, cell: Any) -> list[str]:
+        """The metric files of a cell, if this run can fill it."""
+        return (
+            []
+            if cell.missing(self.config)
+            else [self.metric(cell.task, corpus, cell.encoder) for corpus in cell.corpora]
+        )
+
+    def cell(self, cell: Any) -> dict[str, Any]:
+        """What a cell of single metrics shows, and why it is empty, as `step table` takes it."""
+        return {
+            "row": cell.row,
+            "column": cell.column,
+            "files": [f"{path}#{cell.key}" for path in self.cell_metrics(cell)],
+            "seed": self.config["seed"],
+            "note": cell.missing(self.config) or cell.note,
+        }
+
+    def similarities(self, task: str, corpus: str, model: str, cells: Iterable[Any]) -> list[str]:
+        """The similarities of the cells that a metric file is made for; cosine where no cell shows it, but a study."""
+        path = self.metric(task, corpus, model)
+        return list(dict.fromkeys(cell.similarity for cell in cells if path in self.cell_metrics(cell))) or ["cosine"]
+
+    def fitted_similarities(self, encoder: str, similarities: Iterable[str]) -> list[str]:
+        """The models of those similarities that are fitted on this encoder's vectors: of the methods called as they are."""
+        methods = self.config["methods"]
+        return [
+            f"{self.work}/similarities/{name}.npz"
+            for name in similarities
+            if methods.get(name, {}).get("encoder") == encoder and self.fit(name) == "vectors"
+        ]
+
+
+def datasets(config: Config, corpora: Iterable[str]) -> list[str]:
+    """The data sets that the rows of corpora come from, sorted."""
+    return sorted(
+        {part["dataset"] for name in corpora for part in config["corpora"][name]["parts"] if "dataset" in part}
+    )
+
+
+def batches(config: Config) -> dict[str, list[int]]:
+    """The seeds whose NMT models one job trains, by the batch's name.
+
+    Loading torch and fairseq takes as long as training a model of the tiny run.
+    """
+    seeds, together = config["seeds"], config["nmt"]["together"]
+    found = (seeds[start : start + together] for start in range(0, len(seeds), together))
+    return {"-".join(map(str, batch)): batch for batch in found}
