@@ -1,6 +1,6 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
-EXAMPLES_OF = config["examples"]
+EXAMPLES_OF = config.get("examples", {})
 MINED_EXAMPLES = {"artetxe2019/table1": "scales", "yang2019/table7": "failures"}  # page -> how its pairs are chosen
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF]
 QUALITY = [

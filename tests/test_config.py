@@ -1,15 +1,19 @@
 """What the schema accepts, and how it says no."""
 
 import copy
+import json
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
+from snakemake.common.configfile import load_configfile
+from snakemake.utils import update_config
 from test_workflow import OVERLAYS
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import laid_over, read, resolve, scorers, seeded
+from bitextbench.config import laid_over, margin_encoders, read, resolve, schema, scorers, seeded
+from bitextbench.corpus.prefilter import RULES
 
 ROOT = Path(__file__).parents[1]
 
@@ -87,6 +91,89 @@ def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
         resolve(changed(place, value))
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("methods.cosine.similarity", "cosin", "`methods.cosine.similarity` names `cosin`, .*did you mean cosine"),
+        ("methods.cosine.hiden", [8], "unknown key `methods.cosine.hiden`; known keys: similarity, pair, seed, encoder"),
+        ("methods.mlp.hiden", [8], r"unknown key `methods.mlp.hiden`; did you mean `hidden: \[8\]`"),
+        ("methods.margin.margin", "ratoi", "`methods.margin.margin: ratoi` is wrong"),
+        ("encoders.dan_dual.type", "dan_duall", "`encoders.dan_dual.type` names `dan_duall`, .*did you mean dan_dual"),
+        ("encoders.dan_dual.model.hiden", 5, "unknown key `encoders.dan_dual.model.hiden`; known keys: embedding"),
+        ("encoders.dan_dual.model.embeding", 5, "unknown key .*model.embeding`; did you mean `embedding: 5`"),
+        ("encoders.dan_dual.model.words", 5, "unknown key `encoders.dan_dual.model.words`"),  # its features say
+        ("encoders.dan_dual.model.embedding", "3x", "`encoders.dan_dual.model.embedding: 3x` is wrong"),
+        ("encoders.dan_dual.model.sparse", 1, "`encoders.dan_dual.model.sparse: 1` is wrong"),
+        ("encoders.dan_dual.model.layers", 320, "`encoders.dan_dual.model.layers: 320` is wrong"),
+        ("encoders.dan_dual.training.max_tokens", "3x", "`encoders.dan_dual.training.max_tokens: 3x` is wrong"),
+        ("encoders.mm2as_25.training.valid_every", 1000, "valid_every: 1000` is more than its 20 updates"),
+        ("corpora.pool.filter.max_tokns", 80, "unknown key `corpora.pool.filter.max_tokns`; did you mean `max_tokens: 80`"),
+        ("corpora.pool.filter.max_tokens", "3x", "`corpora.pool.filter.max_tokens: 3x` is wrong"),
+        ("corpora.pool.filter.language", "py3langd", "filter.language` names `py3langd`, .*did you mean py3langid"),
+        ("corpora.pool.parts", [{"files": {"src": "a.de"}}], "`corpora.pool.parts.0.files.tgt` is missing; add it, or say"),
+        ("corpora.positives.pair", {"src": "de", "tgt": "eng"}, "takes `eng` of newstest2008.de-en, .*did you mean en"),
+        ("word_vectors.joint.features", "words", "`word_vectors.joint.features` names `words`, .*known: joint"),
+        ("translations", {"own.en-fr": {"train": {"corpora": ["un"]}, "nmt": "base", "valid": "valid", "test": "valid"}},
+         "`translations.own.en-fr.train.corpora` names `un`"),
+        ("studies.budget", "10m", "`studies.budget` names `10m`, which is not defined; did you mean 10M"),
+        ("memory.nmt_trian", 5, "unknown key `memory.nmt_trian`; did you mean `nmt_train: 5`"),
+        ("examples.yang2019/table7.encoder", "dan", "`examples.yang2019/table7.encoder` names `dan`"),
+    ],
+)  # fmt: skip
+def test_all_that_is_wrong_is_told_when_a_run_is_planned(place, value, message):
+    with pytest.raises(InputError, match=message):
+        resolve(changed(place, value))
+
+
+def test_a_language_identifier_is_one_of_the_run_or_a_file():
+    resolve(laid_over(load(), {"corpora": {"pool": {"filter": {"language": "models/own.bin"}}}}))
+    own = {"language_models": {"own": {"corpora": ["bitext"], "lines": 5}}}
+    resolve(laid_over(load(), own | {"corpora": {"pool": {"filter": {"language": "own"}}}}))
+
+
+def test_filter_rules_of_the_schema_are_those_of_the_filter():
+    assert [*schema()["$defs"]["filter"]["properties"]] == [*RULES]
+
+
+def test_monolingual_text_of_one_s_own_says_its_side():
+    resolve(changed("corpora.mono.parts", [{"files": {"src": "a.de"}, "side": "src"}]))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed: 1\nseed: 2\n", r"own\.yaml:2: the key `seed` appears twice; remove one"),
+        ("nmt: {layers: 1, layers: 2}\n", r"own\.yaml:1: the key `layers` appears twice; remove one"),
+        ('{"seed": 1, "seed": 2}', r"own\.yaml: the key `seed` appears twice; remove one"),
+        ("- seed", r"own\.yaml: not a mapping"),
+    ],
+)
+def test_a_key_that_appears_twice_is_refused(tmp_path, text, message):
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read([ROOT / "config.yaml"], [tmp_path / "own.yaml"])
+
+
+def test_files_are_read_as_snakemake_reads_them_but_for_numbers(tmp_path):
+    paths = [ROOT / "config.yaml", ROOT / "config/tiny.yaml", tmp_path / "own.yaml"]
+    paths[2].write_text("nmt: {learning_rate: 1e-3}\n")
+    theirs = {}
+    for path in (*paths[1:], *paths):  # overlays come first, and last
+        update_config(theirs, load_configfile(path))
+    assert theirs["nmt"]["learning_rate"] == "1e-3"
+    theirs["nmt"]["learning_rate"] = 0.001
+    ours = read(paths[:1], paths[1:])
+    assert json.dumps(ours) == json.dumps(theirs)  # in the same order
+
+
+def test_a_run_has_the_encoders_of_its_studies_and_seeds():
+    whole = resolve(load("tiny.yaml", "studies.yaml"))
+    assert margin_encoders(whole)[0.3] == "transformer_bide_am.en-fr"
+    assert whole["encoders"]["transformer_bide_am.en-fr.margin0.1"]["model"]["margin"] == 0.1
+    assert whole["methods"]["mlp.seed5"]["encoder"] == "nmt_autoencoder.seed5"
+    assert whole["methods"]["negatives-worst60.seed2"]["negatives"] == {"by": "cosine.seed2", "portion": 0.6}
+
+
 def test_a_missing_key_is_named():
     config = load()
     del config["selection"]["corpus"]
@@ -95,11 +182,8 @@ def test_a_missing_key_is_named():
 
 
 def test_null_leaves_a_named_entry_out():
-    config = laid_over(
-        load(),
-        {"methods": {"mlp": None}, "selection": {"methods": ["pivot"], "budgets": {"100M": None}}, "studies": None},
-    )
-    config = resolve(config)
+    left_out = {"methods": {"mlp": None}, "examples": None, "studies": None}
+    config = resolve(laid_over(load(), left_out | {"selection": {"methods": ["pivot"], "budgets": {"100M": None}}}))
     assert "mlp" not in config["methods"]
     assert {"random", "pivot", "cosine"} < {*config["methods"]}
     assert "studies" not in config
