@@ -14,6 +14,7 @@ os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers
+from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets
 
@@ -30,7 +31,6 @@ if config["arithmetic"] == "portable":
 
 files = Files(config)  # where they lie, and what is made from what
 RUN, DATA, WORK, RESULTS = config["run"], config["data"], files.work, files.results
-SIDES = ("src", "tgt")
 SRC, TGT = (config["pair"][side] for side in SIDES)
 
 FEATURES = config["text"]["features"]

@@ -3,7 +3,6 @@
 RESCORERS = config.get("rescorers", {})
 TRANSLATION_MODELS = [name for name, kind in LIKELIHOOD_MODELS.items() if kind == "translation"]
 
-
 # vectors of a corpus, and the similarities that the cells of tables compare them by
 metric_vectors = lambda side: lambda w: files.vectors(w.encoder, w.corpus, side)
 compared_by = lambda task, w: files.similarities(task, w.corpus, w.encoder, itertools.chain(*CELLS.values()))

@@ -17,7 +17,6 @@ STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
 TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRIDS, *STUDIED))]
 CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
 
-
 example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
 mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"), example(w.page, "corpus"), side)
 # cells of a table: mappings with row, column, files, seed and note

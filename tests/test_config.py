@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +13,15 @@ from snakemake.utils import update_config
 from test_workflow import OVERLAYS
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import parse
 from bitextbench.config import laid_over, margin_encoders, read, resolve, schema, scorers, seeded
+from bitextbench.corpus.noise import KINDS
 from bitextbench.corpus.prefilter import RULES
+from bitextbench.encoders.trainer import Training
+from bitextbench.encoders.word_mapping import Spec
 
 ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "src/bitextbench/schema.yaml"
 
 
 @cache
@@ -112,6 +118,8 @@ def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
         ("corpora.pool.filter.language", "py3langd", "filter.language` names `py3langd`, .*did you mean py3langid"),
         ("corpora.pool.parts", [{"files": {"src": "a.de"}}], "`corpora.pool.parts.0.files.tgt` is missing; add it, or say"),
         ("corpora.positives.pair", {"src": "de", "tgt": "eng"}, "takes `eng` of newstest2008.de-en, .*did you mean en"),
+        ("corpora.pool.noise", {"proportions": {"misalined": 0.1}}, "did you mean `misaligned: 0.1`"),
+        ("word_vectors.joint.mapping.restart", 2, "unknown key .*; did you mean `restarts: 2`"),
         ("word_vectors.joint.features", "words", "`word_vectors.joint.features` names `words`, .*known: joint"),
         ("translations", {"own.en-fr": {"train": {"corpora": ["un"]}, "nmt": "base", "valid": "valid", "test": "valid"}},
          "`translations.own.en-fr.train.corpora` names `un`"),
@@ -131,8 +139,15 @@ def test_a_language_identifier_is_one_of_the_run_or_a_file():
     resolve(laid_over(load(), own | {"corpora": {"pool": {"filter": {"language": "own"}}}}))
 
 
-def test_filter_rules_of_the_schema_are_those_of_the_filter():
-    assert [*schema()["$defs"]["filter"]["properties"]] == [*RULES]
+def test_the_schema_has_what_its_readers_have():
+    parts = schema()["$defs"]
+    assert [*parts["filter"]["properties"]] == [*RULES]
+    assert [*parts["corpus"]["properties"]["noise"]["properties"]["proportions"]["properties"]] == [*KINDS]
+    vectors = schema()["properties"]["word_vectors"]["additionalProperties"]["properties"]
+    assert [*vectors["mapping"]["properties"]] == [field.name for field in fields(Spec)]
+    training = parts["training"]["properties"]
+    assert [*training] == [field.name for field in fields(Training)]
+    assert parse(SCHEMA.read_text(), SCHEMA)["$defs"].keys() == parts.keys()  # no key twice
 
 
 def test_monolingual_text_of_one_s_own_says_its_side():

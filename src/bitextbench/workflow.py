@@ -152,7 +152,7 @@ class Files:
         """The model of an encoder that has a calibrated confidence: see `encoders`."""
         entry = self.config["encoders"][encoder]
         arguments = members.arguments(members.source("encoders", entry["type"]), "Model") or {}
-        usual = float(arguments["confidence"].default) if "confidence" in arguments else 0
+        usual = "confidence" in arguments and arguments["confidence"].default not in ("0", "0.0")
         return self.encoder(encoder) if entry["model"].get("confidence", usual) else []
 
     # ---- methods and what they score by
