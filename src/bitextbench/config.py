@@ -60,9 +60,13 @@ def laid_over(base: Any, over: Mapping[str, Any]) -> Config:
     return {**base, **{k: laid_over(base.get(k), v) if isinstance(v, Mapping) else v for k, v in over.items()}}
 
 
-@cache
 def schema() -> Config:
     """The JSON schema of a configuration, with what similarities and types of encoders declare."""
+    return _schema(os.environ.get(members.PLUGINS, ""))
+
+
+@cache
+def _schema(plugins: str) -> Config:
     text = files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8")
     whole = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # libyaml's is ten times faster
     definitions = whole["$defs"]
@@ -175,9 +179,7 @@ def resolve(config: Config) -> Config:
     """
     config = _by_pairs(_without_nulls(config))
     set_plugins(config)
-    # names last: an entry that is wrong may define none
-    order = lambda error: (error.validator == "references", [str(part) for part in error.absolute_path])  # noqa: E731
-    if errors := sorted(_validator(config).iter_errors(config), key=order):
+    if errors := sorted(_validator(config).iter_errors(config), key=_order):
         raise InputError(_message(_deepest(errors[0])), "config")
     _check_languages(config)
     _check_trainings(config)
@@ -197,8 +199,9 @@ def resolve(config: Config) -> Config:
 def set_plugins(config: Config) -> None:
     """Look for encoders and similarities in the configuration's folder of plugins, too, here and in the commands that start here."""
     if isinstance(folder := config.get("plugins"), str):
+        if not Path(folder).is_dir():
+            raise InputError(f"`plugins: {folder}` is no folder", "config", remedy="make it, or remove the key")
         os.environ[members.PLUGINS] = str(Path(folder).absolute())
-        schema.cache_clear()
 
 
 def _without_nulls(value: Any) -> Any:
@@ -286,6 +289,11 @@ def _filled(value: Any, pair: str, src: str, tgt: str) -> Any:
     if isinstance(value, str):
         return value.replace("{pair}", pair).replace("{src}", src).replace("{tgt}", tgt)
     return value
+
+
+def _order(error: jsonschema.ValidationError) -> tuple[bool, list[str]]:
+    """By place; unknown names last, as an entry that is wrong may define none."""
+    return error.validator == "references", [str(part) for part in error.absolute_path]
 
 
 def _deepest(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
