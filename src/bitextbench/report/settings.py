@@ -39,7 +39,7 @@ import yaml
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic, existing, read_text, read_yaml
-from bitextbench.config import Config, check
+from bitextbench.config import Config, read, resolve
 from bitextbench.report.amounts import AMOUNTS
 from bitextbench.report.audit import to_csv
 
@@ -114,9 +114,7 @@ def write(folder: Path, config: Path, out: Path) -> str:
 
 def paper_scale(path: Path) -> Config:
     """The configuration that a run at paper scale resolves."""
-    config: Config = read_yaml(path)
-    check(config)
-    return config
+    return resolve(read([path]))
 
 
 def summary(lines: Sequence[Compared]) -> str:
