@@ -30,7 +30,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
-from bitextbench.formats.word_vectors import Words, read, write
+from bitextbench.formats.word_vectors import WordVectors, read, write
 
 BLOCK = 512  # rows of a block of similarities: 400 MB at 200,000 words
 THREADS = 10  # fastText 0.9.3 leaves rows uninitialised below (its issue 1061)
@@ -103,7 +103,9 @@ def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, m
         except ValueError as error:
             raise InputError(f"fastText cannot learn ({error})", text, remedy="give it more text") from None
     words = [word for word in model.words if word != "</s>"]
-    write(Words(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out)
+    write(
+        WordVectors(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out
+    )
     return len(words)
 
 
@@ -164,7 +166,11 @@ def normalised(x: torch.Tensor, how: str) -> torch.Tensor:
 
 
 def learn(
-    source: Words, target: Words, spec: Spec, seed: int = 1, dictionary: Iterable[tuple[str, str]] | None = None
+    source: WordVectors,
+    target: WordVectors,
+    spec: Spec,
+    seed: int = 1,
+    dictionary: Iterable[tuple[str, str]] | None = None,
 ) -> tuple[torch.Tensor, list[float]]:
     """W float32 [d, d], orthogonal, the best by the criterion; and the criterion after the start and each refinement.
 
@@ -312,13 +318,13 @@ def entries(paths: Iterable[Path], lowercase: bool) -> Iterator[tuple[str, str]]
             yield from read_dictionary(path)
 
 
-def identical(source: Words, target: Words) -> list[tuple[str, str]]:
+def identical(source: WordVectors, target: WordVectors) -> list[tuple[str, str]]:
     """The words that both languages have: numerals and names, the seed of Artetxe et al. 2017."""
     both = set(target.words)
     return [(word, word) for word in source.words if word in both]
 
 
-def indices(pairs: Iterable[tuple[str, str]], source: Words, target: Words) -> tuple[list[int], list[int]]:
+def indices(pairs: Iterable[tuple[str, str]], source: WordVectors, target: WordVectors) -> tuple[list[int], list[int]]:
     """The rows of the entries of which both words are known: as they are, or as a BPE piece that is a whole word."""
     x, y = (
         {word: row for row, word in enumerate(words.words)}
@@ -330,7 +336,7 @@ def indices(pairs: Iterable[tuple[str, str]], source: Words, target: Words) -> t
 
 
 def induction(
-    source: Words, target: Words, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Spec
+    source: WordVectors, target: WordVectors, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Spec
 ) -> dict[str, Any]:
     """P@1 of lexicon induction by CSLS, among all target words, in percent with its interval, and {"words", "known"}.
 
@@ -351,7 +357,9 @@ def induction(
     return {**rate("P@1 of lexicon induction", right), "words": len({a for a, _ in pairs}), "known": len(gold)}
 
 
-def mapped(source: Words, target: Words, weight: torch.Tensor, spec: Spec) -> tuple[Words, Words]:
+def mapped(
+    source: WordVectors, target: WordVectors, weight: torch.Tensor, spec: Spec
+) -> tuple[WordVectors, WordVectors]:
     """Both languages in one space, for `Encoder.initialise`."""
     x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
     return source._replace(vectors=x @ weight), target._replace(vectors=y)
