@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from bitextbench.base import fasttext
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
@@ -33,7 +34,6 @@ from bitextbench.formats import bitext
 from bitextbench.formats.word_vectors import WordVectors, read, write
 
 BLOCK = 512  # rows of a block of similarities: 400 MB at 200,000 words
-THREADS = 10  # fastText 0.9.3 leaves rows uninitialised below (its issue 1061)
 STARTS = ("adversarial", "dictionary", "identical")
 
 
@@ -82,26 +82,12 @@ def spec_of(given: dict[str, Any]) -> Spec:
 
 
 def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5) -> int:
-    """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec). Returns the words.
+    """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec).
 
-    Not reproducible: fastText's threads race. A run that ends in NaN, as some do, is started again, three times at most.
-    Raises InputError for a text too small.
+    Returns the number of words. Not reproducible, and raises InputError: see `fasttext.train`.
     """
-    import fasttext
-
-    existing(text)
-    for attempt in range(4):
-        try:
-            model = fasttext.train_unsupervised(
-                str(text), "skipgram", dim=dimension, epoch=epochs, minCount=min_count, thread=THREADS, verbose=0
-            )
-            break
-        except RuntimeError as error:
-            if attempt == 3:
-                raise InputError(f"fastText failed four times ({error})", text, remedy="give it more text") from None
-            log(f"skip-gram: started again ({error})")
-        except ValueError as error:
-            raise InputError(f"fastText cannot learn ({error})", text, remedy="give it more text") from None
+    options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
+    model = fasttext.train("train_unsupervised", existing(text), **options)
     words = [word for word in model.words if word != "</s>"]
     write(
         WordVectors(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out
