@@ -56,7 +56,7 @@ def store(folder: Path, shards: int) -> Stored:
     bitext.write_shards(folder / "corpus", [pa.table(columns)], shards)
     (folder / "tokens").mkdir()
     paths = bitext.shard_paths(folder / "corpus")
-    features = ngrams.Words(200, 100, True)
+    features = ngrams.Bigrams(200, 100, True)
     stems = [folder / path.stem for path in paths]
     for path, stem in zip(paths, stems, strict=True):
         rows = bitext.read_shard(path, ["id"])["id"].to_numpy()
