@@ -14,7 +14,7 @@ from test_training_pairs import plain_model
 from bitextbench.cli.main import cli
 from bitextbench.data import synth
 from bitextbench.encoders import hard_negatives, word_mapping
-from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.evaluation import posteriors, quality, selections
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
@@ -158,7 +158,7 @@ def test_hard_negatives_and_the_pairs_that_they_name(corpora, similarity):
 
 def test_sentences_to_train_on(corpora):
     def made(corpus: Stored) -> list[bytes]:
-        src, tgt = (Sentences.load([f"{stem}.{side}" for stem in corpus.stems]) for side in ("src", "tgt"))
+        src, tgt = (SentenceIds.load([f"{stem}.{side}" for stem in corpus.stems]) for side in ("src", "tgt"))
         both = src + tgt
         assert len(both) == 2 * ROWS
         assert both[ROWS + 7].tolist() == tgt[7].tolist() == tgt.head(8)[7].tolist()
