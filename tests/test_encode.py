@@ -192,5 +192,5 @@ def test_files_that_are_no_encoder(tmp_path: Path, held: object, what: str):
 def test_a_bpe_that_is_text(tmp_path: Path):
     (tmp_path / "bpe.model").write_text("a b\n")
     pq.write_table(pa.table({"id": [0], "src": ["a"], "tgt": ["b"]}), tmp_path / "00000.parquet")
-    with pytest.raises(InputError, match=r"bpe\.model: is no sentencepiece model"):
+    with pytest.raises(InputError, match=r"bpe\.model: is not a sentencepiece model"):
         bpe.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)

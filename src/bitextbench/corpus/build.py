@@ -77,7 +77,7 @@ def build(
 
 
 def _counts(by_part: Counter[str], tally: Mapping[str, Counter[str]], n_out: int) -> dict[str, Any]:
-    """What counts.json says; no row is lost uncounted."""
+    """The contents of counts.json; all rows are accounted for."""
     counts = {
         "in": by_part.total(),
         "by_part": dict(by_part),

@@ -50,7 +50,7 @@ class Lines:
 
     @cached_property
     def bounds(self) -> Places:
-        """Where lines begin, and the end, int64 [n + 1], in bytes."""
+        """The beginnings of lines, and the end, int64 [n + 1], in bytes."""
         return self._offsets.astype(np.int64) - int(self._offsets[0])
 
     @cached_property
@@ -224,7 +224,7 @@ def _bits(places, words):
 
 @compiled
 def count(bits, bounds):
-    """How many bits are set in each range, int64 [n]; range i is from bounds[i] to bounds[i + 1]."""
+    """The number of set bits in each range, int64 [n]; range i is from bounds[i] to bounds[i + 1]."""
     counts, w, whole, last = np.empty(len(bounds) - 1, np.int64), 0, 0, 0
     for i, at in enumerate(bounds):
         while w < at >> 6:

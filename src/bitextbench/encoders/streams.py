@@ -56,7 +56,7 @@ class Wrong:
 
 
 def short(column: SentenceIds, rows: NDArray[np.integer], max_tokens: int) -> NDArray[np.integer]:
-    """Those of `rows` that are not empty and not too long."""
+    """The `rows` whose sentences are neither empty nor too long."""
     return rows[(column.lengths[rows] > 0) & (column.lengths[rows] <= max_tokens)]
 
 

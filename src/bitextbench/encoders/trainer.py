@@ -175,7 +175,7 @@ def read_corpora(model: Encoder, data: dict[str, list[Path]], vocab_size: int) -
 
 @dataclass(frozen=True)
 class Run:
-    """What stays the same in all updates of a training."""
+    """The parts of a training that stay the same in all updates."""
 
     kind: str  # type of the encoder
     training: Training
@@ -225,7 +225,7 @@ def run_updates(run: Run, at: "Progress", last: "Checkpoint", started: float) ->
 
 
 def report_of(run: Run, at: "Progress", matched: dict[str, int], cpu_seconds: float) -> dict[str, Any]:
-    """What `training.json` says; see `train`."""
+    """The contents of `training.json`; see `train`."""
     return {
         "type": run.kind,
         "seed": run.seed,

@@ -5,7 +5,7 @@
 | id | int64 | number of the pair in the corpus, the same for any number of shards |
 | src, tgt | string | the two sides; null where the corpus has one language only |
 | doc | string | the document, "" where unknown |
-| label | string | what the pair is known to be ("parallel", or a kind of noise), "" where unknown |
+| label | string | the class of the pair ("parallel", or a kind of noise), "" where unknown |
 
 Each page has a CRC-32, which is verified when it is read.
 """

@@ -82,11 +82,11 @@ def _sample(folder: Path, limit: int) -> Iterator[str]:
 
 
 def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
-    """What `learn_bpe` wrote. Raises InputError for another kind of file."""
+    """The model that `learn_bpe` wrote. Raises InputError for another kind of file."""
     try:
         return sentencepiece.SentencePieceProcessor(model_file=str(existing(path)))
     except (RuntimeError, OSError):
-        raise InputError("is no sentencepiece model", path, remedy="give the BPE, or learn it again") from None
+        raise InputError("is not a sentencepiece model", path, remedy="give the BPE, or learn it again") from None
 
 
 def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True) -> None:

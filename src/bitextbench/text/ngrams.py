@@ -185,7 +185,7 @@ def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> li
 
 
 def load(path: str | Path) -> Bigrams | Ngrams:
-    """What `learn` wrote. Raises InputError for another kind of file."""
+    """The features that `learn` wrote. Raises InputError for another kind of file."""
     saved = read_json(existing(path))
     try:
         return KINDS[saved.pop("kind")](**saved)

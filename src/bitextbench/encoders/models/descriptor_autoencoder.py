@@ -16,19 +16,21 @@ What the paper leaves open or contradicts, and what is done here:
   eq. 8 is averaged. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by length.
 - "We normalize all output vectors of the hidden layer": also those of eq. 11-12 (`unit`).
 - Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
-- Eq. 10 is 0, its least value, where all parameters are 0: word embeddings that are trained to the end shrink to
-  nothing, and sentences with them. The paper trains them (`train_words`) and does not say when L-BFGS stops; false
-  keeps them.
+- Eq. 10 has its minimum, 0, where all parameters are 0: word embeddings that are trained to the end vanish, and
+  sentence vectors with them. The paper trains them (`train_words`), and does not say when L-BFGS stops; false keeps
+  them.
 - Eq. 9 is a sum over the blocks, eq. 8 a mean: over a whole corpus, eq. 9 outweighs eq. 8 by the number of blocks.
-- What can be had: word vectors of each language for itself (section 4.3) tell parallel pairs from random strings of
-  words, the test of table 2, which hardly needs more than a sentence's length; they do not find a translation among
-  thousands (`mm2as_alone` in config/tiny-encoders.yaml). With word vectors in one space (`vectors` with a `mapping`),
-  which are kept, they find some, about as many as the decoded descriptors do by themselves. Of 2,998 of newstest2018,
-  P@1 de-en and en-de (benchmarks/descriptors.py): AS2MM 1.2, 1.3; min and max alone 1.3, 1.2; avg alone 7.5, 7.7; all
-  four through canonical correlations fitted on the same pairs 44.0, 42.2. So the descriptors have it, and eq. 10 does
-  not ask for it: eq. 9 only draws together, never apart (codes of any two sentences have a cosine of 0.97, the error of
-  eq. 8 is 0.68 where the mean's is 0.82 and a linear map's 0.16). P@1 on held-out pairs is no better for `block` 10 or
-  1 (1.7, 1.1 against 2.2), nor for `decay_weights` 1e-4, 1e-5 or 0 (2.3, 0.9, 0.9), which reconstructs better.
+- Results with separate word vectors for each language (section 4.3): the model tells parallel pairs from random words,
+  the test of table 2, for which the length of a sentence is almost enough. It does not find a translation among
+  thousands (`mm2as_alone` in config/tiny-encoders.yaml).
+- Results with word vectors in one space (`vectors` with a `mapping`), which are kept: it finds some translations, about
+  as many as the decoded descriptors alone. P@1 de-en and en-de among 2,998 pairs of newstest2018
+  (benchmarks/descriptors.py): AS2MM 1.2, 1.3; min and max alone 1.3, 1.2; avg alone 7.5, 7.7; all four by canonical
+  correlations fitted on the same pairs 44.0, 42.2. So the descriptors contain the information, but eq. 10 does not ask
+  for it: eq. 9 pulls codes together, and never apart. The codes of any two sentences have a cosine of 0.97; the error
+  of eq. 8 is 0.68, where that of the mean is 0.82, and that of a linear map 0.16. P@1 on held-out pairs is no better
+  for `block` 10 or 1 (1.7, 1.1 against 2.2), nor for `decay_weights` 1e-4, 1e-5 or 0 (2.3, 0.9, 0.9), which reconstruct
+  better.
 """
 
 from pathlib import Path

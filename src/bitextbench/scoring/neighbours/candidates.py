@@ -20,7 +20,7 @@ class Top:
         self.width = width
 
     def update(self, start: int, grouped: torch.Tensor, maxima: torch.Tensor, ids: torch.Tensor) -> None:
-        """Add a tile: keys `grouped` [m, g, s] of the rows from `start` on and `ids` [g, s]; `maxima` [m, g] of groups."""
+        """Add a tile: keys `grouped` [m, g, s] of rows from `start` on and `ids` [g, s]; `maxima` [m, g] of groups."""
         rows = slice(start, start + len(maxima))
         floor = self.values[rows, -1]
         row, group = (maxima > floor[:, None]).nonzero(as_tuple=True)

@@ -67,7 +67,7 @@ def save(folder: Path, both: Both, metric: str, k: int, src: slice, tgt: slice) 
 
 
 def load(folder: Path) -> tuple[Both, dict[str, Any]]:
-    """What `save` wrote: the lists, memory-mapped, and the JSON. Raises InputError for a damaged folder."""
+    """The lists that `save` wrote, memory-mapped, and the JSON. Raises InputError for a damaged folder."""
     facts = read_json(existing(folder) / "neighbours.json")
     sides = []
     for name, own in zip(Both._fields, ("src", "tgt"), strict=True):

@@ -119,7 +119,7 @@ class Side:
 def similarities(
     src: Side, tgt: Side, rows: NDArray[np.int64], columns: NDArray[np.int64], threads: int = 1
 ) -> NDArray[np.float32]:
-    """The similarity of each pair (rows[i], columns[i]), float32 [m]; computed in float64, from the two vectors alone."""
+    """The similarity of each pair (rows[i], columns[i]), float32 [m]; in float64 inside, from the two vectors alone."""
 
     def part(pairs: slice) -> NDArray[np.float32]:
         i, j = rows[pairs], columns[pairs]
