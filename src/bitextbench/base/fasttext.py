@@ -10,8 +10,8 @@ THREADS = 10  # with fewer, fastText 0.9.3 reads uninitialised memory (its issue
 ATTEMPTS = 6
 
 
-def train(method: str, text: Path, **options: Any) -> Any:
-    """The model of fastText's function `method` on a text file, with `options`. A run that ends in NaN is started again.
+def train_fasttext(method: str, text: Path, **options: Any) -> Any:
+    """The model of fastText's function `method` on a text file, with `options`. A run that ends in NaN is repeated.
 
     Raises InputError for a text from which fastText cannot learn, and when ATTEMPTS runs fail.
     """

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bitextbench.base import fasttext
 from bitextbench.base.errors import InputError
+from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import atomic, existing, read_lines
 from bitextbench.base.progress import log
 from bitextbench.corpus.words import UNKNOWN
@@ -77,7 +77,7 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
     """Train fastText's language identification (Joulin et al. 2017) on lines of each language, and write it to `out`.
 
     Character n-grams of 2 to 4, softmax. Runs differ. Raises InputError for fewer than two languages, for one without
-    text, and as `fasttext.train` does.
+    text, and as `train_fasttext` does.
     """
     with TemporaryDirectory() as folder:
         path, counts = Path(folder) / "lines", Counter[str]()
@@ -90,7 +90,7 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
             lines_of = ", ".join(f"{code} {counts[code]:,}" for code in texts)
             raise InputError(f"lines to learn languages from: {lines_of or 'none'}", remedy="give text of two or more")
         sizes = {"dim": dimension, "epoch": epochs, "minn": 2, "maxn": 4, "bucket": 1 << 17, "lr": 0.3}
-        model = fasttext.train("train_supervised", path, **sizes)
+        model = train_fasttext("train_supervised", path, **sizes)
     with atomic(out) as part:
         model.save_model(str(part))
     log(f"language model: {', '.join(f'{code} {count:,}' for code, count in counts.items())} lines")

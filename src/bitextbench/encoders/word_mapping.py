@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from bitextbench.base import fasttext
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
+from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import existing, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
@@ -84,10 +84,10 @@ def spec_of(given: dict[str, Any]) -> Spec:
 def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5) -> int:
     """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec).
 
-    Returns the number of words. Not reproducible, and raises InputError: see `fasttext.train`.
+    Returns the number of words. Not reproducible, and raises InputError: see `train_fasttext`.
     """
     options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
-    model = fasttext.train("train_unsupervised", existing(text), **options)
+    model = train_fasttext("train_unsupervised", existing(text), **options)
     words = [word for word in model.words if word != "</s>"]
     write(
         WordVectors(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out
