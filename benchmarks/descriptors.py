@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bitextbench import encoders
 from bitextbench.base.device import setup, torch
-from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.encoders.models.descriptor_autoencoder import Model
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.scoring.neighbours import search
@@ -27,7 +27,7 @@ Array = NDArray[np.float32]
 
 
 @torch.no_grad()
-def described(model: Model, side: str, sentences: Sentences) -> list[Array]:
+def described(model: Model, side: str, sentences: SentenceIds) -> list[Array]:
     """What is encoded, what is decoded, the code, what the decoder says, the model's vector: [b, d] each, of all but empty sentences."""
     found, batches = [], list(batches_of_one_length(sentences.lengths, TOKENS, len(sentences)))
     for rows in batches:
@@ -79,7 +79,7 @@ def main(run: Path, encoder: str, ids: str, test: str, threads: int) -> None:
     trained, tested = (
         {
             side: described(
-                model, side, Sentences.load(str(p).replace(".src.ids.npy", f".{side}") for p in stems[part])
+                model, side, SentenceIds.load(str(p).replace(".src.ids.npy", f".{side}") for p in stems[part])
             )
             for side in model.sides
         }

@@ -31,7 +31,7 @@ from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.progress import log
 from bitextbench.config import read, resolve
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import write_vectors
 from bitextbench.formats.ids import Ragged
 
@@ -54,13 +54,13 @@ def specs(paths: tuple[Path, ...], rows: int) -> Iterator[tuple[str, dict[str, A
                 yield name, spec | {"model": spec["model"] | {"words": rows // 2}}, rows
 
 
-def sentences(count: int, words: int | None, vocab: int, ngrams: int, seed: int) -> Sentences:
+def sentences(count: int, words: int | None, vocab: int, ngrams: int, seed: int) -> SentenceIds:
     """Random sentences of LENGTH tokens; of features (`words` given) each with `ngrams` n-grams."""
     rng = np.random.default_rng(seed)
     first = rng.integers(4, words or vocab, (count, LENGTH, 1))
     parts = rng.integers(words or 0, vocab, (count, LENGTH, ngrams if words else 0))
     ids = np.concatenate([first, parts], 2).reshape(count, -1).astype(np.int32)
-    return Sentences([Ragged(ids.ravel(), np.arange(count + 1) * ids.shape[1])], words)
+    return SentenceIds([Ragged(ids.ravel(), np.arange(count + 1) * ids.shape[1])], words)
 
 
 def counted(work: Callable[[], Any]) -> int:

@@ -14,7 +14,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.models import descriptor_autoencoder
 from bitextbench.encoders.models.bow_autoencoder import correlation
 from bitextbench.encoders.models.descriptor_autoencoder import semantic_distance
@@ -214,7 +214,7 @@ def test_many_sentences_part_by_part_are_the_same(monkeypatch):
 
 def test_a_batch_as_large_as_the_bitext_is_always_the_same_and_has_every_pair_once():
     columns = {
-        "bitext": dict(zip(SIDES, (Sentences([Ragged.of([[5] * n, [6, n + 9]] * 3)]) for n in (3, 4)), strict=True))
+        "bitext": dict(zip(SIDES, (SentenceIds([Ragged.of([[5] * n, [6, n + 9]] * 3)]) for n in (3, 4)), strict=True))
     }
     stream = model("descriptor_autoencoder").streams(columns, 6, 60, 1)["pairs"]
     first, again = stream.batch(0), stream.batch(1)
@@ -309,7 +309,7 @@ def test_a_wrong_size_is_an_error(kind, sizes, message):
 
 
 def test_an_empty_training_set_is_an_error():
-    empty = {"bitext": {side: Sentences([]) for side in SIDES}}
+    empty = {"bitext": {side: SentenceIds([]) for side in SIDES}}
     for kind in KINDS:
         with pytest.raises(InputError, match="bitext: nothing to train on"):
             model(kind).streams(empty, 10, 60, 1)

@@ -10,7 +10,7 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Buckets, Sentences
+from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.encoders.streams import Wrong
 from bitextbench.evaluation import rescoring
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
@@ -36,8 +36,8 @@ def rows(count: int, seed: int, longest: int = 6) -> list[list[int]]:
     return [rng.integers(4, V, rng.integers(1, longest + 1)).tolist() for _ in range(count)]
 
 
-def sentences(lines: list[list[int]]) -> Sentences:
-    return Sentences([Ragged.of(lines)])
+def sentences(lines: list[list[int]]) -> SentenceIds:
+    return SentenceIds([Ragged.of(lines)])
 
 
 def create(seed: int = 1, **sizes) -> encoders.Encoder:

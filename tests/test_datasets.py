@@ -113,7 +113,7 @@ def test_bucc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (None, "four", "", ""),
     ]
     assert parsed(tmp_path, "bucc", **arguments) == wanted
-    assert "1 pairs left out, of which a sentence stands in another pair" in capsys.readouterr().err
+    assert "1 pairs left out, which share a sentence with another pair" in capsys.readouterr().err
     swapped = parsed(tmp_path, "bucc", ("en", "de"), **arguments)
     assert swapped == [*((b, a, *rest) for a, b, *rest in wanted[:2]), ("four", None, "", ""), (None, "drei", "", "")]
     write(tmp_path, b_gold="de-1\ten-9\n")
@@ -165,7 +165,7 @@ def test_sgm(tmp_path: Path) -> None:
     wanted = [("R & D < 1", "one", "d.1", ""), ("zwei", "two", "d.1", ""), ("zwei", "two", "last", "")]
     assert parsed(tmp_path, "sgm", texts=texts) == wanted
     write(tmp_path, a_en=SGM.format(kind="ref", doc="d.2", one="one", two="two"))
-    with pytest.raises(InputError, match=r"document 'd\.2' stands against 'd\.1'"):
+    with pytest.raises(InputError, match=r"document 'd\.2' is aligned with 'd\.1'"):
         parsed(tmp_path, "sgm", texts=texts)
     write(tmp_path, a_en='<doc docid="d.1">\n<seg id="1">one</seg>\n')
     with pytest.raises(InputError, match=r"a\.en: 1 lines, but 3 in"):

@@ -15,8 +15,8 @@ from bitextbench import encoders
 from bitextbench.base.device import autocast, torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.encoders import losses, trainer
-from bitextbench.encoders.batches import Sentences
+from bitextbench.encoders import layers, losses, trainer
+from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import encode
 from bitextbench.encoders.models import transformer_dual
 from bitextbench.formats.ids import Ragged
@@ -44,7 +44,7 @@ def rows(rng: np.random.Generator, count: int, longest: int = 5) -> list[list[in
 
 
 def padded(sentences: list[list[int]]):
-    return Sentences([Ragged.of(sentences)], WORDS).padded(np.arange(len(sentences)))
+    return SentenceIds([Ragged.of(sentences)], WORDS).padded(np.arange(len(sentences)))
 
 
 def weights(model) -> dict[str, np.ndarray]:
@@ -102,8 +102,8 @@ def test_confidence_is_a_scaled_and_shifted_product_and_stops_the_gradient():
 def test_confidence_learns_from_held_out_pairs_where_there_are_some():
     model, rng = create("dan_dual").eval(), np.random.default_rng(1)
 
-    def corpus(count: int) -> dict[str, Sentences]:
-        return {side: Sentences([Ragged.of(rows(rng, count))], WORDS) for side in ("src", "tgt")}
+    def corpus(count: int) -> dict[str, SentenceIds]:
+        return {side: SentenceIds([Ragged.of(rows(rng, count))], WORDS) for side in ("src", "tgt")}
 
     corpora = {"bitext": corpus(12), "valid": corpus(5)}
     streams = model.streams(corpora, 8, 100, 1)
@@ -290,13 +290,13 @@ def test_hard_negatives_are_trained_on(tmp_path: Path, name):
     assert easy["examples"] == {"ranking": 40}
     assert (tmp_path / "easy.pt").read_bytes() != (tmp_path / "model.pt").read_bytes()
     data = {"bitext": [cipher(tmp_path, "few", 7)], "hard": [tmp_path / "hard"]}
-    with pytest.raises(InputError, match="hard negatives for 40 pairs, but 7 are there; mine them again"):
+    with pytest.raises(InputError, match="hard negatives for 40 pairs, but there are 7; mine them again"):
         trainer.train(wanted, V, data, tmp_path / "model.pt", tmp_path / "kept")
 
 
 def test_augmented_random_negatives_are_drawn():
     corpora = {
-        "bitext": {side: Sentences([Ragged.of(rows(np.random.default_rng(1), 30))], WORDS) for side in ("src", "tgt")}
+        "bitext": {side: SentenceIds([Ragged.of(rows(np.random.default_rng(1), 30))], WORDS) for side in ("src", "tgt")}
     }
     batch = create("dan_dual", extra=20).streams(corpora, 4, 60, 1)["ranking"].batch(0)
     assert [len(column.ids) for column in batch] == [4, 4, 80]
@@ -400,7 +400,7 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
 @pytest.mark.parametrize("padded_", [False, True])
 def test_a_layer_in_bf16_is_torchs_in_fp32(padded_: bool):
     torch.manual_seed(1)
-    layer, h = transformer_dual.Layer(32, 4, 64, 0.0).eval(), torch.randn(5, 7, 32)
+    layer, h = layers.Layer(32, 4, 64, 0.0).eval(), torch.randn(5, 7, 32)
     padding = (
         torch.arange(7) >= torch.tensor([7, 1, 3, 6, 2])[:, None] if padded_ else torch.zeros(5, 7, dtype=torch.bool)
     )

@@ -15,7 +15,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.encoders.encode import encode
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import bpe
@@ -89,7 +89,7 @@ def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path
     assert f"{empty} empty sentences have a zero vector" in capsys.readouterr().err
     found = np.load(out)
     assert (found.dtype, found.shape) == (np.float32, (601, 96))
-    encoder, sentences = encoders.load(model, torch.device("cpu")), Sentences([ids])
+    encoder, sentences = encoders.load(model, torch.device("cpu")), SentenceIds([ids])
     for index in range(0, 601, 7):
         if len(ids[index]):
             alone = encoder.encode("tgt", sentences.padded(np.array([index])))[0]
@@ -107,7 +107,7 @@ def test_a_shard_of_nothing_or_one(tmp_path: Path, rows: list[list[int]]):
 
 def test_several_parts_are_numbered_through():
     parts = [Ragged.of([[4], [5, 6]]), Ragged.of([]), Ragged.of([[7, 8, 9]])]
-    sentences = Sentences(parts)
+    sentences = SentenceIds(parts)
     assert sentences.padded(np.array([2, 0, 1])).ids.tolist() == [[7, 8, 9], [4, 0, 0], [5, 6, 0]]
     assert len(sentences.head(2)) == 2
 
@@ -192,5 +192,5 @@ def test_files_that_are_no_encoder(tmp_path: Path, held: object, what: str):
 def test_a_bpe_that_is_text(tmp_path: Path):
     (tmp_path / "bpe.model").write_text("a b\n")
     pq.write_table(pa.table({"id": [0], "src": ["a"], "tgt": ["b"]}), tmp_path / "00000.parquet")
-    with pytest.raises(InputError, match=r"bpe\.model: is no sentencepiece model"):
+    with pytest.raises(InputError, match=r"bpe\.model: is not a sentencepiece model"):
         bpe.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)

@@ -11,7 +11,7 @@ from bitextbench import encoders
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Sentences, stack
+from bitextbench.encoders.batches import SentenceIds, stack
 from bitextbench.formats.ids import BOS, EOS, Ragged
 
 V, E, D = 23, 8, 32
@@ -23,7 +23,7 @@ def model(seed: int = 1, **sizes) -> encoders.Encoder:
 
 
 def padded(rows: list[list[int]]):
-    return Sentences([Ragged.of(rows)]).padded(np.arange(len(rows)))
+    return SentenceIds([Ragged.of(rows)]).padded(np.arange(len(rows)))
 
 
 def batch(seed: int = 0, count: int = 5):
@@ -124,10 +124,10 @@ def test_autoencoding_the_source_swaps_the_roles_of_the_sides():
     assert {k: v.item() for k, v in tgt.loss(batches).items()} == {k: v.item() for k, v in src.loss(batches).items()}
     corpora = {
         "bitext": {
-            "src": Sentences([Ragged.of([[5, 6], [7]])]),
-            "tgt": Sentences([Ragged.of([[8], [9]])]),
+            "src": SentenceIds([Ragged.of([[5, 6], [7]])]),
+            "tgt": SentenceIds([Ragged.of([[8], [9]])]),
         },
-        "mono": {"src": Sentences([Ragged.of([[10]])]), "tgt": Sentences([Ragged.of([[11]])])},
+        "mono": {"src": SentenceIds([Ragged.of([[10]])]), "tgt": SentenceIds([Ragged.of([[11]])])},
     }
     for encoder, pairs, alone_words in (
         (tgt, ({5, 6, 7}, {8, 9}), {8, 9, 11}),

@@ -11,8 +11,9 @@ from hypothesis.extra import numpy as hnp
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import hard_negatives
-from bitextbench.encoders.batches import Buckets, Sentences
+from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
+from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
 
 SIDES = ("src", "tgt")
@@ -41,10 +42,14 @@ def test_mining_equals_a_loop_with_ties_duplicates_and_empty_sentences(tmp_path_
     src, tgt = (data.draw(st.lists(sentence, min_size=9, max_size=9)) for _ in SIDES)
     folder = tmp_path_factory.mktemp("mined")
     u, v = vectors.astype(np.float32)
+    dealt = [[0, 1, 6, 7], [2, 3, 8], [4, 5]]  # blocks of two rows, to three shards
     stems = [
-        write(folder, str(i), src[a:b], tgt[a:b], u[a:b], v[a:b]) for i, (a, b) in enumerate([(0, 4), (4, 4), (4, 9)])
+        write(folder, str(i), [src[row] for row in rows], [tgt[row] for row in rows], u[rows], v[rows])
+        for i, rows in enumerate(dealt)
     ]
-    chosen = hard_negatives.mine(stems, stems, folder / "hard", count=count, share=1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bitext, "BLOCK", 2)
+        chosen = hard_negatives.mine(stems, stems, folder / "hard", count=count, share=1.0)
     whole = [i for i in range(9) if src[i] and tgt[i]]
     assert chosen == len(whole)
     for side, own, other, q, c in (("src", src, tgt, u, v), ("tgt", tgt, src, v, u)):
@@ -99,15 +104,17 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path):
 # ---- streams
 
 
-def pairs(count: int) -> list[Sentences]:
+def pairs(count: int) -> list[SentenceIds]:
     """Sentence i holds 100 * side + i alone."""
-    return [Sentences([Ragged.of([[100 * side + i] for i in range(4, count + 4)])]) for side in (1, 2)]
+    return [SentenceIds([Ragged.of([[100 * side + i] for i in range(4, count + 4)])]) for side in (1, 2)]
 
 
 def test_each_pair_is_followed_by_its_own_hard_negatives():
     columns = pairs(10)
-    columns[1] = Sentences([Ragged.of([[204 + i] * (9 if i == 7 else 1) for i in range(10)])])
-    hard = [Sentences([Ragged.of([[(i + k) % 10 for k in (1, 2)] if i % 2 else [] for i in range(10)])]) for _ in SIDES]
+    columns[1] = SentenceIds([Ragged.of([[204 + i] * (9 if i == 7 else 1) for i in range(10)])])
+    hard = [
+        SentenceIds([Ragged.of([[(i + k) % 10 for k in (1, 2)] if i % 2 else [] for i in range(10)])]) for _ in SIDES
+    ]
     stream = HardPairs(Buckets(columns, 2, 5, [1], "toy", 1, hard[0].lengths > 0), hard, 5)
     assert len(stream) == 4  # 1, 3, 5, 9: the target of 7 is too long
     seen = set()

@@ -117,7 +117,7 @@ def test_plain_lines_with_a_tab_first(tmp_path):
         ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentences of .*S; encode this text again"),
         ("src_text", b"", "S: has no sentences"),
         ("src_text", b"\n \n\n\n\n\n", "S: has empty sentences only"),
-        ("src_text", b"a\tx\nb\ty\na\tz\nd\t1\ne\t2\nf\t3\n", "S:3: id 'a' stands in line 1 too"),
+        ("src_text", b"a\tx\nb\ty\na\tz\nd\t1\ne\t2\nf\t3\n", "S:3: id 'a' is also in line 1"),
         ("src_text", b"\xff\n", "S:1: invalid UTF-8"),
         ("tgt_emb", np.ones((4, 3), np.float32), r"S.npy: 4 dimensions, but .*T.npy has 3"),
         ("tgt_emb", np.ones((0, 4), np.float32), "T.npy: has no vectors"),
@@ -192,7 +192,7 @@ def test_pairs_come_back_as_they_were(tmp_path):
         ("1\ta\n", "p.tsv:1: fewer than three columns"),
         ("1\ta\tb\nx\ta\tc\n", "p.tsv:2: score 'x' is not a finite number"),
         ("nan\ta\tb\n", "p.tsv:1: score 'nan' is not a finite number"),
-        ("1\ta\tb\n2\ta\tb\n", "p.tsv:2: the pair of line 1 again"),
+        ("1\ta\tb\n2\ta\tb\n", "p.tsv:2: repeats the pair of line 1"),
     ],
 )
 def test_bad_pairs(tmp_path, content, message):

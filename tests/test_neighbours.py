@@ -19,7 +19,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings, read, read_pair, read_shards
 from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours import LEAST_MEMORY, Both, load, merge, save, search
+from bitextbench.scoring.neighbours import LEAST_MEMORY, Both, candidates, load, merge, proof, save, search
+from bitextbench.scoring.neighbours import metric as metric_
 
 
 def oracle(x: np.ndarray, y: np.ndarray, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +136,8 @@ def test_rows_that_grow_more_similar_from_block_to_block():
 
 
 def test_panels_of_a_small_budget_give_the_same(monkeypatch):
-    monkeypatch.setattr(neighbours, "SUPER", 64)
+    monkeypatch.setattr(neighbours, "PANEL", 64)
+    monkeypatch.setattr(proof, "ROWS", 64)
     monkeypatch.setattr(neighbours, "LEAST_MEMORY", 1)
     src, tgt = ties(9, 150), ties(10, 170)
     check(search(Embeddings(src), Embeddings(tgt), 4, memory=1), src, tgt, 4)
@@ -283,15 +285,15 @@ def test_memory_stays_within_the_budget(tmp_path: Path):
 def test_the_error_of_the_product_is_within_its_bound(metric, dtype, scale):
     arrays = [(scale * normal(seed, 60, 200)).astype(np.float32) for seed in (1, 2)]
     arrays[1][:20] = arrays[0][:20]  # equal vectors, too
-    rule, cpu = neighbours.METRIC[metric], torch.device("cpu")
-    src, tgt = (neighbours.Side(e, e.norms(), rule, dtype, cpu) for e in map(Embeddings, arrays))
-    keys = neighbours._keys(src.matrix(slice(0, 60)), tgt.matrix(slice(0, 60)), src, tgt, slice(0, 60), slice(0, 60))
+    rule, cpu = metric_.METRIC[metric], torch.device("cpu")
+    src, tgt = (metric_.Side(e, e.norms(), rule, dtype, cpu) for e in map(Embeddings, arrays))
+    keys = candidates.keys_of(src.matrix(slice(0, 60)), tgt.matrix(slice(0, 60)), src, tgt, slice(0, 60), slice(0, 60))
     got = keys.double().numpy()
     x, y = (array.astype(np.float64) for array in arrays)
     lengths = np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(y, axis=1))
     true = {"cosine": x @ y.T / lengths, "dot": x @ y.T, "euclidean": -((x[:, None] - y) ** 2).sum(2) / 2}[metric]
     error = np.abs(got - true)
-    bound = neighbours.ROUNDING[dtype] * np.abs(got) + src.slack(tgt)[:, None]
+    bound = metric_.ROUNDING[dtype] * np.abs(got) + src.slack(tgt)[:, None]
     assert (error <= bound).all()
     if scale >= 1:  # below, products underflow and the bound allows for more of that than happens
         assert bound.max() < 1000 * error.max()  # not so wide that nothing is ever proven

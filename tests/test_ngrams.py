@@ -17,7 +17,7 @@ from bitextbench.formats.ids import Ragged
 from bitextbench.text import ngrams
 
 LINES = st.lists(st.one_of(st.none(), st.text(alphabet="aAbcß 日", max_size=14)), max_size=8)
-WORDS = ngrams.Words(50, 70)
+WORDS = ngrams.Bigrams(50, 70)
 NGRAMS = ngrams.Ngrams(["b", "aab", "日"], oov=5, buckets=40, shortest=2, longest=3)
 MASK = 2**64 - 1
 
@@ -83,7 +83,7 @@ def test_an_id_below_words_begins_a_token():
 
 
 def test_bigrams_have_an_order_and_hashes_spread():
-    words = ngrams.Words(1 << 20, 1 << 20)
+    words = ngrams.Bigrams(1 << 20, 1 << 20)
     forth, back = (set(words.ids(pa.array([line]))[0].tolist()) for line in ("new york", "york new"))
     assert len(forth & back) == 2  # the words alone
     many = words.ids(pa.array([" ".join(f"w{i}" for i in range(10_000))]))[0]
@@ -137,5 +137,5 @@ def test_bad_input_is_one_line(tmp_path: Path):
     assert not out.exists()
     for text in ("[]", "{}", json.dumps({"kind": "bpe"}), json.dumps({"kind": "words", "unigram": 3})):
         out.write_text(text)
-        with pytest.raises(InputError, match=r"out\.json: these are no features; make the file again"):
+        with pytest.raises(InputError, match=r"out\.json: not a file of features; make the file again"):
             ngrams.load(out)

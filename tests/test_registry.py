@@ -69,7 +69,7 @@ def test_bad_entry_is_named(tmp_path: Path, change: dict[str, Any], message: str
 
 
 def test_bad_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.de-en is there twice"):
+    with pytest.raises(InputError, match=r"a\.de-en appears twice"):
         read(written(tmp_path, GOOD, GOOD))
     with pytest.raises(InputError, match="'text' is not a mapping"):
         read(written(tmp_path, "text"))

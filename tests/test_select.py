@@ -137,7 +137,7 @@ def test_a_budget_larger_than_the_pool_takes_all_and_says_so(tmp_path, capsys):
         "random", "100M", 99, raw, tokens, save_scores(tmp_path, raw, [0.5, 0.1]), ("de", "en"), "tgt", tmp_path / "out"
     )
     assert read_json(tmp_path / "out/selection.json")["reached"] is False
-    assert "everything is taken" in capsys.readouterr().err
+    assert "all pairs are selected" in capsys.readouterr().err
 
 
 def test_pairs_may_count_instead_of_words(tmp_path):

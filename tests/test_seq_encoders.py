@@ -14,7 +14,7 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Buckets, Sentences
+from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.encoders.models.shared_seq2seq import Turn
 from bitextbench.formats.ids import BOS, EOS, Ragged
 
@@ -65,7 +65,7 @@ def test_each_pivot_bitext_trains_its_encoder_and_the_decoder():
 
 def test_pivot_streams_are_two_bitexts_with_the_pivot():
     corpora = {
-        f"pivot_{side}": {"src": Sentences([Ragged.of([[word]])]), "tgt": Sentences([Ragged.of([[9]])])}
+        f"pivot_{side}": {"src": SentenceIds([Ragged.of([[word]])]), "tgt": SentenceIds([Ragged.of([[9]])])}
         for side, word in (("src", 5), ("tgt", 7))
     }
     streams = model("pivot_nmt").streams(corpora, 6, 60, 1)
@@ -124,7 +124,7 @@ def test_the_shared_encoder_knows_no_language():
 
 
 def test_directions_take_turns():
-    columns = {"src": Sentences([Ragged.of([[5], [6]])]), "tgt": Sentences([Ragged.of([[7], [8]])])}
+    columns = {"src": SentenceIds([Ragged.of([[5], [6]])]), "tgt": SentenceIds([Ragged.of([[7], [8]])])}
     encoder = model("shared_seq2seq", pairs={"a": ["de", "en"], "b": ["fr", "en"]})
     streams = encoder.streams({"a": columns, "b": columns}, 2, 60, 1)
     order = ["a.src.tgt", "a.tgt.src", "b.src.tgt", "b.tgt.src"]

@@ -14,7 +14,7 @@ from test_training_pairs import plain_model
 from bitextbench.cli.main import cli
 from bitextbench.data import synth
 from bitextbench.encoders import hard_negatives, word_mapping
-from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.evaluation import posteriors, quality, selections
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
@@ -56,7 +56,7 @@ def store(folder: Path, shards: int) -> Stored:
     bitext.write_shards(folder / "corpus", [pa.table(columns)], shards)
     (folder / "tokens").mkdir()
     paths = bitext.shard_paths(folder / "corpus")
-    features = ngrams.Words(200, 100, True)
+    features = ngrams.Bigrams(200, 100, True)
     stems = [folder / path.stem for path in paths]
     for path, stem in zip(paths, stems, strict=True):
         rows = bitext.read_shard(path, ["id"])["id"].to_numpy()
@@ -158,7 +158,7 @@ def test_hard_negatives_and_the_pairs_that_they_name(corpora, similarity):
 
 def test_sentences_to_train_on(corpora):
     def made(corpus: Stored) -> list[bytes]:
-        src, tgt = (Sentences.load([f"{stem}.{side}" for stem in corpus.stems]) for side in ("src", "tgt"))
+        src, tgt = (SentenceIds.load([f"{stem}.{side}" for stem in corpus.stems]) for side in ("src", "tgt"))
         both = src + tgt
         assert len(both) == 2 * ROWS
         assert both[ROWS + 7].tolist() == tgt[7].tolist() == tgt.head(8)[7].tolist()

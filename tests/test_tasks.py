@@ -329,9 +329,9 @@ def test_two_folds_are_tuned_on_the_other_half():
         ("G", "s1\tt1\ns9\tt1\n", r"G:2: id 's9' is not in .*S; source first\?"),
         ("G", "t1\ts1\n", "G:1: id 't1' is not in"),
         ("G", "s1\tt1\n\n", "G:2: line is not `source id<TAB>target id`"),
-        ("G", "s1\tt1\ns1\tt1\n", "G:2: the pair of line 1 again"),
+        ("G", "s1\tt1\ns1\tt1\n", "G:2: repeats the pair of line 1"),
         ("G", "", "G: has no pairs"),
-        ("S", "s1\ta\ns1\tb\n", "S:2: id 's1' stands in line 1 too"),
+        ("S", "s1\ta\ns1\tb\n", "S:2: id 's1' is also in line 1"),
         ("P", "1\ts1\tt9\n", "P:1: id 't9' is not in"),
     ],
 )
@@ -348,7 +348,7 @@ def test_bad_bucc_files(tmp_path, name, content, message):
 
 
 def test_what_cannot_stand_in_a_line():
-    with pytest.raises(InputError, match="cannot stand in a line"):
+    with pytest.raises(InputError, match="does not fit in a line"):
         gold.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))
 
 

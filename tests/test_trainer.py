@@ -19,7 +19,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
 from bitextbench.encoders import trainer
-from bitextbench.encoders.batches import Buckets, Sentences
+from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.formats.ids import Ragged
 
 V = 40
@@ -57,7 +57,7 @@ def spec(model: dict | None = None, **training) -> dict:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.integers(1, 5))
 def test_every_example_once_an_epoch_and_any_batch_at_any_time(lengths, size):
-    columns = [Sentences([Ragged.of([i + 4] * pair[side] for i, pair in enumerate(lengths))]) for side in (0, 1)]
+    columns = [SentenceIds([Ragged.of([i + 4] * pair[side] for i, pair in enumerate(lengths))]) for side in (0, 1)]
     good = [i for i, pair in enumerate(lengths) if min(pair) > 0 and max(pair) <= 7]
     if not good:
         with pytest.raises(InputError, match="toy: nothing to train on"):
@@ -80,7 +80,7 @@ def test_every_example_once_an_epoch_and_any_batch_at_any_time(lengths, size):
 
 def test_a_batch_holds_sentences_of_about_one_length():
     rng = np.random.default_rng(1)
-    rows = Sentences([Ragged.of([5] * n for n in rng.integers(1, 31, 6000))])
+    rows = SentenceIds([Ragged.of([5] * n for n in rng.integers(1, 31, 6000))])
     stream = Buckets([rows], 60, 60, [1], "toy")
     spread = [int(lengths.max() - lengths.min()) for _, lengths in (stream.batch(step)[0] for step in range(100))]
     assert max(spread) <= 2
@@ -90,7 +90,7 @@ def test_a_batch_holds_sentences_of_about_one_length():
 
 def test_unequal_sides_are_an_error():
     with pytest.raises(InputError, match="bitext: unequal sides: 1 and 2 sentences; run the text step again"):
-        Buckets([Sentences([Ragged.of([[5]])]), Sentences([Ragged.of([[5], [6]])])], 1, 60, [1], "bitext")
+        Buckets([SentenceIds([Ragged.of([[5]])]), SentenceIds([Ragged.of([[5], [6]])])], 1, 60, [1], "bitext")
 
 
 # ---- the schedule and the update
@@ -124,7 +124,7 @@ def test_clipping_is_that_of_torch():
 def test_sgd_moves_by_rate_times_clipped_gradient():
     torch.manual_seed(1)
     model = encoders.create(spec(), V)
-    rows = Sentences([Ragged.of([[5, 6, 7], [8, 9]])]).padded(np.arange(2))
+    rows = SentenceIds([Ragged.of([[5, 6, 7], [8, 9]])]).padded(np.arange(2))
     before = trainer.plain(model)
     training = trainer.Training(learning_rate=0.5, clip=0.25)
     optimizer = torch.optim.SGD(model.parameters(), lr=9.0)

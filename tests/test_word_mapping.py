@@ -17,11 +17,13 @@ from bitextbench.cli.main import cli
 from bitextbench.encoders import word_mapping
 from bitextbench.encoders.word_mapping import Spec, spec_of
 from bitextbench.formats import word_vectors
-from bitextbench.formats.word_vectors import Words
+from bitextbench.formats.word_vectors import WordVectors
 from bitextbench.text import bpe
 
 
-def turned(n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1) -> tuple[Words, Words, torch.Tensor]:
+def turned(
+    n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1
+) -> tuple[WordVectors, WordVectors, torch.Tensor]:
     """Words whose vectors are a lopsided cloud, the same words turned in space, and the turn [d, d]."""
     rng = np.random.default_rng(seed)
     cloud = rng.exponential(size=(n, d)) * np.linspace(1, 3, d)
@@ -29,7 +31,7 @@ def turned(n: int = 300, d: int = 8, noise: float = 0.02, seed: int = 1) -> tupl
     vectors = cloud - cloud.mean(0)
     spoken = (vectors, vectors @ turn + noise * rng.normal(size=(n, d)))
     return (
-        *(Words([f"w{i}" for i in range(n)], torch.tensor(side, dtype=torch.float32)) for side in spoken),
+        *(WordVectors([f"w{i}" for i in range(n)], torch.tensor(side, dtype=torch.float32)) for side in spoken),
         torch.tensor(turn, dtype=torch.float32),
     )
 
@@ -39,7 +41,7 @@ def run(*arguments: str) -> None:
     assert found.exit_code == 0, found.output
 
 
-def same(words: Words) -> list[tuple[str, str]]:
+def same(words: WordVectors) -> list[tuple[str, str]]:
     return [(word, word) for word in words.words]
 
 
@@ -112,7 +114,7 @@ def test_the_adversarial_start_needs_no_dictionary():
     skew = torch.tensor(rng.normal(size=(5, 5)), dtype=torch.float32)
     turn = torch.matrix_exp(0.4 * (skew - skew.T))
     noise = 0.02 * torch.tensor(rng.normal(size=(300, 5)), dtype=torch.float32)
-    x, y = (Words([f"w{i}" for i in range(300)], side) for side in (cloud, cloud @ turn + noise))
+    x, y = (WordVectors([f"w{i}" for i in range(300)], side) for side in (cloud, cloud @ turn + noise))
     spec = spec_of(
         {"epochs": 3, "updates": 100, "batch": 128, "discriminator": 64, "discriminator_updates": 2, "learning_rate": 0.2,
          "smoothing": 0.1, "normalise": "none"}
@@ -142,8 +144,8 @@ def test_the_criterion_is_the_mean_cosine_of_translations_and_knows_the_right_ma
 
 
 def test_induction_counts_any_translation_and_only_known_words():
-    x = Words(["a", "b", "c"], torch.eye(3))
-    y = Words(["A", "B", "C"], torch.eye(3))
+    x = WordVectors(["a", "b", "c"], torch.eye(3))
+    y = WordVectors(["A", "B", "C"], torch.eye(3))
     pairs = [("a", "B"), ("a", "A"), ("b", "C"), ("d", "A"), ("c", "D")]
     found = word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1))
     assert {key: found[key] for key in ("value", "n", "words", "known")} == {
@@ -157,7 +159,7 @@ def test_induction_counts_any_translation_and_only_known_words():
 
 
 def test_what_is_written_is_read(tmp_path: Path):
-    words = Words(["ein", "zwei", "drei"], torch.tensor([[1.5, -2], [0, 1e-7], [3, 4]]))
+    words = WordVectors(["ein", "zwei", "drei"], torch.tensor([[1.5, -2], [0, 1e-7], [3, 4]]))
     word_vectors.write(words, tmp_path / "x.vec")
     assert (tmp_path / "x.vec").read_text(encoding="utf-8").startswith("3 2\nein 1.5 -2\n")
     back = word_vectors.read(tmp_path / "x.vec")

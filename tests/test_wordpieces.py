@@ -31,5 +31,5 @@ def test_ids_are_of_cased_pieces_without_marks(vocab, tmp_path):
 @pytest.mark.parametrize("pieces", [PIECES[1:], [*PIECES[:3], *PIECES[4:]], [PIECES[1], PIECES[0], *PIECES[2:]], []])
 def test_another_vocabulary_is_refused(pieces, vocab):
     vocab.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
-    with pytest.raises(InputError, match=r"is no vocabulary of a BERT"):
+    with pytest.raises(InputError, match=r"is not the vocabulary of a BERT"):
         wordpieces.load(vocab)

@@ -1,7 +1,7 @@
 """Metrics of counts with a bootstrap interval (percentile method, Efron 1979).
 
-Units (sentences, pairs, documents) that count alike are of one type, so resampling n units is one multinomial draw over the
-types: exact, and with few types as fast for ten million units as for ten.
+Units (sentences, pairs, documents) that count alike are of one type, so resampling n units is one multinomial draw over
+the types: exact, and with few types as fast for ten million units as for ten.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,18 +41,36 @@ def measure_types(
     metric: str, frequencies: NDArray[np.integer], statistic: Statistic, *, seed: int = SEED, signature: str = ""
 ) -> dict[str, Any]:
     """The same of units whose types occur `frequencies` [t] times; statistic: weights float64 [s, t] -> values [s]."""
-    value = float(statistic(np.asarray(frequencies, np.float64)[None])[0])
-    draws = np.concatenate([statistic(weights) for weights in _weights(frequencies, seed)])
-    low, high = np.quantile(draws, [0.025, 0.975])
-    parts = [metric, *filter(None, [signature]), f"bs:{SAMPLES}", f"seed:{seed}", f"version:{__version__}"]
-    return {
-        "metric": metric,
-        "value": value,
-        "interval": [float(low), float(high)],
-        "n": int(frequencies.sum()),
-        "seed": seed,
-        "signature": "|".join(parts),
+    return measure_all(frequencies, lambda weights: {metric: statistic(weights)}, seed=seed, signature=signature)[
+        metric
+    ]
+
+
+def measure_all(
+    frequencies: NDArray[np.integer],
+    statistics: Callable[[NDArray[np.float64]], dict[str, NDArray[np.float64]]],
+    *,
+    seed: int = SEED,
+    signature: str = "",
+) -> dict[str, dict[str, Any]]:
+    """`measure_types` of several metrics, by name, on the same draws."""
+    values = {
+        metric: float(column[0]) for metric, column in statistics(np.asarray(frequencies, np.float64)[None]).items()
     }
+    draws = [statistics(weights) for weights in _weights(frequencies, seed)]
+    result = {}
+    for metric, value in values.items():
+        low, high = np.quantile(np.concatenate([draw[metric] for draw in draws]), [0.025, 0.975])
+        parts = [metric, *filter(None, [signature]), f"bs:{SAMPLES}", f"seed:{seed}", f"version:{__version__}"]
+        result[metric] = {
+            "metric": metric,
+            "value": value,
+            "interval": [float(low), float(high)],
+            "n": int(frequencies.sum()),
+            "seed": seed,
+            "signature": "|".join(parts),
+        }
+    return result
 
 
 def _weights(frequencies: NDArray[np.integer], seed: int) -> Iterator[NDArray[np.float64]]:

@@ -1,4 +1,7 @@
-"""Progress of long work: a bar on a terminal, plain lines in a log."""
+"""Progress of long work: a bar on a terminal, plain lines in a log.
+
+tqdm draws the bar. It does not write the log: there it would separate its updates by carriage returns, not by lines.
+"""
 
 import sys
 import time
@@ -11,14 +14,14 @@ Item = TypeVar("Item")
 
 
 def log(message: str) -> None:
-    """One line to standard error, at once."""
+    """Write one line to standard error, unbuffered."""
     print(message, file=sys.stderr, flush=True)
 
 
 def progress(
     items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0
 ) -> Iterator[Item]:
-    """Pass `items` on and show how far and how fast: a bar on a terminal, else a line every `every` seconds and at the end."""
+    """Yield `items` and show their progress: a bar on a terminal, else a line every `every` seconds and at the end."""
     if sys.stderr.isatty():
         yield from tqdm(items, desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True)
         return

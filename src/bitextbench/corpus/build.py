@@ -1,10 +1,10 @@
-"""A corpus made from its parts: rows, noise, exclusion, pre-filter, deduplication, shards; and every row counted."""
+"""Builds a corpus from its parts: rows, noise, exclusion, pre-filter, deduplication, shards. Every row is counted."""
 
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,24 +16,17 @@ from bitextbench.base.progress import log, progress
 from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
 from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, add_noise
 from bitextbench.corpus.prefilter import check_rules, prefilter
+from bitextbench.data import parsers
+from bitextbench.data.parsers import Row
 from bitextbench.formats import bitext
-from bitextbench.formats.bitext import PARALLEL
+from bitextbench.formats.bitext import PARALLEL, SIDES
 
 Spec = Mapping[str, Any]
 Languages = tuple[str, str]
-CHUNK = 100_000  # rows in memory at once, and the rows among which noise finds its wrong partners
+CHUNK = 100_000  # rows in memory at a time; noise takes wrong partners from the same chunk
 SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
 PART_KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "shuffle", "side", "label")
 NOISE_KEYS = ("seed", "proportions")
-
-
-class Row(NamedTuple):
-    """What a part gives. `bitextbench.datasets.Row` has the same fields."""
-
-    src: str | None
-    tgt: str | None
-    doc: str = ""
-    label: str = ""
 
 
 def build(
@@ -45,24 +38,25 @@ def build(
     out: str | Path,
     seed: int,
 ) -> dict[str, Any]:
-    """Make the corpus `name` as its entry `spec` under `corpora:` in a configuration says, in the folder `out`.
+    """Build the corpus `name` in the folder `out`; `spec` is its entry under `corpora:` in a configuration.
 
     `raw` holds the fetched data sets, a folder each; `corpora` gives the folders of the corpora that `exclude` names;
-    `seed` draws the generated parts (noise has a seed of its own). A row goes, in this order, through
+    `seed` draws the generated parts (noise has a seed of its own). Each row passes, in this order,
 
     - its part (`skip`, `shuffle`, `lines`, `side`, `label`);
     - the test for empty sides;
-    - noise, a chunk of CHUNK rows at a time, which may add rows;
-    - exclusion of pairs one side of which stands in an excluded corpus, on any side, letters and digits alone compared;
-    - the pre-filter, and exact deduplication if `deduplicate` says so: true, or {memory: MiB that it may take};
+    - noise, in chunks of CHUNK rows, which may add rows;
+    - exclusion: a pair is dropped if one of its sides occurs in an excluded corpus, on either side; only letters and
+      digits are compared;
+    - the pre-filter, and exact deduplication if `deduplicate` is true or {memory: MiB that it may take};
     - bitext.write_shards.
 
-    Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "alone", "out", "by_label"} with in + added =
-    out + dropped, and returns it. `dropped` has the first reason of each row: "empty", "in <corpus>", a filter rule,
-    "duplicate"; `alone` what each rule would drop by itself of the rows that come to the pre-filter. `out` appears as a
-    whole or not at all. Memory: one chunk, the excluded sentences, and what deduplication may take.
+    Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "alone", "out", "by_label"} with in + added
+    = out + dropped, and returns it. `dropped` counts the first reason for each row: "empty", "in <corpus>", a filter
+    rule, "duplicate". `alone` counts, for each rule, all rows of the pre-filter that it drops, whatever the other rules
+    do. `out` is written as a whole or not at all. Memory: one chunk, the excluded sentences, and that of deduplication.
 
-    Raises InputError for an unknown key, corpus, rule or kind of noise, and for whatever is wrong with the text.
+    Raises InputError for an unknown key, corpus, rule or kind of noise, and for any defect of the text.
     """
     spec = {key: value for key, value in spec.items() if value is not None}  # an overlay says `noise: null` for none
     _check_spec(name, spec)
@@ -72,28 +66,32 @@ def build(
     rows = _rows(spec["parts"], languages, Path(raw), seed, by_part)
     chunks = _chunks(progress(rows, f"corpus {name}"))
     with atomic(out) as part:
-        tables = _through(name, chunks, spec, languages, excluded, part / "scratch", tally)
+        tables = _filtered(name, chunks, spec, languages, excluded, part / "scratch", tally)
         n_out = bitext.write_shards(part, tables, spec.get("shards", 1))
         remove(part / "scratch")
-        counts = {
-            "in": by_part.total(),
-            "by_part": dict(by_part),
-            "added": dict(+tally["added"]),
-            "dropped": dict(+tally["dropped"]),
-            "alone": dict(+tally["alone"]),
-            "out": n_out,
-            "by_label": dict(sorted(tally["by_label"].items())),
-        }
-        assert by_part.total() + tally["added"].total() == n_out + tally["dropped"].total(), counts
+        counts = _counts(by_part, tally, n_out)
         write_json(part / "counts.json", counts)
-    log(
-        f"corpus {name}: {counts['in']:,} rows in, {n_out:,} out"
-        + "".join(f", {n:,} {why}" for why, n in (+tally["dropped"]).items())
-    )
+    dropped = "".join(f", {n:,} {reason}" for reason, n in counts["dropped"].items())
+    log(f"corpus {name}: {counts['in']:,} rows in, {n_out:,} out{dropped}")
     return counts
 
 
-def _through(
+def _counts(by_part: Counter[str], tally: Mapping[str, Counter[str]], n_out: int) -> dict[str, Any]:
+    """The contents of counts.json; all rows are accounted for."""
+    counts = {
+        "in": by_part.total(),
+        "by_part": dict(by_part),
+        "added": dict(+tally["added"]),
+        "dropped": dict(+tally["dropped"]),
+        "alone": dict(+tally["alone"]),
+        "out": n_out,
+        "by_label": dict(sorted(tally["by_label"].items())),
+    }
+    assert by_part.total() + tally["added"].total() == n_out + tally["dropped"].total(), counts
+    return counts
+
+
+def _filtered(
     name: str,
     chunks: Iterable[pa.Table],
     spec: Spec,
@@ -102,7 +100,7 @@ def _through(
     scratch: Path,
     tally: Mapping[str, Counter[str]],
 ) -> Iterator[pa.Table]:
-    """The rows with noise and without those that have to go; `tally` counts."""
+    """The rows that are kept, with noise; `tally` counts the others."""
     deduplicate = spec.get("deduplicate", False)
     memory = deduplicate["memory"] << 20 if isinstance(deduplicate, Mapping) else MEMORY
     copies = Deduplicator(scratch, memory) if deduplicate else None
@@ -121,7 +119,7 @@ def _through(
                 table = _noise(table, spec["noise"], number, languages)
                 tally["added"]["noise duplicates"] += len(table) - before
             for other, sentences in excluded.items():
-                table = drop(f"in {other}", table, table.filter(pc.invert(_stands_in(table, sentences))))
+                table = drop(f"in {other}", table, table.filter(pc.invert(_occurs_in(table, sentences))))
             passed, first, alone = prefilter(table, spec.get("filter", {}), languages)
             tally["dropped"].update(first)
             tally["alone"].update(alone)
@@ -130,7 +128,7 @@ def _through(
             else:
                 yield table.filter(pa.array(passed))
         if "noise" in spec and not noised:
-            what = "noise is made of rows labelled parallel, and no part has any"
+            what = "noise needs rows labelled parallel, and no part has any"
             raise InputError(what, name, remedy="give a part `label: parallel`")
         if copies:
             yield from copies.tables()
@@ -147,38 +145,35 @@ def _noise(table: pa.Table, spec: Spec, chunk: int, languages: Languages) -> pa.
 
 
 def _filled(table: pa.Table) -> pa.ChunkedArray:
-    """Rows with some text on every side that they have, and with a side."""
-    sides = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in ("src", "tgt")]
+    """A mask of the rows that have a side, and text on every side that they have."""
+    sides = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in SIDES]
     both_null = pc.and_(pc.is_null(table["src"]), pc.is_null(table["tgt"]))
     return pc.and_not(pc.and_(*(pc.fill_null(side, True) for side in sides)), both_null)
 
 
 def normalised(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """NFKC, lower case, letters and digits only: what a sentence keeps on another page. Null stays null."""
+    """NFKC, lower case, letters and digits only, so that near-copies of a sentence become equal. Null stays null."""
     return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(text, form="NFKC")), r"[^\pL\pN]+", "")
 
 
 def _sentences(folder: str | Path) -> pa.Array:
-    """The distinct sentences of a corpus, either side, normalised; not those without letters and digits."""
-    sides = (
-        normalised(batch[side]).unique()
-        for batch in bitext.read_batches(folder, ["src", "tgt"])
-        for side in ("src", "tgt")
-    )
-    found = pa.chunked_array([*sides], pa.string()).unique().drop_null()
-    return found.filter(pc.not_equal(found, ""))
+    """The distinct sentences of both sides of a corpus, normalised, without those that have no letters and digits."""
+    columns = (normalised(batch[side]).unique() for batch in bitext.read_batches(folder, [*SIDES]) for side in SIDES)
+    distinct = pa.chunked_array([*columns], pa.string()).unique().drop_null()
+    return distinct.filter(pc.not_equal(distinct, ""))
 
 
-def _stands_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
-    return pc.or_(*(pc.is_in(normalised(table[side]), sentences) for side in ("src", "tgt")))
+def _occurs_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
+    """A mask of the rows one side of which is among the normalised `sentences`."""
+    return pc.or_(*(pc.is_in(normalised(table[side]), sentences) for side in SIDES))
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[pa.Table]:
     """Tables of CHUNK rows; the last may be shorter."""
     fields = list(bitext.SCHEMA)[1:]
     rows = iter(rows)
-    while held := list(itertools.islice(rows, CHUNK)):
-        yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], pa.schema(fields))
+    while chunk := list(itertools.islice(rows, CHUNK)):
+        yield pa.table([pa.array(column, pa.string()) for column in zip(*chunk, strict=True)], pa.schema(fields))
 
 
 def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[Row]:
@@ -191,16 +186,16 @@ def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_
 
 
 def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    """The rows of a part. `shuffle` permutes all of it, before `skip` and `lines` take their stretch."""
+    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`)."""
     rows = next(SOURCES[kind](part[kind], languages, raw, seed) for kind in SOURCES if kind in part)
     if "shuffle" in part:
-        held = list(rows)
-        rows = (held[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(held)).tolist())
+        listed = list(rows)
+        rows = (listed[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(listed)).tolist())
     first = part.get("skip", 0)
     rows = itertools.islice(rows, first, None if "lines" not in part else first + part["lines"])
     if "side" not in part and "label" not in part:
         return rows
-    src, tgt = ("side" not in part or part["side"] == side for side in ("src", "tgt"))
+    src, tgt = ("side" not in part or part["side"] == side for side in SIDES)
     label = part.get("label")
     return (
         Row(row.src if src else None, row.tgt if tgt else None, row.doc, row.label if label is None else label)
@@ -209,9 +204,7 @@ def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Ro
 
 
 def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    from bitextbench.data.parsers import rows
-
-    return (Row(*row) for row in rows(name, languages, raw / name))
+    return parsers.rows(name, languages, raw / name)
 
 
 def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
@@ -222,7 +215,7 @@ def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iter
 
 def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
     """Line n of one file with line n of the other; None for a side without a file."""
-    texts = {side: read_lines(paths[side]) for side in ("src", "tgt") if side in paths}
+    texts = {side: read_lines(paths[side]) for side in SIDES if side in paths}
     one_side: dict[tuple[str, ...], Callable[..., Row]] = {
         ("src",): lambda src: Row(src, None),
         ("tgt",): lambda tgt: Row(None, tgt),
@@ -270,7 +263,7 @@ def _folder(name: str, corpora: Mapping[str, str | Path]) -> str | Path:
 
 
 def _check_spec(name: str, spec: Spec) -> None:
-    """What a configuration's schema checks too; a caller from Python gets the same care."""
+    """The checks of the configuration's schema, for callers from Python."""
     _check_keys(f"corpora.{name}", spec, SPEC_KEYS)
     _check_keys(f"corpora.{name}.noise", spec.get("noise", {}), NOISE_KEYS)
     check_rules(spec.get("filter", {}))
@@ -279,8 +272,8 @@ def _check_spec(name: str, spec: Spec) -> None:
         _check_keys(place, part, PART_KEYS)
         if [bool(part[kind]) for kind in SOURCES if kind in part] != [True]:
             raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(SOURCES)}")
-        _check_keys(f"{place}, files", part.get("files", {}), ("src", "tgt"))
-        if part.get("side", "src") not in ("src", "tgt"):
+        _check_keys(f"{place}, files", part.get("files", {}), SIDES)
+        if part.get("side", "src") not in SIDES:
             raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")
         if "generated" in part and ("lines" not in part or "shuffle" in part):
             raise InputError("a generated part is endless", place, remedy="give it `lines`, and no `shuffle`")

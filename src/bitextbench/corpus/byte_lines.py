@@ -1,8 +1,8 @@
-"""Lines as bytes: tokens, letters and characters of many lines counted at once, without a Python object for any of them.
+"""Counts tokens, letters and characters of many lines at once, from their bytes, without Python objects.
 
-White space and letters are Unicode's (as `str.split` and `unicodedata` have them), found in the UTF-8 bytes: an ASCII byte
-tells by itself, and of the others only those that begin a character are decoded. Masks of bytes are kept as bits. The loops
-over bytes and tokens are compiled by numba; those over all bytes become vector instructions.
+White space and letters are Unicode's (as in `str.split` and `unicodedata`). They are found in the UTF-8 bytes: an ASCII
+byte is a character; of the other bytes, only those that begin a character are decoded. Masks of bytes are kept as bits.
+numba compiles the loops over bytes and tokens; those over all bytes become vector instructions.
 """
 
 import unicodedata
@@ -18,22 +18,22 @@ from bitextbench.base.compiled import compiled, lowest_bit
 from bitextbench.corpus.words import UNSPACED
 
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
-ROOM = 16  # bytes behind the text, for words of eight bytes that begin in it
+ROOM = 16  # bytes after the text, for words of eight bytes that begin in it
 PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
-# what a token of n bytes has of a word that begins where it begins, and of the next word
+# masks of the bytes of a token of n bytes: in the eight bytes from its beginning, and in the next eight
 FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(17)] for k in (0, 8)], np.uint64)
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
-Bits = NDArray[np.uint64]  # a mask of b bytes as b // 64 + 2 words; bits from b on have no meaning
+Bits = NDArray[np.uint64]  # a mask of b bytes as b // 64 + 2 words; the bits from b on are undefined
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A column of strings as bytes. Numbers of lines, tokens and bytes: n, t, b.
+    """A column of strings as bytes. Shapes: n lines, t tokens, b bytes.
 
-    What stands for a null has no meaning. `language` says what a token is: what stands between white space, or a character (see
-    `language.words`).
+    The values for a null are undefined. `language` decides what a token is: text between white space, or a character
+    (see `corpus.words`).
     """
 
     column: pa.Array
@@ -50,12 +50,12 @@ class Lines:
 
     @cached_property
     def bounds(self) -> Places:
-        """Where lines begin, and the end, int64 [n + 1], in bytes."""
+        """The beginnings of lines, and the end, int64 [n + 1], in bytes."""
         return self._offsets.astype(np.int64) - int(self._offsets[0])
 
     @cached_property
     def data(self) -> NDArray[np.uint8]:
-        """The bytes of all lines, uint8 [b and what makes up whole words of bits, and ROOM]; those from b on have no meaning."""
+        """The bytes of all lines, uint8, padded to whole words of bits, plus ROOM; bytes from b on are undefined."""
         b, size = int(self.bounds[-1]), (int(self.bounds[-1]) // 64 + 2) * 64 + ROOM
         text = np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
         return text[:size] if len(text) >= size else np.append(text[:b], np.zeros(size - b, np.uint8))
@@ -72,17 +72,17 @@ class Lines:
 
     @cached_property
     def visible(self) -> Places:
-        """Characters that are not white space, of each line [n]."""
+        """The characters of each line that are not white space [n]."""
         return count(self.begins & ~self.space, self.bounds)
 
     @cached_property
     def letters(self) -> Places:
-        """Letters and the marks on them, of each line [n]."""
+        """The letters of each line, and the marks on them [n]."""
         return count(_letters(self.data, _table("letter")), self.bounds)
 
     @cached_property
     def firsts(self) -> Bits:
-        """The bytes that begin a line, and the one behind all."""
+        """The bytes that begin a line, and the first after the text."""
         return _bits(self.bounds, len(self.space))
 
     @cached_property
@@ -94,23 +94,25 @@ class Lines:
 
     @cached_property
     def stops(self) -> Bits:
-        """The bytes before which a token ends, if it has not ended before."""
+        """The bytes at which a token ends at the latest."""
         return (self.begins if self.language in UNSPACED else self.space) | self.firsts
 
     @cached_property
     def lengths(self) -> Places:
-        """Tokens of each line [n]."""
+        """The tokens of each line [n]."""
         return count(self.starts, self.bounds)
 
     @cached_property
     def hashes(self) -> Bits:
         """A hash of each token [t], of all its bytes."""
-        at_any_byte = np.ndarray(len(self.data) - 7, np.uint64, self.data, strides=(1,))  # as x86 and ARM can read them
+        at_any_byte = np.ndarray(
+            len(self.data) - 7, np.uint64, self.data, strides=(1,)
+        )  # x86 and ARM read unaligned words
         return _hashes(at_any_byte, self.starts, self.stops, self.lengths.sum())
 
     @cached_property
     def runs(self) -> Places:
-        """How often the most repeated token of each line stands in a row [n]."""
+        """The longest run of one token in each line [n]."""
         return _runs(self.lengths, np.cumsum(self.lengths), self.hashes)
 
 
@@ -122,13 +124,12 @@ def after(bits: Bits) -> Bits:
 
 
 def overlap(src: Lines, tgt: Lines) -> tuple[Places, Places]:
-    """Of each pair of lines [n]: distinct tokens that both have, and those of the side with fewer.
+    """For each pair of lines [n]: the distinct tokens that both sides have, and those of the side with fewer.
 
-    Tokens are told apart by 64 bits of a hash: among 10 billion pairs with 100 tokens a side it is likely that no two tokens
-    are taken for one.
+    Tokens are compared by 64 bits of a hash: among 10 billion pairs with 100 tokens a side, no collision is likely.
     """
     most = int((src.lengths + tgt.lengths).max(initial=0))
-    size = 8 << most.bit_length()  # with room: few meet another
+    size = 8 << most.bit_length()  # of the hash table: large enough for few collisions
     return _overlap(
         src.lengths, src.hashes, tgt.lengths, tgt.hashes, np.empty(size, np.uint64), np.zeros(size, np.int64)
     )
@@ -136,12 +137,12 @@ def overlap(src: Lines, tgt: Lines) -> tuple[Places, Places]:
 
 @cache
 def _table(kind: str) -> Mask:
-    """Whether each code point is white space, or a letter or mark; there are none outside these ranges."""
-    table = np.zeros(1 << 21, bool)  # all that four bytes can say
+    """Whether each code point is white space, or a letter or mark; there are none outside the ranges below."""
+    table = np.zeros(1 << 21, bool)  # all values of four bytes
     for low, high in ((0, 0x3001),) if kind == "space" else ((0, 0x40000), (0xE0000, 0xE1000)):
         points = map(chr, range(low, high))
-        found = (point.isspace() if kind == "space" else unicodedata.category(point)[0] in "LM" for point in points)
-        table[low:high] = np.fromiter(found, bool, high - low)
+        flags = (point.isspace() if kind == "space" else unicodedata.category(point)[0] in "LM" for point in points)
+        table[low:high] = np.fromiter(flags, bool, high - low)
     return table
 
 
@@ -158,7 +159,10 @@ def _decoded(data, at):
 
 @compiled
 def _unsure(byte):
-    """Other control characters, which are no space; what begins U+0085, U+00A0, U+1680, U+2000 to U+205F, U+3000, which are."""
+    """Whether only a table can tell: a control character, or the first byte of a character that may be white space.
+
+    These are U+0085, U+00A0, U+1680, U+2000 to U+205F and U+3000.
+    """
     return (byte < 28) | (byte == 0xC2) | ((byte >= 0xE1) & (byte <= 0xE3))
 
 
@@ -220,7 +224,7 @@ def _bits(places, words):
 
 @compiled
 def count(bits, bounds):
-    """How many bits are set in each stretch, int64 [n]; stretch i goes from bounds[i] to bounds[i + 1]."""
+    """The number of set bits in each range, int64 [n]; range i is from bounds[i] to bounds[i + 1]."""
     counts, w, whole, last = np.empty(len(bounds) - 1, np.int64), 0, 0, 0
     for i, at in enumerate(bounds):
         while w < at >> 6:
@@ -235,7 +239,7 @@ def count(bits, bounds):
 
 @compiled
 def _population(word):
-    """Bits set, as LLVM knows it (https://graphics.stanford.edu/~seander/bithacks.html#CountBitsSetParallel)."""
+    """The bits set in a word. LLVM recognises this form: graphics.stanford.edu/~seander/bithacks.html."""
     word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -244,7 +248,7 @@ def _population(word):
 
 @compiled
 def _distance(bits, at):
-    """How far from `at` on the first bit is set: 64 bits at once are mostly enough."""
+    """The distance from `at` to the first set bit; mostly within the first 64 bits."""
     place, shift, far = at >> 6, np.uint64(at & 63), 0
     word = bits[place] >> shift | (bits[place + 1] << np.uint64(1)) << (np.uint64(63) - shift)
     while not word:
@@ -255,7 +259,10 @@ def _distance(bits, at):
 
 @compiled
 def _hashes(words, starts, stops, size):
-    """`words`: the eight bytes from each byte on. Two at a time: few tokens have more, and few branches are taken wrongly."""
+    """The hash of each token [size]; `words`: the eight bytes from each byte on.
+
+    Sixteen bytes are hashed without a branch: few tokens are longer, so that few branches are mispredicted.
+    """
     hashes, t = np.empty(size, np.uint64), 0
     for w in range(len(starts)):
         bits = starts[w]
@@ -288,28 +295,31 @@ def _runs(lengths, ends, hashes):
 
 @compiled
 def _overlap(lengths, hashes, other_lengths, other_hashes, tokens, owners):
-    """`tokens`, `owners` [2^m]: which side met the token last, of pair i the source, 2 i + 1, or the target, 2 i + 2."""
+    """`overlap`. `tokens`, `owners` [2^m] are a hash table: each token, and the side that had it last.
+
+    The sides of pair i are 2 i + 1, the source, and 2 i + 2, the target.
+    """
     shared, fewer = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
     a = b = 0
     for i in range(len(lengths)):
-        mine = theirs = 0
+        distinct_src = distinct_tgt = 0
         source, target = 2 * i + 1, 2 * i + 2
         for token in hashes[a : a + lengths[i]]:
             place = _find(token, source, tokens, owners)
-            mine += owners[place] < source
+            distinct_src += owners[place] < source
             tokens[place], owners[place] = token, source
         for token in other_hashes[b : b + other_lengths[i]]:
             place = _find(token, source, tokens, owners)
-            theirs += owners[place] < target
+            distinct_tgt += owners[place] < target
             shared[i] += owners[place] == source
             tokens[place], owners[place] = token, target
-        a, b, fewer[i] = a + lengths[i], b + other_lengths[i], min(mine, theirs)
+        a, b, fewer[i] = a + lengths[i], b + other_lengths[i], min(distinct_src, distinct_tgt)
     return shared, fewer
 
 
 @compiled
 def _find(token, source, tokens, owners):
-    """Where the token is among those of this pair, or may be put: the upper bits are the best ones."""
+    """The place of a token of this pair in the hash table, or the first free place for it."""
     last = np.uint64(len(tokens) - 1)
     place = token >> np.uint64(40) & last
     while owners[place] >= source and tokens[place] != token:

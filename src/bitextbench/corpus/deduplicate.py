@@ -1,8 +1,8 @@
 """Exact deduplication of any number of pairs in bounded memory.
 
-Of equal pairs the first stays; they are compared by 128 bits of XXH3. What comes in is written down: the rows to a spool of
-Arrow batches, their digests to partitions by their first bits. When all is in, each partition is sorted by itself, which
-says which rows of the spool are first of their kind. Disk, while it works: the rows, compressed, and 24 bytes a row.
+The first of equal pairs is kept; pairs are compared by 128 bits of XXH3. Rows are written to a spool of Arrow batches,
+and their digests to partitions by their first bits. At the end each partition is sorted by itself, which shows the
+first row of each digest. Disk space while it works: the rows, compressed, and 24 bytes a row.
 """
 
 import itertools
@@ -20,28 +20,28 @@ from bitextbench.base import arrays
 
 MEMORY = 512 << 20
 SORTING = 64  # bytes of memory a row of a partition that is sorted
-FANOUT_BITS = 6  # partitions are 64 at a time, a file each
+FANOUT_BITS = 6  # 64 partitions at a time, a file each
 
 Mask = NDArray[np.bool_]
 RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u8")])
-"""A digest, and where its pair stands in the spool, times 2; plus 1 for a pair that is not there because it did not pass."""
+"""A digest, and twice the row of its pair in the spool; plus 1 for a pair that did not pass and is not in the spool."""
 
 
 def digests(table: pa.Table) -> NDArray[np.uint64]:
-    """128 bits [n, 2] of each pair (src, tgt), byte for byte; a null is an empty side."""
+    """128 bits [n, 2] for each pair (src, tgt) of byte strings; a null is an empty side."""
     sides = (pc.fill_null(table[side].cast(pa.large_string()), "") for side in ("src", "tgt"))
     pairs = pc.binary_join_element_wise(*sides, pa.scalar("\n", pa.large_string())).combine_chunks()
     ends = np.frombuffer(pairs.buffers()[1], np.int64)[pairs.offset : pairs.offset + len(pairs) + 1].tolist()
     text = memoryview(pairs.buffers()[2] or b"")
-    found = b"".join([xxhash.xxh3_128_digest(text[start:end]) for start, end in itertools.pairwise(ends)])
-    return np.frombuffer(found, "<u8").reshape(-1, 2)
+    joined = b"".join([xxhash.xxh3_128_digest(text[start:end]) for start, end in itertools.pairwise(ends)])
+    return np.frombuffer(joined, "<u8").reshape(-1, 2)
 
 
 def _firsts(high: NDArray[np.uint64], low: NDArray[np.uint64], number: NDArray[np.integer]) -> NDArray[np.integer]:
     """The least number of each distinct digest, in the order of digests."""
     order = np.argsort(high)
     same = np.diff(high[order]) == 0
-    if (same & (np.diff(low[order]) != 0)).any():  # half of a digest met by chance
+    if (same & (np.diff(low[order]) != 0)).any():  # different digests with equal first halves
         order = np.lexsort((low, high))
         same = np.diff(high[order]) == 0
     starts = np.flatnonzero(np.concatenate([[True], ~same | (np.diff(low[order]) != 0)])[: len(order)])
@@ -49,10 +49,10 @@ def _firsts(high: NDArray[np.uint64], low: NDArray[np.uint64], number: NDArray[n
 
 
 class Deduplicator:
-    """Takes tables in by `add`; `tables` then gives back the rows that passed, without later copies, in their order.
+    """`add` takes tables; `tables` then yields the rows that passed, in their order, without later copies.
 
-    `scratch` is a new folder; `memory` bounds, in bytes, what sorting takes (a batch, in and out, comes on top).
-    When `tables` has begun, `alone` is the number of copies among all rows, `first` of those among the rows that passed.
+    `scratch` is a new folder; `memory` is the limit of sorting in bytes (one batch in and one out come on top).
+    Once `tables` has begun, `alone` counts the copies among all rows, and `first` those among the rows that passed.
     """
 
     def __init__(self, scratch: Path, memory: int = MEMORY) -> None:
@@ -64,7 +64,7 @@ class Deduplicator:
         self.partitions = [self.files.enter_context((scratch / f"{i:02x}").open("wb")) for i in range(1 << FANOUT_BITS)]
 
     def add(self, table: pa.Table, passed: Mask) -> None:
-        """Take rows in. `passed` [n] depends on their text alone: equal pairs pass together."""
+        """Take rows. `passed` [n] must be the same for equal pairs."""
         if not self.spool:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             self.spool = self.files.enter_context(
@@ -85,6 +85,7 @@ class Deduplicator:
         self.first += int(passed.sum())
 
     def tables(self) -> Iterator[pa.Table]:
+        """The rows that passed, without later copies."""
         self.files.close()
         keep = arrays.zeros(self.scratch / "keep.npy", (self.spooled,), bool)
         for file in self.partitions:
@@ -98,7 +99,7 @@ class Deduplicator:
                 start += len(batch)
 
     def _settle(self, partition: Path, bits: int, keep: Mask) -> None:
-        """Mark the first rows of a partition, whose digests agree in their first `bits`; split it where it is too large."""
+        """Mark the first rows of a partition; split it where it is too large. Its digests have equal first `bits`."""
         rows = partition.stat().st_size // RECORD.itemsize
         if rows * SORTING > self.memory and bits + FANOUT_BITS < 64:
             names = [partition.with_name(f"{partition.name}{i:02x}") for i in range(1 << FANOUT_BITS)]
@@ -110,8 +111,8 @@ class Deduplicator:
             for name in names:
                 self._settle(name, bits + FANOUT_BITS, keep)
             return
-        found = np.fromfile(partition, RECORD)
-        firsts = _firsts(found["high"], found["low"], found["row"])
+        records = np.fromfile(partition, RECORD)
+        firsts = _firsts(records["high"], records["low"], records["row"])
         passed = firsts[firsts & np.uint64(1) == 0]
         keep[passed >> np.uint64(1)] = True
         self.alone -= len(firsts)
@@ -120,7 +121,7 @@ class Deduplicator:
 
 
 def _deal(records: NDArray[np.void], files: list, bits: int) -> None:
-    """Write records, which are sorted by digest, each to the file of its digest's next bits behind the first `bits`."""
+    """Write records, sorted by digest, to files by the FANOUT_BITS bits of the digest that follow the first `bits`."""
     shift = np.uint64(64 - FANOUT_BITS - bits)
     part = records["high"] >> shift & np.uint64((1 << FANOUT_BITS) - 1)
     cuts = np.searchsorted(part, np.arange(1 + len(files), dtype=np.uint64)).tolist()

@@ -1,4 +1,4 @@
-"""Which language a line is in, and what its words are."""
+"""Identifies the language of lines, by py3langid or fastText; trains fastText models for it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,20 +9,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import atomic, existing, read_lines
 from bitextbench.base.progress import log
 from bitextbench.corpus.words import UNKNOWN
 
-BLOCK = 20_000  # lines identified at once: about 100 MB for lines of 150 bytes
+BLOCK = 20_000  # lines identified at a time: about 100 MB for lines of 150 bytes
 LABEL = "__label__"  # fastText's prefix of a label
-ATTEMPTS = 6
 
 
 def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list[str]:
-    """The likeliest of `languages` (ISO 639-1 codes) for each line, UNKNOWN where the model finds nothing to go by.
+    """The likeliest of `languages` (ISO 639-1 codes) for each line; UNKNOWN where no feature of the model occurs.
 
     `model` is "py3langid" (naive Bayes, Lui and Baldwin 2012; its model comes with the package) or the path of a
-    fastText model such as lid.176.bin (Joulin et al. 2017). A line's answer does not depend on the other lines.
+    fastText model such as lid.176.bin (Joulin et al. 2017). The result for a line does not depend on other lines.
 
     Raises InputError for a language that the model does not know and for a missing model.
     """
@@ -40,7 +40,7 @@ def known(model: str) -> set[str]:
 
 @cache
 def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[str]], list[str]]:
-    """A model serves many batches: keep it."""
+    """The function that identifies lines; cached, as a model serves many batches."""
     if model == "py3langid":
         from bitextbench.corpus.naive_bayes import NaiveBayes  # numba takes 0.4 s
 
@@ -56,15 +56,15 @@ def _fasttext(path: str) -> Any:
 
 
 def _likeliest(model: Any, languages: frozenset[str], lines: Sequence[str]) -> list[str]:
-    """fastText's own `predict` fails on numpy 2; the method that it wraps does not.
+    """The likeliest language of each line by fastText. Its `predict` fails on numpy 2; `multilinePredict` does not.
 
-    Where the likeliest language is none of these, all that the model knows are ranked (k = -1), which takes longer.
+    All languages of the model are ranked (k = -1), which is slower, only where the likeliest is none of `languages`.
     """
     texts = [line.replace("\n", " ") + "\n" for line in lines]
 
     def ranked(texts: list[str], k: int) -> list[list[str]]:
-        found = model.f.multilinePredict(texts, k, 0.0, "strict")[0] if texts else []
-        return [[label.removeprefix(LABEL) for label in labels] for labels in found]
+        predictions = model.f.multilinePredict(texts, k, 0.0, "strict")[0] if texts else []
+        return [[label.removeprefix(LABEL) for label in labels] for labels in predictions]
 
     codes = [(labels or [UNKNOWN])[0] for labels in ranked(texts, 1)]
     others = [i for i, code in enumerate(codes) if code not in languages]
@@ -74,14 +74,11 @@ def _likeliest(model: Any, languages: frozenset[str], lines: Sequence[str]) -> l
 
 
 def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int = 16, epochs: int = 10) -> None:
-    """Train fastText's language identification (Joulin et al. 2017) on lines of each language, and write the model to `out`.
+    """Train fastText's language identification (Joulin et al. 2017) on lines of each language, and write it to `out`.
 
-    Character n-grams of 2 to 4, softmax. The result differs from run to run: fastText's threads race. It needs ten of them or
-    more (with fewer, it starts from memory that nobody has set), and where it ends in NaN it is started again.
-    Raises InputError for fewer than two languages, or one without text.
+    Character n-grams of 2 to 4, softmax. Runs differ. Raises InputError for fewer than two languages, for one without
+    text, and as `train_fasttext` does.
     """
-    import fasttext
-
     with TemporaryDirectory() as folder:
         path, counts = Path(folder) / "lines", Counter[str]()
         with path.open("w", encoding="utf-8") as file:
@@ -90,27 +87,21 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
                     file.write(f"{LABEL}{code} {line}\n")
                     counts[code] += 1
         if len(texts) < 2 or not all(counts[code] for code in texts):
-            found = ", ".join(f"{code} {counts[code]:,}" for code in texts)
-            raise InputError(f"lines to learn languages from: {found or 'none'}", remedy="give text of two or more")
+            lines_of = ", ".join(f"{code} {counts[code]:,}" for code in texts)
+            raise InputError(f"lines to learn languages from: {lines_of or 'none'}", remedy="give text of two or more")
         sizes = {"dim": dimension, "epoch": epochs, "minn": 2, "maxn": 4, "bucket": 1 << 17, "lr": 0.3}
-        for attempt in range(ATTEMPTS):
-            try:
-                model = fasttext.train_supervised(str(path), thread=10, verbose=0, **sizes)
-                break
-            except RuntimeError:  # NaN: fastText issue 1061
-                if attempt == ATTEMPTS - 1:
-                    raise
+        model = train_fasttext("train_supervised", path, **sizes)
     with atomic(out) as part:
         model.save_model(str(part))
     log(f"language model: {', '.join(f'{code} {count:,}' for code, count in counts.items())} lines")
 
 
-def _check(languages: Iterable[str], known: Iterable[str], model: str) -> None:
-    if unknown := set(languages) - set(known):
+def _check(languages: Iterable[str], supported: Iterable[str], model: str) -> None:
+    if unknown := set(languages) - set(supported):
         raise InputError(
             f"the model does not know the language {', '.join(sorted(unknown))}",
             model,
-            remedy=f"it knows {', '.join(sorted(known))}",
+            remedy=f"it knows {', '.join(sorted(supported))}",
         )
 
 
@@ -122,26 +113,26 @@ def _py3langid() -> Any:
 
 
 def fit_and_compare(texts: Sequence[tuple[str, str]], most: int, out: str | Path, **sizes: int) -> dict[str, Any]:
-    """`fit` on nine lines of ten, and the share of the others that the model, and py3langid, tell rightly (`bootstrap.rate`).
+    """`fit` on nine of ten lines; the accuracy of the model, and of py3langid, on the held-out rest (`bootstrap.rate`).
 
-    `texts`: a language and a text file, or a corpus folder and its side, "folder#src"; at most `most` lines of each. The
-    model writes to `out`. Both choose among the languages of `texts`.
+    `texts`: a language with a text file, or with a corpus folder and its side, "folder#src"; at most `most` lines of
+    each. The model is written to `out`. Both models choose among the languages of `texts`.
     """
     from bitextbench.base.bootstrap import rate
 
-    kept: dict[str, list[str]] = {code: [] for code, _ in texts}
-    held: dict[str, list[str]] = {code: [] for code, _ in texts}
+    training: dict[str, list[str]] = {code: [] for code, _ in texts}
+    held_out: dict[str, list[str]] = {code: [] for code, _ in texts}
     for code, place in texts:
         for number, line in enumerate(islice(_lines(place), most)):
-            (kept if number % 10 else held)[code].append(line)
-    fit(kept, out, **sizes)
-    lines = [(code, line) for code, part in held.items() for line in part]
-    return {
-        name: rate(f"language accuracy of {name}", [
-            code == found for (code, _), found in zip(lines, identify([line for _, line in lines], [*held], model), strict=True)
-        ])
-        for name, model in (("this model", str(out)), ("py3langid", "py3langid"))
-    }  # fmt: skip
+            (training if number % 10 else held_out)[code].append(line)
+    fit(training, out, **sizes)
+    lines = [line for part in held_out.values() for line in part]
+    gold = [code for code, part in held_out.items() for _ in part]
+    accuracies = {}
+    for name, model in (("this model", str(out)), ("py3langid", "py3langid")):
+        hits = [code == answer for code, answer in zip(gold, identify(lines, [*held_out], model), strict=True)]
+        accuracies[name] = rate(f"language accuracy of {name}", hits)
+    return accuracies
 
 
 def _lines(place: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Bad pairs of known kinds, made from good ones."""
+"""Makes bad pairs of known kinds from good ones."""
 
 import html
 import re
@@ -27,29 +27,25 @@ DEFAULT_PROPORTIONS = {
     "salad": 0.03,
     "duplicate": 0.02,
 }
-"""Like a raw crawl's: 23% parallel, 41% misaligned in one way or another (the first four kinds), the rest mostly the
-wrong language or none: about what Khayrallah and Koehn (2018) counted by hand in raw ParaCrawl German-English."""
+"""As in a raw crawl: 23% parallel, 41% misaligned in one way or another (the first four kinds), the rest mostly the
+wrong language or none. Khayrallah and Koehn (2018) counted about these shares in raw ParaCrawl German-English."""
 
 SAMPLE = 10_000  # rows from which names, frequent words and bigrams are taken
-FALLBACKS = (
-    "misaligned",
-    "boilerplate",
-)  # for a row that has no neighbour, no word to change, ...; the last one always works
+FALLBACKS = ("misaligned", "boilerplate")  # where a kind cannot be made of a row; the last one always can
 Pair = tuple[str, str]
 
 
 def add_noise(table: pa.Table, proportions: Mapping[str, float], seed: int, languages: tuple[str, str]) -> pa.Table:
-    """Turn good pairs into bad ones; the column `label` says what each row now is.
+    """Turn good pairs into bad ones; the column `label` names the kind of each row.
 
     `table` has the columns src, tgt, doc, label of a corpus, all in memory. Every row labelled "parallel" draws a kind
-    by `proportions` (the rest stay as they are); other rows only lend their text. Where a kind cannot be made of a row
-    (no neighbour in its document, nothing to change) the row becomes "misaligned", or else "boilerplate", and is
-    labelled so. "duplicate" leaves the row and puts a copy after it: n rows become n + (labels "duplicate" added), in
-    the same order.
+    by `proportions` (the rest stays as it is); other rows stay as they are, and noise may use their text. Where a kind
+    cannot be made of a row (no neighbour in its document, nothing to change), the row becomes "misaligned", or else
+    "boilerplate", and has that label. "duplicate" keeps the row and adds a copy after it. The order of rows is kept.
 
-    Everything is drawn from `seed`; the same rows give the same noise however Arrow has chunked them.
+    All draws are from `seed`; how Arrow has chunked the rows does not matter.
 
-    Raises InputError for an unknown kind, for proportions below 0 or above 1 together, and for a row with one side.
+    Raises InputError for an unknown kind, a negative proportion, a sum of proportions above 1, and a row with one side.
     """
     shares = _shares(proportions)
     src, tgt, doc, label = (table[name].to_pylist() for name in ("src", "tgt", "doc", "label"))
@@ -63,14 +59,14 @@ def add_noise(table: pa.Table, proportions: Mapping[str, float], seed: int, lang
         if label[i] != PARALLEL or kind in (PARALLEL, "duplicate"):
             out.append((src[i], tgt[i], doc[i], label[i]))
         if label[i] == PARALLEL and kind != PARALLEL:
-            made, pair = next((name, pair) for name in (kind, *FALLBACKS) if (pair := KINDS[name](pool, i)))
-            out.append((*pair, doc[i], made))
+            name, pair = next((name, pair) for name in (kind, *FALLBACKS) if (pair := KINDS[name](pool, i)))
+            out.append((*pair, doc[i], name))
     columns = zip(*out, strict=True) if out else [()] * 4
     return pa.table([pa.array(column, pa.string()) for column in columns], ["src", "tgt", "doc", "label"])
 
 
 def _shares(proportions: Mapping[str, float]) -> dict[str, float]:
-    """Checked, and in the order of KINDS: that of the mapping must not matter."""
+    """The proportions, checked, in the order of KINDS, so that the order of the mapping does not matter."""
     for kind, share in proportions.items():
         if kind not in KINDS:
             raise InputError(f"no kind of noise {kind!r}", "noise", remedy=near(kind, KINDS))
@@ -81,13 +77,12 @@ def _shares(proportions: Mapping[str, float]) -> dict[str, float]:
         raise InputError(
             f"the proportions add up to {sum(shares.values()):g}", "noise", remedy="at most 1; the rest stays parallel"
         )
-    return (
-        shares if sum(shares.values()) <= 1 else {kind: share / sum(shares.values()) for kind, share in shares.items()}
-    )
+    total = sum(shares.values())
+    return shares if total <= 1 else {kind: share / total for kind, share in shares.items()}
 
 
 class Pool:
-    """The rows that noise is made of, with the source of chance and what the corpus as a whole has to offer."""
+    """The rows that noise is made of, a random generator, and statistics of all rows."""
 
     def __init__(
         self, src: list[str], tgt: list[str], doc: list[str], languages: Pair, rng: np.random.Generator
@@ -117,17 +112,15 @@ class Pool:
 
     @cached_property
     def distinct(self) -> list[int]:
-        """A row for every distinct target: a line that is often repeated must not crowd out the others."""
+        """One row for every distinct target, so that repeated lines are not drawn more often."""
         return [*{text: i for i, text in reversed([*enumerate(self.sides[1])])}.values()]
 
     def other(self, i: int) -> int | None:
-        """A random row with other text than row i on both sides, of another document if chance finds one, or None."""
+        """A random row whose sides both differ from row i, of another document if one is drawn; None for none."""
         src, tgt = self.sides
         n = len(self.distinct)
         drawn = (self.distinct[self.below(n)] for _ in range(8))
-        scan = (
-            self.distinct[(i + k) % n] for k in range(min(n, 64))
-        )  # for a corpus of few texts, where draws may all fail
+        scan = (self.distinct[(i + k) % n] for k in range(min(n, 64)))  # few texts: all draws may fail
         differs = (j for j in chain(drawn, scan) if src[j] != src[i] and tgt[j] != tgt[i])
         best = None
         for j in differs:
@@ -137,25 +130,18 @@ class Pool:
         return best
 
     def neighbour(self, i: int) -> int | None:
-        """The row before or after, if it is in the same document and says something else; None otherwise."""
+        """The row before or after, if it is in the same document and has other text; None otherwise."""
         near_by = [i + 1, i - 1] if self.side() else [i - 1, i + 1]
         src, tgt = self.sides
-        return next(
-            (
-                j
-                for j in near_by
-                if 0 <= j < len(src)
-                and self.doc[i]
-                and self.doc[j] == self.doc[i]
-                and src[j] != src[i]
-                and tgt[j] != tgt[i]
-            ),
-            None,
-        )
+        for j in near_by:
+            same_document = 0 <= j < len(src) and self.doc[i] and self.doc[j] == self.doc[i]
+            if same_document and src[j] != src[i] and tgt[j] != tgt[i]:
+                return j
+        return None
 
     @cached_property
     def followers(self) -> tuple[dict[str, list[str]], ...]:
-        """For each side, the words found after each word: a bigram model to draw from. "" is the end and the start."""
+        """For each side, the words that follow each word: a bigram model. "" marks the start and the end."""
         models: tuple[dict[str, list[str]], ...] = (defaultdict(list), defaultdict(list))
         for model, texts, language in zip(models, self.sides, self.languages, strict=True):
             for text in texts[:SAMPLE]:
@@ -173,7 +159,7 @@ class Pool:
 
     @cached_property
     def names(self) -> tuple[list[str], ...]:
-        """For each side, capitalised words from inside sentences (in German also nouns), as often as they occur."""
+        """For each side, all capitalised words inside sentences (in German, nouns too), with repetitions."""
         return tuple([name for text in texts[:SAMPLE] for name in NAME.findall(text)] for texts in self.sides)
 
 
@@ -190,13 +176,13 @@ def neighbour(pool: Pool, i: int) -> Pair | None:
 
 
 def copy(pool: Pool, i: int) -> Pair | None:
-    """One side twice: the text was never translated."""
+    """The same text on both sides: it was never translated."""
     text = pool.sides[pool.side()][i]
     return text, text
 
 
 def wrong_language(pool: Pool, i: int) -> Pair | None:
-    """The two sides swapped, or both in one language: one side is that of another row, in the other side's language."""
+    """The sides swapped, or both in one language: one side is replaced by text of another row in the wrong language."""
     j, side = pool.other(i), pool.side()
     if pool.side() or j is None:
         return (pool.sides[1][i], pool.sides[0][i]) if pool.sides[0][i] != pool.sides[1][i] else None
@@ -204,7 +190,7 @@ def wrong_language(pool: Pool, i: int) -> Pair | None:
 
 
 def partial(pool: Pool, i: int) -> Pair | None:
-    """One side says only a part: it ends at a clause or after half of its words, or it stands against two sentences."""
+    """One side has only a clause or half of its words, or has the next sentence of the document, too."""
     side = pool.side()
     text, language = pool.sides[side][i], pool.languages[side]
     follows = (
@@ -222,7 +208,7 @@ def partial(pool: Pool, i: int) -> Pair | None:
 
 
 def truncated(pool: Pool, i: int) -> Pair | None:
-    """One side stops between 30% and 80% of its characters, inside a word where there is one."""
+    """One side is cut between 30% and 80% of its characters, inside a word."""
     side = pool.side()
     text = pool.sides[side][i].strip()
     cuts = range(max(1, int(0.3 * len(text))), int(0.8 * len(text)) + 1)
@@ -231,7 +217,7 @@ def truncated(pool: Pool, i: int) -> Pair | None:
 
 
 def changed_fact(pool: Pool, i: int) -> Pair | None:
-    """One number, else one name, else the longest word of one side is another one."""
+    """One side has another number, else another name, else another word in place of its longest."""
     first = pool.side()
     for change in (_other_number, _other_name, _other_word):
         for side in (first, 1 - first):
@@ -241,7 +227,7 @@ def changed_fact(pool: Pool, i: int) -> Pair | None:
 
 
 def _other_number(pool: Pool, side: int, text: str) -> str | None:
-    """One digit of one number is another one."""
+    """The text with another digit in one of its numbers."""
     numbers = [*NUMBER.finditer(text)]
     if not numbers:
         return None
@@ -251,6 +237,7 @@ def _other_number(pool: Pool, side: int, text: str) -> str | None:
 
 
 def _other_name(pool: Pool, side: int, text: str) -> str | None:
+    """The text with another name of this side in place of one of its names."""
     names = [*NAME.finditer(text)]
     if not names:
         return None
@@ -260,7 +247,7 @@ def _other_name(pool: Pool, side: int, text: str) -> str | None:
 
 
 def _other_word(pool: Pool, side: int, text: str) -> str | None:
-    """A word of another row in the place of the longest; not in unspaced languages, which hide their words."""
+    """The text with the longest word of another row in place of its own; not for languages without spaces."""
     j = pool.other(i=pool.below(len(pool.doc)))
     if j is None or pool.languages[side] in UNSPACED or not (old := max(WORD.findall(text), key=len, default="")):
         return None
@@ -269,7 +256,7 @@ def _other_word(pool: Pool, side: int, text: str) -> str | None:
 
 
 def boilerplate(pool: Pool, i: int) -> Pair:
-    """Menus, cookie banners, copyright lines. Half of them are translations of each other and still of no use."""
+    """Menus, cookie banners, copyright lines. Half of the pairs are translations, but useless ones."""
     texts = [BOILERPLATE.get(language, BOILERPLATE["en"]) for language in pool.languages]
     menus = [MENU.get(language, MENU["en"]).split("|") for language in pool.languages]
     name = pool.pick(pool.names[0] or ["Example"])
@@ -293,7 +280,7 @@ def boilerplate(pool: Pool, i: int) -> Pair:
 
 
 def garbled(pool: Pool, i: int) -> Pair | None:
-    """One side, or both, as a wrong decoder left it."""
+    """One side, or both, as wrong decoding leaves it."""
     start, both = pool.below(len(GARBLERS)), pool.below(3) == 0
     for k in range(len(GARBLERS)):
         garble = GARBLERS[(start + k) % len(GARBLERS)]
@@ -313,7 +300,7 @@ def _mojibake(pool: Pool, text: str) -> str:
 
 
 def _entities(pool: Pool, text: str) -> str:
-    """Character references, escaped twice as often as not."""
+    """Character references, escaped twice in half of the cases."""
     once = html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
     return html.escape(once) if pool.side() else once
 
@@ -330,7 +317,7 @@ def _dropped(pool: Pool, text: str) -> str:
 
 
 def salad(pool: Pool, i: int) -> Pair | None:
-    """The target as bad machine output: words shuffled with frequent ones among them, or a bigram model's babble."""
+    """The target as bad machine output: its words shuffled and mixed with frequent ones, or text of a bigram model."""
     language = pool.languages[1]
     old = words(pool.sides[1][i], language)
     if pool.side():
@@ -344,7 +331,7 @@ def salad(pool: Pool, i: int) -> Pair | None:
 
 
 def duplicate(pool: Pool, i: int) -> Pair:
-    """The same pair again: exactly, or (half of them) as the crawl sees it on another page, with other ends or case."""
+    """A copy of the pair: exact, or (half of them) a near-duplicate with other ends or case, as on another page."""
     src, tgt = pool.pair(i)
     match pool.below(6):
         case 0:
@@ -375,9 +362,8 @@ KINDS: dict[str, Callable[[Pool, int], Pair | None]] = {
 GARBLERS: tuple[Callable[[Pool, str], str], ...] = (_mojibake, _entities, _replacements, _dropped)
 NUMBER = re.compile(r"[0-9]+")
 WORD = re.compile(r"[^\W\d_]{2,}")
-NAME = re.compile(
-    r"(?<=[\w,;:] )(?!\d)[^\W\d_](?<=[A-ZÀ-ÖØ-ÞŒŠŽА-ЯЁ])[^\W\d_]+"
-)  # capitalised, not at the start of a sentence
+# capitalised, not at the start of a sentence
+NAME = re.compile(r"(?<=[\w,;:] )(?!\d)[^\W\d_](?<=[A-ZÀ-ÖØ-ÞŒŠŽА-ЯЁ])[^\W\d_]+")
 CLAUSE = re.compile(r"[,;:，；：、](?:\s|(?<=[，；：、]))")
 
 MENU = {

@@ -1,8 +1,9 @@
-"""Rules that drop pairs no model needs to look at.
+"""Rules that drop bad pairs before any model scores them.
 
 Artetxe and Schwenk 2019, section 4.3: language identification by fastText, 3 to 80 tokens, an overlap of the tokens
-below 50%, a length ratio of at most 2, no duplicates (`deduplicate`). Kim et al. 2019, section 4.2, use "the heuristics of
-Rossenbach et al. (2018)" and give no values; `letters`, `max_chars`, `max_repeats` and `different` stand for such heuristics.
+below 50%, a length ratio of at most 2, no duplicates (`deduplicate`). Kim et al. 2019, section 4.2, use "the heuristics
+of Rossenbach et al. (2018)" and give no values; `letters`, `max_chars`, `max_repeats` and `different` are such
+heuristics.
 
 In a configuration: `filter: {min_tokens: 3, max_tokens: 80, max_ratio: 2.0, max_overlap: 0.5, language: py3langid}`.
 """
@@ -23,23 +24,24 @@ from bitextbench.corpus.language_id import identify, known
 from bitextbench.corpus.words import UNKNOWN
 
 WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
-"""Languages, besides those of the pair, in which a crawled line may be, as far as the model knows them. More of them would
-cost short good lines."""
+"""Languages of crawled lines, besides those of the pair, as far as the model knows them. With more candidates, more
+short good lines would be misidentified."""
 
 Mask = NDArray[np.bool_]
 SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
 
 
 @dataclass(frozen=True)
-class Side:
-    """One column of a batch of n rows. `absent` [n]: the nulls; what `lines` has for them has no meaning."""
+class Column:
+    """One side of a batch of n rows. `absent` [n]: the nulls; the values of `lines` for them are undefined."""
 
     lines: Lines
     absent: Mask
 
     @classmethod
-    def of(cls, column: pa.ChunkedArray, language: str) -> "Side":
-        text = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies even a single one
+    def of(cls, column: pa.ChunkedArray, language: str) -> "Column":
+        """The side of a table; `combine_chunks` would copy a single chunk."""
+        text = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         return cls(Lines(text, language), _mask(pc.is_null(text)))
 
     @property
@@ -47,42 +49,42 @@ class Side:
         return self.lines.column
 
 
-def _mask(found: pa.BooleanArray) -> Mask:
-    return found.to_numpy(zero_copy_only=False)
+def _mask(array: pa.BooleanArray) -> Mask:
+    return array.to_numpy(zero_copy_only=False)
 
 
-def _both(rule: Callable[[Side, Any], Mask]) -> Callable[[Side, Side, Any], Mask]:
-    """A rule for one side, asked of either; a null keeps."""
+def _both(rule: Callable[[Column, Any], Mask]) -> Callable[[Column, Column, Any], Mask]:
+    """A rule of one side, applied to both sides; a null passes."""
     return lambda src, tgt, value: (rule(src, value) | src.absent) & (rule(tgt, value) | tgt.absent)
 
 
-def max_chars(side: Side, most: int) -> Mask:
-    """At most so many characters."""
-    keep = np.diff(side.lines.bounds) <= most  # no line has more characters than bytes
+def max_chars(side: Column, most: int) -> Mask:
+    """At most `most` characters."""
+    keep = np.diff(side.lines.bounds) <= most  # in bytes: a line has no more characters than bytes
     if len(long := np.flatnonzero(~keep)):
         keep[long] = _mask(pc.less_equal(pc.utf8_length(side.text.take(long).fill_null("")), most))
     return keep
 
 
-def min_tokens(side: Side, least: int) -> Mask:
-    """At least so many tokens."""
+def min_tokens(side: Column, least: int) -> Mask:
+    """At least `least` tokens."""
     return side.lines.lengths >= least
 
 
-def max_tokens(side: Side, most: int) -> Mask:
-    """At most so many tokens."""
+def max_tokens(side: Column, most: int) -> Mask:
+    """At most `most` tokens."""
     return side.lines.lengths <= most
 
 
-def max_ratio(src: Side, tgt: Side, most: float) -> Mask:
-    """Tokens of the longer side by those of the shorter, at most; a side without tokens goes with its like only."""
+def max_ratio(src: Column, tgt: Column, most: float) -> Mask:
+    """The longer side has at most `most` times the tokens of the shorter. A side without tokens needs another such."""
     a, b = src.lines.lengths, tgt.lines.lengths
     return (np.maximum(a, b) <= most * np.minimum(a, b)) | src.absent | tgt.absent
 
 
-def different(src: Side, tgt: Side, wanted: bool) -> Mask:
-    """The sides differ, letter case and white space aside."""
-    if not wanted:
+def different(src: Column, tgt: Column, required: bool) -> Mask:
+    """The sides differ in more than letter case and white space."""
+    if not required:
         return np.ones(len(src.lines), bool)
     keep = _mask(pc.fill_null(pc.not_equal(src.text, tgt.text), True))
     alike = np.flatnonzero(keep & (src.lines.visible == tgt.lines.visible) & ~src.absent & ~tgt.absent)
@@ -94,34 +96,34 @@ def different(src: Side, tgt: Side, wanted: bool) -> Mask:
     return keep
 
 
-def letters(side: Side, least: float) -> Mask:
-    """The share of letters (and the marks on them) among the characters that are not white space."""
+def letters(side: Column, least: float) -> Mask:
+    """At least the share `least` of the characters, white space aside, are letters or marks on them."""
     return side.lines.letters >= least * side.lines.visible
 
 
-def max_repeats(side: Side, most: int) -> Mask:
-    """No token stands more than so many times in a row."""
+def max_repeats(side: Column, most: int) -> Mask:
+    """No token occurs more than `most` times in a row."""
     return side.lines.runs <= most
 
 
-def max_overlap(src: Side, tgt: Side, limit: float) -> Mask:
-    """Distinct tokens that both sides have, by those of the side with fewer, below the limit ("at least 50%" goes)."""
+def max_overlap(src: Column, tgt: Column, limit: float) -> Mask:
+    """The share of common tokens among the distinct tokens of the side with fewer is below `limit`."""
     shared, fewer = overlap(src.lines, tgt.lines)
     return (shared < limit * np.maximum(1, fewer)) | src.absent | tgt.absent
 
 
-def language(src: Side, tgt: Side, model: str) -> Mask:
-    """`identify` finds the language that the side should have, or nothing to go by."""
+def language(src: Column, tgt: Column, model: str) -> Mask:
+    """Each side is in its language, or `identify` cannot tell."""
     candidates = sorted({src.lines.language, tgt.lines.language} | WEB & known(model))
 
-    def right(side: Side) -> Mask:
-        found = identify([text or "" for text in side.text.to_pylist()], candidates, model)
-        return np.array([code in (side.lines.language, UNKNOWN) for code in found], bool)
+    def right(side: Column) -> Mask:
+        codes = identify([text or "" for text in side.text.to_pylist()], candidates, model)
+        return np.array([code in (side.lines.language, UNKNOWN) for code in codes], bool)
 
     return right(src) & right(tgt)
 
 
-RULES: dict[str, Callable[[Side, Side, Any], Mask]] = {
+RULES: dict[str, Callable[[Column, Column, Any], Mask]] = {
     "max_chars": _both(max_chars),
     "min_tokens": _both(min_tokens),
     "max_tokens": _both(max_tokens),
@@ -132,36 +134,39 @@ RULES: dict[str, Callable[[Side, Side, Any], Mask]] = {
     "max_overlap": max_overlap,
     "language": language,
 }
-"""Cheap ones first: in this order a row is the first rule's that drops it."""
+"""Cheap rules first. A row counts as dropped by the first rule, in this order, that drops it."""
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:
-    """Raises InputError for a rule that is not there, with the nearest that is, and for a value that it cannot take."""
+    """Raises InputError for an unknown rule, with the nearest known one, and for a value of the wrong type."""
     for rule, value in rules.items():
         if rule not in RULES:
             raise InputError(f"no filter rule {rule!r}", "filter", remedy=near(rule, RULES))
-        wanted = {"different": bool, "language": str}.get(rule, (int, float))
-        if not isinstance(value, wanted) or (rule != "different" and isinstance(value, bool)):
+        kind = {"different": bool, "language": str}.get(rule, (int, float))
+        if not isinstance(value, kind) or (rule != "different" and isinstance(value, bool)):
             remedy = {"different": "true or false", "language": "py3langid, or the path of a fastText model"}.get(
                 rule, "a number"
             )
             raise InputError(f"filter rule {rule} cannot be {value!r}", "filter", remedy=f"give {remedy}")
 
 
-class Judgement(NamedTuple):
-    """`passed` [n]: rows that every rule keeps. `first`: rows of which a rule is the first to drop them, in the order of
-    RULES; `alone`: rows that it drops, whatever the others do."""
+class Filtered(NamedTuple):
+    """`passed` [n]: the rows that every rule keeps.
+
+    For each rule, `first` counts the rows that no rule before it (in the order of RULES) drops and it does; `alone`
+    counts all rows that it drops.
+    """
 
     passed: Mask
     first: Counter[str]
     alone: Counter[str]
 
 
-def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, str]) -> Judgement:
-    """What the rules make of the rows of a table with the columns src and tgt.
+def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, str]) -> Filtered:
+    """Apply the rules to a table with the columns src and tgt.
 
-    Tokens are between white space, or characters (see `language.words`). A null side passes; so does a pair with one where
-    a rule compares the sides. Every rule sees every row, so that it can be counted alone.
+    Tokens are text between white space, or characters (see `corpus.words`). A null side passes; a pair with one passes
+    the rules that compare the sides. Every rule sees every row, which `alone` needs.
 
     Raises InputError for an unknown rule or a value of the wrong type.
     """
@@ -171,10 +176,10 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
     columns = [table["src"], table["tgt"]] if names else []
     for start in range(0, len(table) if names else 0, BLOCK):
         block = slice(start, start + BLOCK)
-        src, tgt = (Side.of(column[block], code) for column, code in zip(columns, languages, strict=True))
+        src, tgt = (Column.of(column[block], code) for column, code in zip(columns, languages, strict=True))
         for name in names:
             keep = RULES[name](src, tgt, rules[name])
             first[name] += int((passed[block] & ~keep).sum())
             alone[name] += int((~keep).sum())
             passed[block] &= keep
-    return Judgement(passed, +first, +alone)
+    return Filtered(passed, +first, +alone)

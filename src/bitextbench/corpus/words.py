@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 
-UNSPACED = {"zh", "ja", "th", "lo", "my", "km"}  # written without spaces: a character counts as a word
-
-
-UNKNOWN = ""  # the answer where a line has nothing to judge by (digits, signs)
+UNSPACED = {"zh", "ja", "th", "lo", "my", "km"}  # written without spaces: each character counts as a word
+UNKNOWN = ""  # the language of a line without evidence (digits, signs)
 
 
 def words(text: str, language: str) -> list[str]:
-    """The tokens of the pre-filter and the noise maker: between white space, or characters of an unspaced language."""
+    """The tokens of the pre-filter and of noise: text between white space, or characters of an unspaced language."""
     return [*"".join(text.split())] if language in UNSPACED else text.split()
 
 

@@ -1,4 +1,4 @@
-"""Fetch a data set: verified, resumable, from a mirror folder or the network."""
+"""Fetches data sets from a mirror folder or the network: verified, resumable."""
 
 import contextlib
 import fcntl
@@ -19,16 +19,16 @@ from bitextbench.base.progress import log, progress
 from bitextbench.data.registry import DataSet, File, entry
 
 CHUNK = 1 << 20
-ROUNDS = 4  # times that each address is tried
-WAIT = 2.0  # seconds before the second round; twice as long before each next one
-TIMEOUT = (15, 120)  # seconds to connect, and without a byte
+ROUNDS = 4  # attempts at each address
+WAIT = 2.0  # seconds before the second round; each later wait is twice as long
+TIMEOUT = (15, 120)  # seconds: to connect, and between two bytes
 PAGES = ("text/html", "application/xhtml+xml")
 
 
 def mirror_folders(configured: Sequence[str | Path] = ()) -> list[Path]:
-    """The folders to look in before the network: those of the config, then those of BITEXTBENCH_MIRROR.
+    """The folders to search before the network: those of the config, then those of BITEXTBENCH_MIRROR.
 
-    Raises InputError for one that is not there.
+    Raises InputError for a folder that does not exist.
     """
     folders = [
         Path(folder) for folder in (*configured, *os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep)) if folder
@@ -42,21 +42,21 @@ def mirror_folders(configured: Sequence[str | Path] = ()) -> list[Path]:
 
 
 def fetch(name: str, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
-    """Bring the files of a registry data set into `folder` as they are served, and write `folder/manifest.json` last.
+    """Fetch the files of a registry data set into `folder`, as they are served; `folder/manifest.json` is written last.
 
-    A file is looked for at `<mirror>/<url without scheme>` in each folder of `mirrors`, then on the network. What is
-    already in `folder` is verified and kept. Sizes and checksums are the registry's; where the publisher states none,
-    the first download's are recorded in `lock` (JSON) and hold from then on. Of several fetches into one folder one
-    brings a file, and the others wait and verify it.
+    A file is searched at `<mirror>/<url without scheme>` in each folder of `mirrors`, then on the network. Files
+    already in `folder` are verified and kept. Sizes and checksums are those of the registry. Where the publisher states
+    none, those of the first download are recorded in `lock` (JSON) and are required from then on. If several processes
+    fetch into one folder, one of them fetches a file; the others wait, and verify it.
 
-    Raises InputError when a file is found nowhere, is not what the registry or the lock says, or comes without a
-    checksum as an HTML page or without its length.
+    Raises InputError for a file that cannot be found, that differs from the registry or the lock, or that has no
+    checksum and comes as an HTML page or without its length.
     """
     fetch_data_set(entry(name), folder, mirrors, lock)
 
 
 def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
-    """`fetch`, for an entry at hand."""
+    """`fetch`, for an entry of the registry."""
     log(f"{data_set.name}: licence: {data_set.licence} ({data_set.tier})")
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / "manifest.json"
@@ -70,27 +70,27 @@ def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Path], loc
 
 
 def _bring(file: File, folder: Path, mirrors: Sequence[Path], lock: Path, before: str | None) -> dict[str, Any]:
-    """One file, verified, in `folder`. Returns what the manifest says of it."""
+    """Put one file into `folder`, verified. Returns its manifest entry; `before`: its source in an earlier run."""
     target = folder / file.path
     published = _published(file)
-    wanted = published or _recorded(lock).get(file.url) or {}
+    expected = published or _recorded(lock).get(file.url) or {}
     if file.bytes is not None:
-        wanted = {"bytes": file.bytes, **wanted}
+        expected = {"bytes": file.bytes, **expected}
     copy = next((place for mirror in mirrors if (place := mirror / file.url.split("://")[1]).is_file()), None)
     source = before or ("network" if copy is None else "mirror")
-    if not (found := _right(target, wanted)):
+    if not (sums := _verified(target, expected)):
         source = "network" if copy is None else "mirror"
         with _locked(folder / ".lock"):
-            found = _right(target, wanted) or (
-                _download(file, target, wanted) if copy is None else _copy(copy, target, wanted)
+            sums = _verified(target, expected) or (
+                _download(file, target, expected) if copy is None else _copy(copy, target, expected)
             )
     if not published:
-        _record(lock, file.url, found)
+        _record(lock, file.url, sums)
     return {
         "path": file.path,
         "url": file.url,
-        "bytes": found["bytes"],
-        "sha256": found["sha256"],
+        "bytes": sums["bytes"],
+        "sha256": sums["sha256"],
         "checksum": "published" if published else "recorded",
         "from": source,
     }
@@ -98,29 +98,29 @@ def _bring(file: File, folder: Path, mirrors: Sequence[Path], lock: Path, before
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file against other processes; wait while one of them holds it."""
+    """Hold a lock file; wait while another process holds it."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-# ---- what a file is, and what it has to be: {"bytes", "sha256", "sha1"}, as many as are known
+# ---- actual and expected sums of a file: {"bytes", "sha256", "sha1"}; of the expected ones, those that are known
 
 
 def _published(file: File) -> dict[str, Any]:
     return {key: value for key in ("sha256", "sha1") if (value := getattr(file, key))}
 
 
-def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """What is wrong with a file, "" when nothing is."""
+def _difference(sums: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """The first difference as a message; "" for none."""
     for key in ("bytes", "sha256", "sha1"):
-        if key in wanted and found[key] != wanted[key]:
-            return f"{key} {found[key]}, expected {wanted[key]}"
+        if key in expected and sums[key] != expected[key]:
+            return f"{key} {sums[key]}, expected {expected[key]}"
     return ""
 
 
 def _sums(path: Path) -> dict[str, Any]:
-    """Of what the disk has, not of what was sent to it."""
+    """The sums of a file, read back from the disk."""
     sha256, sha1 = hashlib.sha256(), hashlib.sha1(usedforsecurity=False)
     with open(path, "rb") as stream:
         while chunk := stream.read(CHUNK):
@@ -129,63 +129,63 @@ def _sums(path: Path) -> dict[str, Any]:
         return {"bytes": stream.tell(), "sha256": sha256.hexdigest(), "sha1": sha1.hexdigest()}
 
 
-def _right(target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The sums of a file that is there and right, else {}."""
-    found = _sums(target) if target.exists() else {}
-    return {} if not found or _difference(found, wanted) else found
+def _verified(target: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """The sums of a file that exists and has the expected ones; else {}."""
+    sums = _sums(target) if target.exists() else {}
+    return {} if not sums or _difference(sums, expected) else sums
 
 
-# ---- the lock: {url: {"bytes", "sha256"}} of the files whose publishers give no checksum
+# ---- the lock: {url: {"bytes", "sha256"}} of files without a published checksum
 
 
 def _recorded(lock: Path) -> dict[str, dict[str, Any]]:
     return read_json(lock) if lock.exists() else {}
 
 
-def _record(lock: Path, url: str, found: Mapping[str, Any]) -> None:
-    """Write down a first download. Several fetches may run at once, so the lock file is itself guarded."""
+def _record(lock: Path, url: str, sums: Mapping[str, Any]) -> None:
+    """Record a first download. Several processes may do so at once: a file lock guards `lock`."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with _locked(lock.with_name(f".{lock.name}.guard")):
         recorded = _recorded(lock)
         if url not in recorded:
-            recorded[url] = {"bytes": found["bytes"], "sha256": found["sha256"]}
+            recorded[url] = {"bytes": sums["bytes"], "sha256": sums["sha256"]}
             write_json(lock, dict(sorted(recorded.items())))
-            log(f"{url}: no published checksum; recorded sha256 {found['sha256']} in {lock}")
-        elif difference := _difference(found, recorded[url]):
+            log(f"{url}: no published checksum; recorded sha256 {sums['sha256']} in {lock}")
+        elif difference := _difference(sums, recorded[url]):
             raise InputError(f"another fetch got another file: {difference}", url, remedy="fetch it again")
 
 
 # ---- from a mirror folder
 
 
-def _copy(source: Path, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _copy(source: Path, target: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
     with atomic(target) as part:
         shutil.copyfile(source, part)
-        found = _sums(part)
-        if difference := _difference(found, wanted):
+        sums = _sums(part)
+        if difference := _difference(sums, expected):
             raise InputError(difference, source, remedy="mend this mirror's copy, or leave the mirror out")
-    return found
+    return sums
 
 
 # ---- from the network
 
 
 class _Refused(Exception):
-    """This address will not give the file, now or later."""
+    """This address does not serve the file; another attempt is useless."""
 
 
 class _Wrong(_Refused):
-    """This address gives another file than the registry or the lock says."""
+    """The file at this address differs from the registry or the lock."""
 
 
 class _Unsure(_Refused):
-    """This address gives what cannot be trusted without a checksum."""
+    """The reply of this address cannot be trusted without a checksum."""
 
 
-def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Try the addresses in turn until one gives the right file, or none has given more for ROUNDS rounds.
+def _download(file: File, target: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Try the addresses in turn until one gives the expected file, or ROUNDS rounds bring no further byte.
 
-    `<target>.part` holds what is there so far, and stays for the next run.
+    `<target>.part` holds the bytes so far, and stays for the next run.
     """
     part = target.with_name(f"{target.name}.part")
     addresses = [file.url, *file.mirrors]
@@ -196,7 +196,7 @@ def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, 
             time.sleep(WAIT * 2**failures)
         for url in list(addresses):
             try:
-                found = _read(url, part, wanted)
+                sums = _read(url, part, expected)
             except (_Refused, requests.RequestException, urllib3.exceptions.HTTPError) as error:
                 reasons[url] = error
                 log(f"{url}: {error}")
@@ -204,7 +204,7 @@ def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, 
                     addresses.remove(url)
                 continue
             os.replace(part, target)
-            return found
+            return sums
         size = part.stat().st_size if part.exists() else 0
         failures = 0 if size > most else failures + 1
         most = max(most, size)
@@ -217,15 +217,15 @@ def _download(file: File, target: Path, wanted: Mapping[str, Any]) -> dict[str, 
     raise InputError(what, target, remedy=remedy)
 
 
-def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Add what is missing of `part`. Returns its sums when it is whole and right; a wrong one is removed."""
+def _read(url: str, part: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Download the rest of `part`. Returns its sums when they are the expected ones; a wrong file is removed."""
     resumed = part.stat().st_size if part.exists() else 0
-    ended = True  # the reply has told its end
-    if not resumed or resumed != wanted.get("bytes"):
-        # identity: else a server may pack the file once more on its way, and the size and Range mean something else
+    bounded = True  # the reply says where it ends
+    if not resumed or resumed != expected.get("bytes"):
+        # identity: else a server may compress the reply, and size and Range would be those of the compressed file
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={resumed}-"} if resumed else {})
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as reply:
-            if reply.status_code == 416:  # nothing after what we have: it is whole, or wrong
+            if reply.status_code == 416:  # no bytes after `resumed`: the part is whole, or wrong
                 if reply.headers.get("Content-Range") != f"bytes */{resumed}":
                     part.unlink()
                     raise requests.HTTPError("the part on disk is of another file; starting again")
@@ -235,38 +235,41 @@ def _read(url: str, part: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
                 reply.raise_for_status()
                 begins = f"bytes {resumed}-"
                 if reply.status_code != 206 or not reply.headers.get("Content-Range", "").startswith(begins):
-                    resumed = 0  # the server sends everything
-                ended = _check_reply(reply, wanted)
-                _save(reply, part, resumed, wanted.get("bytes"))  # raises when the reply ends early
-    found = _sums(part)
-    if not ended and found["bytes"] < wanted.get("bytes", 0):
-        raise requests.ConnectionError(f"the reply ended after {found['bytes']:,} of {wanted['bytes']:,} bytes")
-    if difference := _difference(found, wanted):
+                    resumed = 0  # the server sends the whole file
+                bounded = _check_reply(reply, expected)
+                _save(reply, part, resumed, expected.get("bytes"))  # raises when the reply ends early
+    sums = _sums(part)
+    if not bounded and sums["bytes"] < expected.get("bytes", 0):
+        raise requests.ConnectionError(f"the reply ended after {sums['bytes']:,} of {expected['bytes']:,} bytes")
+    if difference := _difference(sums, expected):
         part.unlink()
-        # a cut reply, or a part of an older file, may be the reason: the same address is tried again, from the start
-        raise requests.HTTPError(f"{difference}; starting again") if resumed or not ended else _Wrong(difference)
-    return found
+        # perhaps the reply was cut, or the part is of an older file: try the same address again, from the start
+        raise requests.HTTPError(f"{difference}; starting again") if resumed or not bounded else _Wrong(difference)
+    return sums
 
 
-def _check_reply(reply: requests.Response, wanted: Mapping[str, Any]) -> bool:
-    """Whether the reply tells where it ends. Refuses one that nothing could tell from the data: a page, a part, no byte."""
-    ended = reply.raw.length_remaining is not None or reply.raw.chunked
-    if not wanted.keys() & {"sha256", "sha1"}:
+def _check_reply(reply: requests.Response, expected: Mapping[str, Any]) -> bool:
+    """Whether the reply says where it ends.
+
+    Raises _Unsure, where there is no checksum, for an HTML page, an empty file, and a reply of unknown length.
+    """
+    bounded = reply.raw.length_remaining is not None or reply.raw.chunked
+    if not expected.keys() & {"sha256", "sha1"}:
         kind = reply.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind in PAGES and not reply.url.endswith((".html", ".htm", ".xhtml")):
             raise _Unsure(f"an HTML page ({kind}), not data")
-        if not ended and "bytes" not in wanted:
+        if not bounded and "bytes" not in expected:
             length = reply.headers.get("Content-Length")
             raise _Unsure(
                 f"Content-Length is {length!r}" if length else "no Content-Length, so that a cut would not be seen"
             )
-        if reply.raw.length_remaining == 0 and wanted.get("bytes") != 0:
+        if reply.raw.length_remaining == 0 and expected.get("bytes") != 0:
             raise _Unsure("an empty file")
-    return ended
+    return bounded
 
 
 def _save(reply: requests.Response, part: Path, resumed: int, size: int | None) -> None:
-    """Append the reply to `part` (from the start when `resumed` is 0), to one chunk beyond `size` bytes at most."""
+    """Append the reply to `part` (from the start when `resumed` is 0), up to one chunk beyond `size` bytes."""
     left = reply.raw.length_remaining
     total = None if left is None else -(-left // CHUNK)
     with open(part, "ab" if resumed else "wb") as out:

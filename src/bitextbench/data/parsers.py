@@ -1,7 +1,7 @@
-"""Rows of fetched data sets: one small parser for each format.
+"""Reads the rows of fetched data sets: one small parser for each format.
 
-A parser takes the data set's folder, the two languages and the arguments that the registry gives, and yields rows in
-the order of the files. The places that it reads are those of `unpack.open_place`. Lines end at LF only.
+A parser takes the folder of the data set, the two languages and its arguments in the registry. It yields rows in the
+order of the files. Places are those of `unpack.open_place`. Lines end at LF only.
 """
 
 import inspect
@@ -22,7 +22,7 @@ Languages = tuple[str, str]
 
 
 class Row(NamedTuple):
-    """A pair, or one side of none. `label`: "parallel", a kind of noise, or "" where nothing is known."""
+    """A pair, or a sentence of one side. `label`: "parallel", a kind of noise, or "" where unknown."""
 
     src: str | None
     tgt: str | None
@@ -31,18 +31,18 @@ class Row(NamedTuple):
 
 
 def rows(name: str, languages: Languages, raw: Path) -> Iterator[Row]:
-    """The rows of a registry data set that was fetched into the folder `raw`, in (src, tgt) order of `languages`.
+    """The rows of a registry data set that was fetched into the folder `raw`; `languages` are those of src and tgt.
 
-    Of a monolingual data set the side of its language is filled and the other is None.
+    A row of a monolingual data set has None on the side of the other language.
 
-    Raises InputError for a language that the data set has not, a file that is not there, and text that is not as
-    the registry says (unequal sides, a wrong number of columns, invalid UTF-8, a damaged archive), with file and line.
+    Raises InputError for a language that is not in the data set, for a missing file, and, with file and line, for text
+    that differs from the registry (unequal sides, a wrong number of columns, invalid UTF-8, a damaged archive).
     """
     return parse(entry(name), languages, raw)
 
 
 def parse(data_set: DataSet, languages: Languages, raw: Path) -> Iterator[Row]:
-    """`rows`, for an entry at hand."""
+    """`rows`, for an entry of the registry."""
     if not set(languages) & set(data_set.langs) or (
         len(data_set.langs) > 1 and not set(languages) <= set(data_set.langs)
     ):
@@ -59,7 +59,7 @@ def parse(data_set: DataSet, languages: Languages, raw: Path) -> Iterator[Row]:
 
 
 def parser_function(parser: Parser, where: str) -> Callable[..., Iterator[Row]]:
-    """The function that a registry entry means. Raises InputError for an unknown name or wrong arguments."""
+    """The function that a registry entry names. Raises InputError for an unknown name and wrong arguments."""
     if parser.name not in PARSERS:
         raise InputError(f"unknown parser {parser.name!r}", where, remedy=near(parser.name, PARSERS))
     function = PARSERS[parser.name]
@@ -75,9 +75,9 @@ def parser_function(parser: Parser, where: str) -> Callable[..., Iterator[Row]]:
 
 
 def aligned(raw: Path, languages: Languages, texts: Mapping[str, str], docs: str = "") -> Iterator[Row]:
-    """Two texts, line n of one being the translation of line n of the other.
+    """Two texts; line n of one is the translation of line n of the other.
 
-    Line n of `docs`, a third text if it is given, begins with the name of the document, before white space.
+    Line n of `docs`, an optional third text, begins with the name of the document, up to white space.
     """
     places = [texts[language] for language in languages]
     for src, tgt, *doc in _together(raw, [*places, *([docs] if docs else [])]):
@@ -87,25 +87,25 @@ def aligned(raw: Path, languages: Languages, texts: Mapping[str, str], docs: str
 def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -> Iterator[Row]:
     """A comparable corpus of BUCC: `id<TAB>sentence` of each language, and the ids of pairs, in the order of `texts`.
 
-    First the pairs, label parallel, then the other sentences one by one, with the other side None. A sentence that stands in
-    several pairs is given in the first only; the log says how many. Memory: both texts.
+    First come the pairs, with the label parallel, then the other sentences one by one, with None on the other side. Of
+    the pairs that share a sentence only the first is kept; the log counts the others. Memory: both texts.
     """
     sides = {language: dict(cells for _, cells in _cells(raw, place, 2)) for language, place in texts.items()}
     paired: dict[str, set[str]] = {language: set() for language in texts}
-    again = 0
+    dropped = 0
     for number, names in _cells(raw, gold, 2):
-        found = dict(zip(texts, names, strict=True))
-        if unknown := [name for language, name in found.items() if name not in sides[language]]:
+        pair = dict(zip(texts, names, strict=True))
+        if unknown := [name for language, name in pair.items() if name not in sides[language]]:
             raise InputError(f"id {unknown[0]!r} is in no text", raw / gold, line=number, remedy="fetch it again")
-        if any(name in paired[language] for language, name in found.items()):
-            again += 1
+        if any(name in paired[language] for language, name in pair.items()):
+            dropped += 1
             continue
-        for language, name in found.items():
+        for language, name in pair.items():
             paired[language].add(name)
-        src, tgt = (sides[language][found[language]] for language in languages)
+        src, tgt = (sides[language][pair[language]] for language in languages)
         yield Row(src, tgt, label="parallel")
-    if again:
-        log(f"{raw}: {again:,} pairs left out, of which a sentence stands in another pair")
+    if dropped:
+        log(f"{raw}: {dropped:,} pairs left out, which share a sentence with another pair")
     for language in languages:
         for name, sentence in sides[language].items():
             if name not in paired[language]:
@@ -113,10 +113,10 @@ def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -
 
 
 def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """N-way text from bitexts: sentences of two languages that translate one sentence of a third, `by`.
+    """N-way text from bitexts: sentences of two languages that translate the same sentence of a third, `by`.
 
-    `bitexts` has, for each language, the parser (`name` and arguments) of its bitext with `by`. Of several translations of a
-    sentence only the first counts. Memory: the text of one bitext.
+    `bitexts` has, for each language, the parser (`name` and arguments) of its bitext with `by`. Of several translations
+    of a sentence, the first is taken. Memory: the text of one bitext.
     """
     src, tgt = (_first_translations(raw, (by, language), **bitexts[language]) for language in languages)
     others = dict(tgt)
@@ -126,7 +126,7 @@ def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mappi
 def _first_translations(
     raw: Path, languages: Languages, name: str, **arguments: Any
 ) -> Iterator[tuple[str | None, str | None]]:
-    """(sentence, translation) for each distinct sentence of the first language."""
+    """(sentence, its first translation) for each distinct sentence of the first language."""
     seen = set()
     for row in PARSERS[name](raw, languages, **arguments):
         if row.src not in seen:
@@ -141,7 +141,7 @@ def mono(raw: Path, languages: Languages, language: str, text: str) -> Iterator[
 
 
 def csv_first_comma(raw: Path, languages: Languages, language: str, text: str) -> Iterator[Row]:
-    """A header, then `language,sentence`: no quoting, so only the first comma counts (Leipzig news)."""
+    """A header, then `language,sentence` without quoting: the line is split at its first comma (Leipzig news)."""
     for number, line in enumerate(_lines(raw, text), 1):
         head, comma, sentence = line.partition(",")
         if number == 1:
@@ -161,9 +161,9 @@ def tsv(
     header: bool = False,
     labels: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
-    """Columns between tabs, without quoting. `columns` names all of them: those called by a language are its side.
+    """Columns between tabs, without quoting. `columns` names all of them; the names of the sides are languages.
 
-    With `labels`, the column called `label` holds its keys, and a row gets the value.
+    `labels` maps the values of the column `label` to labels of rows.
     """
     src, tgt = (columns.index(language) for language in languages)
     for number, cells in _cells(raw, text, len(columns)):
@@ -181,9 +181,9 @@ def tsv(
 
 
 def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[Row]:
-    """Two texts of WMT or WIT3, with `<doc docid="...">` and one `<seg>` a line.
+    """Two texts of WMT or WIT3, with `<doc docid="...">`, and one `<seg>` a line.
 
-    Nothing is unescaped and no XML parser is used, as in sacreBLEU: WMT writes a bare & in these files.
+    Nothing is unescaped, and no XML parser is used, as in sacreBLEU: these files of WMT contain a bare &.
     """
     places = [texts[language] for language in languages]
     sides = [list(_segments(raw, place)) for place in places]
@@ -191,21 +191,21 @@ def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[R
     for (src_doc, src), (tgt_doc, tgt) in zip(*sides, strict=True):
         if src_doc != tgt_doc:
             raise InputError(
-                f"document {tgt_doc!r} stands against {src_doc!r}", raw / places[1], remedy="fetch both again"
+                f"document {tgt_doc!r} is aligned with {src_doc!r}", raw / places[1], remedy="fetch both again"
             )
         yield Row(src, tgt, doc=src_doc)
 
 
 def osis(raw: Path, languages: Languages, books: Mapping[str, str]) -> Iterator[Row]:
-    """A Bible in OSIS XML, one file a book: verses with the same id, of the chapters whose ids are the same in both.
+    """A Bible in OSIS XML, one file a book: verses with equal ids, in chapters with the same ids in both editions.
 
     `books` has a file pattern for each language. Where two editions number a chapter differently, equal ids are
-    different verses, so the whole chapter is left out; the log says how many. doc = the chapter.
+    different verses: the whole chapter is left out, and counted in the log. doc = the chapter.
     """
     src, tgt = (_chapters(raw, books[language], language) for language in languages)
     same = [name for name in src if list(src[name]) == list(tgt.get(name, ()))]
     pairs = [(name, src[name][verse], tgt[name][verse]) for name in same for verse in src[name]]
-    full = [Row(one, other, doc=name) for name, one, other in pairs if one and other]
+    full = [Row(src_verse, tgt_verse, doc=name) for name, src_verse, tgt_verse in pairs if src_verse and tgt_verse]
     log(
         f"{raw}: {len(same):,} of {len(src.keys() | tgt.keys()):,} chapters have the same verse numbers;"
         f" {len(pairs) - len(full):,} of their {len(pairs):,} verses are empty in one language and left out"
@@ -214,9 +214,10 @@ def osis(raw: Path, languages: Languages, books: Mapping[str, str]) -> Iterator[
 
 
 def captions(raw: Path, languages: Languages, texts: Mapping[str, Sequence[str]]) -> Iterator[Row]:
-    """Descriptions of the same images, written independently (Multi30k, task 2): comparable, not parallel.
+    """Independent descriptions of the same images (Multi30k, task 2): comparable, not parallel.
 
-    The i-th text of one language is paired with the i-th of the other, image by image. doc = the image's number.
+    Text i of one language is paired with text i of the other, line by line, which is image by image. doc = the number
+    of the image.
     """
     sides = [texts[language] for language in languages]
     for image, lines in enumerate(_together(raw, [*sides[0], *sides[1]]), 1):
@@ -225,10 +226,10 @@ def captions(raw: Path, languages: Languages, texts: Mapping[str, Sequence[str]]
 
 
 def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, machine_from: float) -> Iterator[Row]:
-    """MLQE-PE, English to German: machine translations, and how much of each a human had to change (HTER, 0 to 1).
+    """MLQE-PE, English to German: machine translations, and the share of each that a human changed (HTER, 0 to 1).
 
-    The text is that of the direct assessments, which is not tokenised; HTER comes from the post-editing of the same
-    sentences. Label "parallel" where nothing was changed, "machine" from HTER `machine_from` on, "" between.
+    The text is that of the direct assessments, which is not tokenised; HTER is of the post-editing of the same
+    sentences. Labels: "parallel" for HTER 0, "machine" from `machine_from` on, "" between.
     """
     columns = ["index", "en", "de", "scores", "mean", "z_scores", "z_mean", "model_scores"]
     src, tgt = (columns.index(language) for language in languages)
@@ -251,7 +252,7 @@ PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
 }
 
 
-# ---- what they share
+# ---- shared parts
 
 
 def _lines(raw: Path, place: str) -> Iterator[str]:
@@ -271,7 +272,7 @@ def _cells(raw: Path, place: str, width: int) -> Iterator[tuple[int, list[str]]]
 
 
 def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The lines of several texts side by side. Raises InputError at the end when one has fewer than another."""
+    """The lines of several texts side by side. Raises InputError, at the end, when their numbers of lines differ."""
     counts = [0] * len(places)
     for lines in zip_longest(*(_lines(raw, place) for place in places)):
         counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
@@ -295,10 +296,10 @@ def _segments(raw: Path, place: str) -> Iterator[tuple[str, str]]:
     """(document, text) of the segments of an SGML file."""
     doc = ""
     for number, line in enumerate(_lines(raw, place), 1):
-        if found := re.search(r'<doc\b[^>]*\bdocid="([^"]*)"', line, re.IGNORECASE):
-            doc = found[1]
-        if found := re.search(r"<seg\b[^>]*>(.*)</seg>", line, re.IGNORECASE):
-            yield doc, found[1].strip()
+        if match := re.search(r'<doc\b[^>]*\bdocid="([^"]*)"', line, re.IGNORECASE):
+            doc = match[1]
+        if match := re.search(r"<seg\b[^>]*>(.*)</seg>", line, re.IGNORECASE):
+            yield doc, match[1].strip()
         elif re.search(r"</?seg\b", line, re.IGNORECASE):
             raise InputError("a segment does not end on its line", raw / place, line=number, remedy="fetch it again")
 
@@ -318,7 +319,7 @@ def _chapters(raw: Path, pattern: str, language: str) -> dict[str, dict[str, str
 
 
 def _text(element: ElementTree.Element) -> str:
-    """The text of a verse without notes and titles, which stand in elements of their own."""
+    """The text of a verse without notes and titles, which are elements of their own."""
     inner = (
         ("" if child.tag.endswith(("}note", "}title")) else _text(child)) + (child.tail or "") for child in element
     )
@@ -326,13 +327,10 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def _clean(verse: str, language: str) -> str:
-    """Without what editors added: psalm titles, brackets round supplied words, other numberings, reference marks."""
+    """A verse without additions of editors: psalm titles, brackets round words, other numberings, reference marks."""
     verse = re.sub(r"\{[^}]*\}|\^\^.*?\^\^|\(\d+-\d+\)", " ", verse)
     verse = re.sub(r"[\[\]*+^{}]", "", verse)
     if language == "zh":
-        verse = re.sub(r"\s", "", verse).replace("\u5187", "\u6709")  # the edition has the one character for the other
-    return (
-        re.sub(r"\s+([,.;:!?])", r"\1", " ".join(verse.split()))
-        if language in ("de", "en")
-        else " ".join(verse.split())
-    )
+        verse = re.sub(r"\s", "", verse).replace("\u5187", "\u6709")  # this edition writes the former for the latter
+    verse = " ".join(verse.split())
+    return re.sub(r"\s+([,.;:!?])", r"\1", verse) if language in ("de", "en") else verse

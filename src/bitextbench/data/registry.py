@@ -1,12 +1,12 @@
-"""The data sets that can be fetched: where they lie, what they weigh, who may use them, how they are read.
+"""The registry of data sets: their addresses, sizes, checksums, licences and parsers.
 
-The facts stand in `registry/*.yaml`, a list of entries in each file:
+Each file `registry/*.yaml` is a list of entries:
 
     - name: newstest2008.de-en          # unique
       langs: [de, en]
       licence: as the publisher states it
       tier: research                    # core: open licence; research: terms unstated or research use; noncommercial
-      parsers:                          # of datasets.PARSERS, read one after the other; [] for what is not text
+      parsers:                          # of parsers.PARSERS, read one after the other; [] if the data is not text
       - {name: aligned, texts: {de: newstest2008.de, en: newstest2008.en}}
       files:
       - {url: 'https://...', mirrors: [...], bytes: 1, sha256: ..., path: ...}
@@ -32,19 +32,19 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten
 
 @dataclass(frozen=True)
 class File:
-    """One download. `mirrors` serve the same bytes; `path` is its name in the data set's folder."""
+    """One download. `mirrors` serve the same bytes; `path` is its name in the folder of the data set."""
 
     url: str
     path: str
     mirrors: tuple[str, ...] = ()
     bytes: int | None = None
     sha256: str | None = None
-    sha1: str | None = None  # all that some publishers give
+    sha1: str | None = None  # some publishers give no other checksum
 
 
 @dataclass(frozen=True)
 class Parser:
-    """A function of `datasets.PARSERS` and its arguments."""
+    """A function of `parsers.PARSERS`, and its arguments."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -64,13 +64,13 @@ class DataSet:
 
 @lru_cache
 def load() -> dict[str, DataSet]:
-    """All entries by name. Raises InputError for an entry that is not well-formed."""
+    """All entries by name. Raises InputError for a malformed entry."""
     folder = Path(__file__).with_suffix("")
     return read(sorted(folder.glob("*.yaml")))
 
 
 def entry(name: str) -> DataSet:
-    """The entry of that name. Raises InputError that shows the nearest names."""
+    """The entry `name`. Raises InputError, with the nearest names, for an unknown one."""
     try:
         return load()[name]
     except KeyError:
@@ -79,7 +79,7 @@ def entry(name: str) -> DataSet:
 
 def read(paths: Iterable[Path]) -> dict[str, DataSet]:
     """The entries of registry files, checked. Raises InputError with file, data set and key."""
-    found: dict[str, DataSet] = {}
+    data_sets: dict[str, DataSet] = {}
     for path in paths:
         try:
             values = yaml.load(read_text(path), Loader=_Loader)
@@ -90,10 +90,10 @@ def read(paths: Iterable[Path]) -> dict[str, DataSet]:
             raise InputError("not a list of data sets", path, remedy="start each entry with '- name: ...'")
         for value in values:
             data_set = _data_set(value, path)
-            if data_set.name in found:
-                raise InputError(f"data set {data_set.name} is there twice", path, remedy="rename or remove one")
-            found[data_set.name] = data_set
-    return found
+            if data_set.name in data_sets:
+                raise InputError(f"data set {data_set.name} appears twice", path, remedy="rename or remove one")
+            data_sets[data_set.name] = data_set
+    return data_sets
 
 
 def _data_set(value: Any, path: Path) -> DataSet:
@@ -139,7 +139,7 @@ def _file(value: Any, where: str) -> File:
 
 
 def _check_keys(value: Any, kind: type, where: str) -> None:
-    """`value` is a mapping with all keys that the dataclass `kind` needs and no others."""
+    """Raises InputError unless `value` is a mapping with all required, and no unknown, keys of the dataclass `kind`."""
     if not isinstance(value, dict):
         raise InputError(f"{value!r} is not a mapping", where, remedy="write 'key: value'")
     known = [field.name for field in fields(kind)]

@@ -1,8 +1,8 @@
-"""Text inside archives, read as a stream: nothing is ever unpacked to disk.
+"""Streams text from archives; nothing is unpacked to disk.
 
-A place is a file of a data set's folder, with the member after it where the file is an archive:
-`newstest2008.de`, `train.en.gz`, `dev.tgz/dev/newstest2009.de`. An archive served in parts (`x.tar.gz.00`,
-`x.tar.gz.01`, ...) goes by its name without the number.
+A place is a file in the folder of a data set, followed by the member if the file is an archive: `newstest2008.de`,
+`train.en.gz`, `dev.tgz/dev/newstest2009.de`. An archive in parts (`x.tar.gz.00`, `x.tar.gz.01`, ...) is named without
+the number.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, damage, existing,
 def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
     """The bytes at a place of `folder`, unpacked.
 
-    Raises InputError (at once, or while reading) for a file or member that is not there, a damaged or truncated
-    archive, a member name that leads out of the archive, a member that is no plain file, and an archive that
-    unpacks to more than MAX_BYTES or to more than MAX_RATIO times its size.
+    Raises InputError (at once, or while reading) for a missing file or member, a damaged or truncated archive, a member
+    name that leads out of the archive, a member that is not a plain file, and an archive that unpacks to more than
+    MAX_BYTES or to more than MAX_RATIO times its size.
     """
     name, _, member = place.partition("/")
     path = folder / name
@@ -44,12 +44,12 @@ def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
 
 
 def _parts(path: Path) -> Sequence[Path]:
-    """The file, or the numbered parts that it was served in."""
+    """The file, or the numbered parts of it."""
     return sorted(path.parent.glob(f"{path.name}.[0-9][0-9]")) or [existing(path)]
 
 
 class _Parts(io.RawIOBase):
-    """Files read one after the other as one; `count` is how many bytes were read."""
+    """Several files, read as one; `count` is the number of bytes read."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.files = [open(path, "rb") for path in paths]  # noqa: SIM115 (closed by close)
@@ -86,7 +86,7 @@ def _no_member(member: str, path: Path, names: Sequence[str]) -> InputError:
 
 
 def _tar_member(archive: tarfile.TarFile, path: Path, member: str) -> IO[bytes]:
-    """Links and devices are refused as members to read; elsewhere in the archive nothing follows them."""
+    """The stream of a member. Raises InputError for a link or device; those elsewhere in the archive do no harm."""
     names = []
     for info in archive:
         _check_name(info.name, path)

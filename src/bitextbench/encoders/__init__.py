@@ -1,4 +1,4 @@
-"""Sentence encoders: one interface, one registry, one file a member.
+"""Sentence encoders: one interface, one file for each encoder.
 
 The type of an encoder in the configuration is the name of its module in `models`, or in a folder of plugins (`base.members`). The
 module has a class `Model(Encoder)`; its keyword arguments are what the configuration's `model` may say. They are read from the
@@ -17,38 +17,38 @@ from bitextbench.base import members
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders.batches import Padded, Sentences, Stream
+from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 
-Corpora = dict[str, dict[str, Sentences]]  # role (bitext, mono, valid, hard) -> side -> sentences
+Corpora = dict[str, dict[str, SentenceIds]]  # role (bitext, mono, valid, hard) -> side -> sentences
 
 
 class Encoder(torch.nn.Module):
-    """What a model says to the trainer and to `encode`."""
+    """The interface of a model to the trainer and to `encode`."""
 
     sides: ClassVar[tuple[str, ...]] = ("src", "tgt")
-    metric: str = "cosine"  # or dot: how its vectors are compared
-    bidirectional: bool = True  # whether targets are meant to find sources too
+    metric: str = "cosine"  # or dot: the similarity of its vectors
+    bidirectional: bool = True  # whether it is trained for targets to find sources, too
     dimension: int  # of a sentence vector
     vocab_size: int
     sparse: bool = False  # whether gradients of its embeddings are sparse
-    score: str = "P@1"  # what its dev score is called
-    narrow: bool = False  # whether the whole of it can be held in bfloat16 to encode
-    rows: int | None = None  # sentences that a CPU encodes together; None: so few that torch does not share functions
+    score: str = "P@1"  # the name of its dev score
+    narrow: bool = False  # whether all of its parameters may be bfloat16 when it encodes
+    rows: int | None = None  # sentences that a CPU encodes at a time; None: so few that torch does not split operations
 
-    def read(self, role: str, stems: Iterable[str | Path]) -> Sentences:
-        """The ids of one role and side at `stems`, their lengths in tokens of this model."""
-        return Sentences.load(stems)
+    def read(self, role: str, stems: Iterable[str | Path]) -> SentenceIds:
+        """The ids of one role and side at `stems`; their lengths are in tokens of this model."""
+        return SentenceIds.load(stems)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
-        """The examples of each objective, by its name; `batch` sentence pairs an update in all."""
+        """The examples of each objective, by name; `batch` sentence pairs in all in each update."""
         raise NotImplementedError
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
-        """The loss of each objective (scalars) on one batch of each stream; their sum is minimised."""
+        """The loss of each objective (a scalar) on one batch of each stream; their sum is minimised."""
         raise NotImplementedError
 
     def development(self, corpora: Corpora) -> float | None:
-        """Its own dev score, in [0, 1]; None: P@1 of the pairs `valid` by its vectors."""
+        """The model's own dev score, in [0, 1]; None: P@1 of its vectors on the pairs `valid` is the dev score."""
         return None
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
@@ -56,14 +56,14 @@ class Encoder(torch.nn.Module):
         raise NotImplementedError
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
-        """Take word vectors from files, by side; rows are matched by BPE piece. Returns how many matched, by side."""
+        """Start from word vectors in files, by side, matched by BPE piece. Returns the number of matches, by side."""
         raise InputError("this encoder takes no word vectors", type(self).__module__, remedy="remove `vectors`")
 
 
 def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
-    """The encoder `spec["type"]` with the sizes of `spec["model"]`, its weights drawn from torch's generator.
+    """The encoder `spec["type"]` with the sizes of `spec["model"]`; torch's generator draws its weights.
 
-    Raises InputError for a type or a key that does not exist.
+    Raises InputError for an unknown type or key.
     """
     members.source("encoders", spec["type"])
     model = importlib.import_module(f"{__name__}.models.{spec['type']}").Model
@@ -79,7 +79,7 @@ def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
 
 
 def load(path: str | Path, device: torch.device) -> Encoder:
-    """A trained encoder, ready to encode. Raises InputError for a file that is not one."""
+    """A trained encoder, ready to encode. Raises InputError for another kind of file."""
     saved = read(path, "train again")
     try:
         model = create(saved["spec"], saved["vocab_size"])
@@ -90,13 +90,13 @@ def load(path: str | Path, device: torch.device) -> Encoder:
 
 
 def read(path: str | Path, remedy: str) -> dict[str, Any]:
-    """What `torch.save` wrote: tensors and plain values, by name. Raises InputError for a file that is damaged or not that."""
+    """A dictionary of tensors and plain values that `torch.save` wrote. Raises InputError for any other file."""
     verify_zip(path, remedy)
     try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
+        saved = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, OSError, UnpicklingError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be read as a model ({reason})", path, remedy=remedy) from None
-    if not isinstance(held, dict):
-        raise InputError(f"cannot be read as a model (it holds a {type(held).__name__})", path, remedy=remedy)
-    return held
+    if not isinstance(saved, dict):
+        raise InputError(f"cannot be read as a model (it holds a {type(saved).__name__})", path, remedy=remedy)
+    return saved

@@ -1,4 +1,4 @@
-"""Batches of examples, bucketed by length: a function of (data, seed, step), so that a run can go on from any step."""
+"""Batches of examples, bucketed by length: a function of (data, seed, step), so that a run can resume at any step."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.ids import PAD, Ragged
 
 CHUNK = 100  # batches that are sorted by length together
-LANES = 16  # numbers in the widest vector of a CPU
+LANES = 16  # numbers in the widest vector register of a CPU
 
 
 class Padded(NamedTuple):
@@ -33,14 +33,15 @@ def stack(*parts: Padded) -> Padded:
 
 
 def aligned(width: int) -> int:
-    """The next multiple of LANES: the gradient of torch's softmax over other widths depends on the number of threads."""
+    """The next multiple of LANES; else the gradient of torch's softmax depends on the number of threads."""
     return -(-width // LANES) * LANES
 
 
-class Sentences:
-    """The sentences of the shards of a corpus, Ragged `parts`, numbered by id. They stay where they are (memory-mapped).
+class SentenceIds:
+    """The sentences of a corpus as ids: memory-mapped shards (`parts`), numbered by the id of the pair.
 
-    `lengths` int32 [sentences], in tokens: an id is one; where `below` is given, an id below it begins one (see `ngrams`).
+    `lengths` int32 [sentences], in tokens: the ids of a sentence; with `below`, only ids below it count, which begin a
+    token (see `ngrams`).
     """
 
     def __init__(self, parts: Iterable[Ragged], below: int | None = None) -> None:
@@ -50,27 +51,27 @@ class Sentences:
         self.lengths = np.concatenate([np.empty(0, np.int32), *map(self._lengths, self.parts)])[self._places(...)]
 
     @classmethod
-    def load(cls, stems: Iterable[str | Path], below: int | None = None) -> "Sentences":
-        """Raises InputError as Ragged.load."""
+    def load(cls, stems: Iterable[str | Path], below: int | None = None) -> "SentenceIds":
+        """The shards at `stems`. Raises InputError as Ragged.load does."""
         return cls(map(Ragged.load, stems), below)
 
-    def __add__(self, other: "Sentences") -> "Sentences":
-        """The sentences of two corpora, one after the other."""
-        both = Sentences([*self.parts, *other.parts], self.below)
+    def __add__(self, other: "SentenceIds") -> "SentenceIds":
+        """The sentences of this corpus, then those of the other."""
+        both = SentenceIds([*self.parts, *other.parts], self.below)
         first, second = (corpus._places(np.arange(len(corpus))) for corpus in (self, other))
         both.order = np.concatenate([first, len(self) + second])
         both.lengths = np.concatenate([self.lengths, other.lengths])
         return both
 
     def _places(self, indices: Any) -> Any:
-        """Of sentences, where they are in the parts laid end to end."""
+        """The places of sentences in the concatenated parts."""
         return indices if self.order is None else self.order[indices]
 
     def _lengths(self, part: Ragged) -> NDArray[np.int32]:
         if self.below is None:
             return part.lengths.astype(np.int32)
-        begun = np.concatenate([np.zeros(1, np.int32), np.cumsum(part.flat < self.below, dtype=np.int32)])
-        return np.diff(begun[part.offsets])
+        tokens = np.concatenate([np.zeros(1, np.int32), np.cumsum(part.flat < self.below, dtype=np.int32)])
+        return np.diff(tokens[part.offsets])
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -81,13 +82,13 @@ class Sentences:
         return self.parts[part][place - self.starts[part]]
 
     def check(self, below: int, remedy: str) -> None:
-        """Raises InputError, with the file, for an id that is not one of `below`."""
+        """Raises InputError, with the file, for an id that is negative, or not less than `below`."""
         for part in self.parts:
             part.check(below, remedy)
 
-    def head(self, count: int) -> "Sentences":
+    def head(self, count: int) -> "SentenceIds":
         """The first `count` sentences, in memory."""
-        return Sentences([Ragged.of(self[i] for i in range(min(count, len(self))))], self.below)
+        return SentenceIds([Ragged.of(self[i] for i in range(min(count, len(self))))], self.below)
 
     def padded(self, indices: NDArray[np.integer]) -> Padded:
         """The sentences at `indices` as one tensor, in that order."""
@@ -106,32 +107,39 @@ class Sentences:
 
 
 class Buckets:
-    """An endless stream of batches of `size` examples; an example is one sentence of each column, at the same index.
+    """An endless stream of batches of `size` examples; an example has one sentence of each column, at the same index.
 
-    The stream is one seeded permutation of the examples after the other, cut into chunks of `together` batches; a chunk
-    is sorted by length (the last column first) and its batches come in random order. So batches hold sentences of about
-    one length (with `together` 1 of any length), all have the same size, and every example occurs once in an epoch.
+    The stream is a sequence of seeded permutations of the examples, cut into chunks of `together` batches. A chunk is
+    sorted by length (the last column first), and its batches are shuffled. So the sentences of a batch have about one
+    length (with `together` 1, any length), all batches have the same size, and every example occurs once in an epoch.
     Memory: about 20 bytes an example.
 
-    Left out, and counted in `dropped`: examples with an empty sentence, or one of more than `max_tokens`. `among` bool
-    [examples] leaves out more, uncounted: what another stream draws.
-    Raises InputError when nothing is left, or the columns have different lengths.
+    Examples with an empty sentence, or one of more than `max_tokens`, are left out, and counted in `dropped`. Examples
+    that are False in `among` bool [examples] are left out, too, but not counted: another stream draws them.
+
+    Raises InputError when no example is left, and for columns of different lengths.
     """
 
     def __init__(
-        self, columns: Sequence[Sentences], size: int, max_tokens: int, seed: Sequence[int], name: str,
-        together: int = CHUNK, among: NDArray[np.bool_] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        columns: Sequence[SentenceIds],
+        size: int,
+        max_tokens: int,
+        seed: Sequence[int],
+        name: str,
+        together: int = CHUNK,
+        among: NDArray[np.bool_] | None = None,
+    ) -> None:
         if len({len(column) for column in columns}) > 1:
             counts = " and ".join(f"{len(column):,}" for column in columns)
             raise InputError(f"unequal sides: {counts} sentences", name, remedy="run the text step again")
         shortest, longest = (f([column.lengths for column in columns], axis=0) for f in (np.min, np.max))
-        wanted = True if among is None else among
-        kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens) & wanted)
+        eligible = True if among is None else among
+        kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens) & eligible)
         self.columns, self.size, self.seed = list(columns), size, list(seed)
         self.dropped = {
-            "empty": int(((shortest == 0) & wanted).sum()),
-            "too_long": int(((shortest > 0) & (longest > max_tokens) & wanted).sum()),
+            "empty": int(((shortest == 0) & eligible).sum()),
+            "too_long": int(((shortest > 0) & (longest > max_tokens) & eligible).sum()),
         }
         self.kept = kept.astype(np.int32 if len(shortest) < 2**31 else np.int64)
         if not len(kept):
@@ -144,12 +152,12 @@ class Buckets:
         return len(self.kept)
 
     def batch(self, step: int) -> tuple[Padded, ...]:
-        """Batch number `step`: for each column a tensor of `size` sentences."""
+        """Batch number `step`: `size` sentences of each column."""
         indices = self.rows(step)
         return tuple(column.padded(indices) for column in self.columns)
 
     def rows(self, step: int) -> NDArray[np.integer]:
-        """The examples [size] of batch number `step`."""
+        """The indices [size] of the examples of batch number `step`."""
         chunk, row = divmod(step * self.size, self.chunk)
         return self._chunk(chunk)[row // self.size]
 
@@ -166,7 +174,7 @@ class Buckets:
 
 
 class Stream(Protocol):
-    """Where the examples of one objective come from; `batches.Buckets` is one."""
+    """The source of the examples of one objective, as `Buckets` is."""
 
     dropped: dict[str, int]
 
@@ -176,10 +184,10 @@ class Stream(Protocol):
 
 
 def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) -> Iterator[NDArray[np.int64]]:
-    """Indices of the non-empty sentences, by length: at most `tokens` tokens (or one sentence) and `rows` sentences."""
+    """Indices of non-empty sentences of one length, at most `rows` and `tokens` tokens (or one sentence)."""
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=0))  # where a length begins; empty sentences stand before
+    starts = np.flatnonzero(np.diff(ordered, prepend=0))  # the beginning of each length; empty sentences come first
     for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
         step = min(rows, max(1, tokens // int(ordered[start])))
         yield from (order[first : min(first + step, end)] for first in range(start, end, step))

@@ -1,8 +1,9 @@
-"""Training on several devices at once: processes that torchrun starts, each with its own batches, and one mean gradient.
+"""Training on several devices: torchrun starts processes, each with its own batches; their gradients are averaged.
 
     torchrun --standalone --nproc-per-node 4 -m bitextbench train ...
 
-Every process holds the whole model and starts from the same state; equal gradients keep it equal. A process alone is rank 0 of 1.
+Every process has the whole model and starts from the same state; equal gradients keep the models equal. A single
+process is rank 0 of 1.
 """
 
 import os
@@ -27,7 +28,7 @@ def join(device: torch.device) -> tuple[torch.device, int, int]:
 
 
 def average(parameters: Iterable[torch.nn.Parameter], losses: dict[str, torch.Tensor], ranks: int) -> None:
-    """Replace gradients and losses by their means over all ranks; a parameter that no rank used gets a zero gradient."""
+    """Replace gradients and losses by their means over all ranks; the gradient of an unused parameter becomes zero."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     dense = list(losses.values())
     for parameter in trained:
@@ -45,7 +46,10 @@ def average(parameters: Iterable[torch.nn.Parameter], losses: dict[str, torch.Te
 
 
 def sparse_sum(gradient: torch.Tensor, ranks: int) -> torch.Tensor:
-    """The sum over ranks of a coalesced gradient [rows, d] with sparse rows: the rows of all, padded to the most of one."""
+    """The sum over ranks of a coalesced gradient [rows, d] with sparse rows.
+
+    All ranks exchange their rows, padded to the largest number of rows.
+    """
     rows, values = gradient.indices()[0], gradient.values()
     count = torch.tensor([len(rows)], device=rows.device)
     counts = [torch.zeros_like(count) for _ in range(ranks)]
@@ -63,9 +67,9 @@ def sparse_sum(gradient: torch.Tensor, ranks: int) -> torch.Tensor:
 
 
 def first_of(value: float, device: torch.device, ranks: int) -> float:
-    """The first rank's value, for all: what a decision rests on must not differ by a rounding."""
+    """The value of the first rank, on all ranks: a decision must not depend on a rounding."""
     if ranks == 1:
         return value
-    held = torch.tensor([value], dtype=torch.float64, device=device)
-    distributed.broadcast(held, 0)
-    return float(held)
+    shared = torch.tensor([value], dtype=torch.float64, device=device)
+    distributed.broadcast(shared, 0)
+    return float(shared)

@@ -1,12 +1,12 @@
-"""What dual encoders have in common: features of words, batches of pairs with negatives, a ranking loss.
+"""The common part of dual encoders: features of words, batches of pairs with negatives, a ranking loss.
 
-A batch has K pairs and N further negatives for all of them: K sources, K + N targets (guo2018 section 2.1 to 2.3). Where both
-directions are trained (yang2019 eq. 4 and 5), the second one has K targets and K + N' sources.
+A batch has K pairs and N further negatives for all of them: K sources, K + N targets (guo2018 sections 2.1 to 2.3).
+Where both directions are trained (yang2019 eq. 4 and 5), the second one has K targets and K + N' sources.
 
-Negatives, as the configuration has them: those in the batch; `extra` more random ones an example (guo2018 section 3.3,
-"augmented"); hard ones for the pairs that have some, mined beforehand. Batches with and without hard negatives take turns, in
-proportion to the numbers of pairs. Batches are composed at random: `together` batches are sorted by length together, and more
-than one saves padding at the price of negatives of like length.
+Negatives are those in the batch; `extra` more random ones an example (guo2018 section 3.3, "augmented"); and hard ones,
+mined beforehand, for the pairs that have some. Batches with and without hard negatives alternate, in proportion to the
+numbers of pairs. Batches are random; `together` batches are sorted by length together: more than one save padding, but
+their negatives are of similar length.
 """
 
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ from pathlib import Path
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder, losses
-from bitextbench.encoders.batches import Buckets, Padded, Sentences, Stream, stack
+from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, stack
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
 from bitextbench.formats.ids import PAD
 
 
 class DualEncoder(Encoder):
-    """Its features are those of `ngrams`: an id below `words` begins a token."""
+    """Its ids are those of `ngrams`: an id below `words` begins a token."""
 
     bidirectional = False
 
@@ -31,16 +31,17 @@ class DualEncoder(Encoder):
         super().__init__()
         if not 1 < words <= vocab_size or min(margin, extra) < 0 or scale <= 0 or together < 1:
             raise InputError(
-                f"words: {words} of {vocab_size}, margin: {margin}, scale: {scale}, extra: {extra}, together: {together}",
+                f"words: {words} of {vocab_size}, margin: {margin}, scale: {scale}, extra: {extra},"
+                f" together: {together}",
                 f"{type(self).__module__.split('.')[-1]}: model",
                 remedy="give it ids of features `words` or `ngrams`; margin and extra are at least 0, scale is above 0",
             )
         self.vocab_size, self.words, self.margin, self.scale = vocab_size, words, margin, scale
         self.extra, self.together, self.sparse = extra, together, sparse
 
-    def read(self, role: str, stems: Iterable[str | Path]) -> Sentences:
-        """Sentences of words and n-grams; for role `hard` the numbers of hard negatives."""
-        return Sentences.load(stems, None if role == "hard" else self.words)
+    def read(self, role: str, stems: Iterable[str | Path]) -> SentenceIds:
+        """The ids of words and n-grams; for the role `hard`, the numbers of hard negatives."""
+        return SentenceIds.load(stems, None if role == "hard" else self.words)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """One stream of (sources, targets[, more targets[, more sources]])."""
@@ -55,7 +56,7 @@ class DualEncoder(Encoder):
             return {"ranking": Augmented(random, *more) if self.extra else random}
         negatives = [corpora["hard"][side] for side in self.sides[: len(both)]]
         if len(negatives[0]) != len(src):
-            what = f"hard negatives for {len(negatives[0]):,} pairs, but {len(src):,} are there"
+            what = f"hard negatives for {len(negatives[0]):,} pairs, but there are {len(src):,}"
             raise InputError(what, "bitext", remedy="mine them again from this bitext")
         has = negatives[0].lengths > 0
         pairs = Buckets(pair, batch, max_tokens, [seed, 0], "bitext with hard negatives", self.together, has)
@@ -78,18 +79,18 @@ class DualEncoder(Encoder):
         return (forward + losses.softmax(self.similarity(v[:pairs], u), self.margin, self.scale)).mean()
 
     def similarity(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """phi of all pairs [a, b]: the dot product of vectors [a, D] and [b, D]; of unit vectors where `metric` is cosine."""
+        """phi of all pairs [a, b]: the dot products, or cosines by `metric`, of vectors [a, D] and [b, D]."""
         if self.metric == "cosine":
             u, v = (torch.nn.functional.normalize(side.float(), dim=1) for side in (u, v))
         return u @ v.T
 
 
 def features(ids: torch.Tensor) -> torch.Tensor:
-    """The ids of a batch [b, t] in one row [n], sentence by sentence, without padding."""
+    """The ids of a batch [b, t] as one sequence [n], sentence by sentence, without padding."""
     return ids[ids != PAD]
 
 
 def bags(ids: torch.Tensor, begins: torch.Tensor, weight: torch.Tensor, sparse: bool) -> torch.Tensor:
-    """Sums of embeddings [bags, E]: `ids` [n] are cut where `begins` (bool [n]) is true, at the first among others."""
+    """Sums of embeddings [bags, E]; a bag begins at each of the `ids` [n] where `begins` (bool [n]) is true."""
     offsets = begins.nonzero()[:, 0]
     return torch.nn.functional.embedding_bag(ids, weight, offsets, mode="sum", sparse=sparse)

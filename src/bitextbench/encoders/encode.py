@@ -1,9 +1,9 @@
 """Sentence vectors from a trained encoder, shard by shard.
 
-On CPU the same bytes for any batch size and any number of threads: a batch holds sentences of one length only, so there
-is no padding of sentences; batches are filled up to a multiple of ROWS sentences, for MKL has other kernels for odd
-numbers of rows; and batches are small enough that torch does not split element-wise operations. (oneDNN's LSTM does depend
-on the rows: by up to 1e-6.)
+On CPU the bytes are the same for any batch size and any number of threads: the sentences of a batch have one length, so
+that there is no padding; batches are filled up to a multiple of ROWS sentences, as MKL has other kernels for odd
+numbers of rows; and batches are so small that torch does not split element-wise operations. (oneDNN's LSTM does depend
+on the number of rows: by up to 1e-6.)
 """
 
 import itertools
@@ -21,15 +21,15 @@ from bitextbench.base.device import autocast, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders import Encoder, load
-from bitextbench.encoders.batches import Sentences, batches_of_one_length
+from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
 from bitextbench.formats.sentences import read
 from bitextbench.text.features import encode_ids
 from bitextbench.text.tokens import tokenize_shard
 
-ROWS = 16  # MKL computes the last rows of a product in another order where they make no whole group
-SPLIT = 32_768  # torch shares an element-wise operation among threads from this many elements on
+ROWS = 16  # MKL sums the last rows of a product in another order where they are not a whole group
+SPLIT = 32_768  # elements from which torch splits an element-wise operation among threads
 
 
 def encode(
@@ -43,11 +43,11 @@ def encode(
     device: str = "cpu",
     precision: str = "fp32",
 ) -> dict[str, int]:
-    """Write float32 [sentences, d] to `out`, a row for each sentence of the ids at `stem`, in their order; atomically.
+    """Write float32 [sentences, d] to `out`, atomically: a row for each sentence of the ids at `stem`, in their order.
 
-    Memory: the model, one batch, 12 bytes a sentence; ids and vectors are memory-mapped. An empty sentence gets a zero
-    vector. Returns {"sentences", "tokens", "empty"}. Raises InputError for an id outside the model's vocabulary, a side
-    that the model does not know, a vector that is not finite, a missing device.
+    Memory: the model, one batch, 12 bytes a sentence; ids and vectors are memory-mapped. An empty sentence has a zero
+    vector. Returns {"sentences", "tokens", "empty"}. Raises InputError for an id outside the vocabulary of the model,
+    an unknown side, a vector that is not finite, and a missing device.
     """
     where = setup(threads, device)
     dtype = number_format(precision, where)
@@ -74,12 +74,22 @@ def encode(
 
 
 def encode_text(
-    text: Path, side: str, language: str, model: Path, pieces: Path, out: Path, *, lowercase: bool = True, form: str = "auto",
-    batch_tokens: int = 8192, threads: int = 1, device: str = "cpu",
-) -> dict[str, int]:  # fmt: skip
-    """Sentences as `read` takes them -> tokens -> ids by `pieces` (a BPE model, or features) -> vectors in `out`.
+    text: Path,
+    side: str,
+    language: str,
+    model: Path,
+    pieces: Path,
+    out: Path,
+    *,
+    lowercase: bool = True,
+    form: str = "auto",
+    batch_tokens: int = 8192,
+    threads: int = 1,
+    device: str = "cpu",
+) -> dict[str, int]:
+    """Write the vectors of raw sentences (see `formats.sentences.read`) to `out`; `pieces`: a BPE model, or features.
 
-    The steps, and what is raised, are those of the workflow, so that the vectors are too.
+    The steps (tokens, ids, vectors) and the errors are those of the workflow; so the vectors are the same.
     """
     lines = read(text, side, form).text
     with tempfile.TemporaryDirectory() as name:
@@ -98,14 +108,14 @@ def encode_text(
 @torch.inference_mode()
 def write_vectors(
     model: Encoder,
-    sentences: Sentences,
+    sentences: SentenceIds,
     side: str,
     vectors: NDArray[np.float32],
     batch_tokens: int,
     device: torch.device,
     dtype: torch.dtype,
 ) -> Iterator[NDArray[np.int64]]:
-    """Fill `vectors` [sentences, d] but for empty sentences; yields the rows of each batch once they are written.
+    """Fill `vectors` [sentences, d], except for empty sentences; yield the rows of each batch once they are written.
 
     Raises InputError for a vector that is not finite.
     """

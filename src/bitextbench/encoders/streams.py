@@ -1,20 +1,21 @@
-"""Streams of batches made of other streams: pairs with hard negatives, with more random ones, two kinds in turn, all at once."""
+"""Streams of batches made from other streams: with hard or random negatives, of two kinds in turn, all at once."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.encoders.batches import Buckets, Padded, Sentences, Stream
+from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream
 
 
 class HardPairs:
-    """Batches of the pairs that have hard negatives: (src, tgt, hard negatives in tgt[, those in src]), as a Stream.
+    """A stream of the pairs that have hard negatives: (src, tgt, hard negatives in tgt[, those in src]).
 
-    `negatives`: for each of the last columns its `Ragged` rows, by pair. Negatives of more than `max_tokens` are left out.
+    `negatives`: for each of the last columns, the numbers of the negatives of each pair. Those of more than
+    `max_tokens` are left out.
     """
 
-    def __init__(self, pairs: Buckets, negatives: Sequence[Sentences], max_tokens: int) -> None:
+    def __init__(self, pairs: Buckets, negatives: Sequence[SentenceIds], max_tokens: int) -> None:
         self.pairs, self.negatives, self.max_tokens, self.dropped = pairs, list(negatives), max_tokens, pairs.dropped
 
     def __len__(self) -> int:
@@ -31,13 +32,13 @@ class HardPairs:
 
 
 class Wrong:
-    """Batches of pairs, and a wrong target for each: (src, tgt, wrong), as a Stream.
+    """A stream of pairs with a wrong target for each: (src, tgt, wrong).
 
-    It is the target of the next pair of the batch, one of about its length; from batch `easy` on one of the hard negatives of the
-    source, in turn, where it has some. `hard`: their numbers, by pair.
+    The wrong target is that of the next pair of the batch, which has a similar length. From batch `easy` on, it is one
+    of the hard negatives of the source, in turn, where there are some. `hard`: their numbers, by pair.
     """
 
-    def __init__(self, pairs: Buckets, hard: Sentences | None, easy: int) -> None:
+    def __init__(self, pairs: Buckets, hard: SentenceIds | None, easy: int) -> None:
         self.pairs, self.hard, self.easy, self.dropped = pairs, hard, easy, pairs.dropped
 
     def __len__(self) -> int:
@@ -54,28 +55,28 @@ class Wrong:
         return src.padded(rows), tgt.padded(rows), tgt.padded(wrong)
 
 
-def short(column: Sentences, rows: NDArray[np.integer], max_tokens: int) -> NDArray[np.integer]:
-    """Those of `rows` that are not empty and not too long."""
+def short(column: SentenceIds, rows: NDArray[np.integer], max_tokens: int) -> NDArray[np.integer]:
+    """The `rows` whose sentences are neither empty nor too long."""
     return rows[(column.lengths[rows] > 0) & (column.lengths[rows] <= max_tokens)]
 
 
 class Mixture:
-    """Two streams taking turns, in proportion to their sizes: each example of both occurs equally often."""
+    """Two streams that alternate in proportion to their sizes: all examples occur equally often."""
 
-    def __init__(self, one: Stream, other: Stream) -> None:
-        self.one, self.other, self.share = one, other, len(one) / (len(one) + len(other))
-        self.dropped = {reason: one.dropped[reason] + other.dropped[reason] for reason in one.dropped}
+    def __init__(self, first: Stream, second: Stream) -> None:
+        self.first, self.second, self.share = first, second, len(first) / (len(first) + len(second))
+        self.dropped = {reason: first.dropped[reason] + second.dropped[reason] for reason in first.dropped}
 
     def __len__(self) -> int:
-        return len(self.one) + len(self.other)
+        return len(self.first) + len(self.second)
 
     def batch(self, step: int) -> tuple[Padded, ...]:
         before, after = int(step * self.share), int((step + 1) * self.share)
-        return self.one.batch(before) if after > before else self.other.batch(step - before)
+        return self.first.batch(before) if after > before else self.second.batch(step - before)
 
 
 class Augmented:
-    """The batches of one stream, followed by those of others: more random negatives (guo2018 section 3.3)."""
+    """The batches of a stream; those of others are further columns: random negatives (guo2018 section 3.3)."""
 
     def __init__(self, pairs: Stream, *more: Stream) -> None:
         self.pairs, self.more, self.dropped = pairs, more, pairs.dropped
@@ -88,16 +89,16 @@ class Augmented:
 
 
 class Whole:
-    """All examples of a stream, by length, as its one batch: L-BFGS needs the same function in every update."""
+    """All examples of a stream, by length, as one batch: L-BFGS needs the same function in every update."""
 
     def __init__(self, pairs: Buckets) -> None:
         self.pairs, self.dropped = pairs, pairs.dropped
         order = np.lexsort([column.lengths[pairs.kept] for column in pairs.columns])
         rows = np.take(pairs.kept, order).astype(np.int64)
-        self.held = tuple(column.padded(rows) for column in pairs.columns)
+        self.whole = tuple(column.padded(rows) for column in pairs.columns)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def batch(self, step: int) -> tuple[Padded, ...]:
-        return self.held
+        return self.whole

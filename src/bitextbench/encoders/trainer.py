@@ -1,7 +1,7 @@
-"""One trainer for all encoders: SGD, Adam or L-BFGS, clipping, a schedule, a dev retrieval score, exact resume.
+"""Trains all encoders: SGD, Adam or L-BFGS, clipping, a schedule, a dev retrieval score, exact resume.
 
-Everything random in update k is drawn from (seed, k): batches, dropout. So a checkpoint is parameters, optimizer state
-and k, and a run that was killed and started again ends in the same bytes.
+All random numbers of update k (batches, dropout) depend on (seed, k) only. So a checkpoint needs parameters, the state
+of the optimizer, and k; a run that is killed and started again gives the same bytes.
 """
 
 import csv
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -24,7 +24,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, write_json
 from bitextbench.base.progress import log
 from bitextbench.encoders import Corpora, Encoder
-from bitextbench.encoders.batches import Padded, Sentences
+from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 from bitextbench.encoders.distributed import average, first_of, join
 from bitextbench.encoders.encode import write_vectors
 
@@ -40,17 +40,17 @@ State = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Training:
-    """What the configuration's `training` may say. Defaults: Kim et al. 2019, section 4, where it gives them.
+    """The keys of `training` in the configuration. Defaults: Kim et al. 2019, section 4, where it gives them.
 
     "After 100k updates, we reduced the learning rate by a factor of 0.9 for every 50k updates": first at 150k.
     """
 
-    batch: int = 120  # sentences, of each process
+    batch: int = 120  # sentences, in each process
     max_tokens: int = 60  # longer sentences are left out
     updates: int = 800_000
-    optimizer: str = "sgd"  # adam; adagrad, which takes sparse gradients, as sgd does; lbfgs: ten iterations an update
+    optimizer: str = "sgd"  # or adam, adagrad (takes sparse gradients, as sgd does), lbfgs (ten iterations an update)
     learning_rate: float = 1.0
-    warmup: int = 0  # updates in which the rate rises from 0
+    warmup: int = 0  # updates during which the rate rises from 0
     decay_after: int = 100_000
     decay_every: int = 50_000
     decay_factor: float = 0.9
@@ -59,7 +59,7 @@ class Training:
     log_every: int = 100
     valid_every: int = 5_000
     checkpoint_every: int = 1_000
-    patience: int | None = None  # stop when this many dev scores in a row are no better, and keep the best model
+    patience: int | None = None  # stop after this many dev scores without a better one, and keep the best model
 
     def rate(self, update: int) -> float:
         """Learning rate of update number `update` (from 0)."""
@@ -68,12 +68,12 @@ class Training:
 
 
 def training_of(spec: dict[str, Any]) -> Training:
-    """`spec["training"]`, checked. Raises InputError for an unknown key or a value that cannot be."""
-    given, where = spec.get("training") or {}, f"encoder {spec['type']}: training"
-    known = [key.name for key in fields(Training)]
-    if unknown := set(given) - set(known):
-        raise InputError(f"unknown key {', '.join(sorted(unknown))}", where, remedy=f"known: {', '.join(known)}")
-    training = Training(**given)
+    """`spec["training"]`, checked. Raises InputError for an unknown key or an impossible value."""
+    options, where = spec.get("training") or {}, f"encoder {spec['type']}: training"
+    keys = [key.name for key in fields(Training)]
+    if unknown := set(options) - set(keys):
+        raise InputError(f"unknown key {', '.join(sorted(unknown))}", where, remedy=f"known: {', '.join(keys)}")
+    training = Training(**options)
     if training.optimizer not in OPTIMIZERS:
         raise InputError(
             f"optimizer: {training.optimizer} is unknown", where, remedy=f"choose {' or '.join(OPTIMIZERS)}"
@@ -99,18 +99,23 @@ def train(
     vectors: dict[str, Path] | None = None,
     pieces: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`; see `ranks` for several devices.
+    """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`.
 
-    `data`: role (bitext; mono, valid, hard where there are) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
-    (`text.encode_shard`). `vectors`: word-vector files by side, matched by `pieces` (the vocabulary, by id).
+    See `distributed` for several devices.
+
+    `data`: role (bitext; optionally mono, valid, hard) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
+    (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
-    `training.json`, what is returned. Goes on from `checkpoints`/last.pt, which is removed when `out` is written. On CPU the
-    same bytes for any number of threads.
+    `training.json`, which has the report. Resumes from `checkpoints`/last.pt, and removes it when `out` is written. On
+    CPU the bytes are the same for any number of threads.
 
-    Returns {"type", "seed", "metric", "dimension", "parameters", "updates", "cpu_seconds": of all processes that trained it,
-    "examples": {objective: n}, "dropped": {objective: {reason: n}}, "vectors": {side: pieces found}, "valid": the dev score of
-    the model or None}; {} on other ranks than the first. Raises InputError for empty data, a checkpoint of another configuration or other data, a loss that is not finite.
+    Returns the report, or {} on other ranks than the first: {"type", "seed", "metric", "dimension", "parameters",
+    "updates", "cpu_seconds": of all processes that trained it, "examples": {objective: n}, "dropped": {objective:
+    {reason: n}}, "vectors": {side: number of pieces with a vector}, "valid": the dev score of the model or None}.
+
+    Raises InputError for empty data, a checkpoint of another configuration or other data, and a loss that is not
+    finite.
     """
     started = time.process_time()
     training = training_of(spec)
@@ -122,78 +127,118 @@ def train(
     for side, count in matched.items():
         log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} pieces")
     model.to(where)
+    optimizer = optimizer_of(spec, training, model, ranks)
+    corpora = read_corpora(model, data, vocab_size)
+    streams = model.streams(corpora, training.batch, training.max_tokens, seed)
+    for name, stream in streams.items():
+        log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
+    last = Checkpoint(checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors))
+    run = Run(spec["type"], training, model, optimizer, corpora, streams, seed, where, dtype, rank, ranks)
+    at = last.resume(model, optimizer)
+    run_updates(run, at, last, started)
+    if rank > 0:
+        return {}
+    kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
+    save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
+    write_curve(at.curve, out.parent, model.score)
+    report = report_of(run, at, matched, at.cpu_seconds + time.process_time() - started)
+    write_json(out.parent / "training.json", report)
+    last.path.unlink(missing_ok=True)
+    return report
+
+
+def optimizer_of(spec: dict[str, Any], training: Training, model: Encoder, ranks: int) -> torch.optim.Optimizer:
+    """The optimizer of the model. Raises InputError where it cannot train this model, or on several ranks."""
     if model.sparse and training.optimizer in ("adam", "lbfgs"):
         remedy = "set training.optimizer: sgd or adagrad, or model.sparse: false"
         raise InputError(f"{training.optimizer} takes no sparse gradients", f"encoder {spec['type']}", remedy=remedy)
     if ranks > 1 and training.optimizer == "lbfgs":
         remedy = "start one process, or choose another optimizer"
         raise InputError(f"lbfgs takes all examples at once, not those of {ranks} processes", remedy=remedy)
-    optimizer = OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
+    return OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
 
+
+def read_corpora(model: Encoder, data: dict[str, list[Path]], vocab_size: int) -> Corpora:
+    """The ids of each role and side. Raises InputError for ids outside the vocabulary."""
     corpora = {
         role: {side: model.read(role, [f"{stem}.{side}" for stem in stems]) for side in model.sides}
         for role, stems in data.items()
     }
     for role, sides in corpora.items():
         for sentences in sides.values():
-            if role == "hard":  # pairs of the bitext, by number
+            if role == "hard":  # numbers of pairs of the bitext
                 sentences.check(len(sentences), "mine them again from this bitext")
             else:
                 sentences.check(vocab_size, "use the BPE that these ids were made with")
-    streams = model.streams(corpora, training.batch, training.max_tokens, seed)
-    for name, stream in streams.items():
-        log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
+    return corpora
 
-    last, print_ = checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors)
-    at = resume(last, print_, model, optimizer)
+
+@dataclass(frozen=True)
+class Run:
+    """The parts of a training that stay the same in all updates."""
+
+    kind: str  # type of the encoder
+    training: Training
+    model: Encoder
+    optimizer: torch.optim.Optimizer
+    corpora: Corpora
+    streams: dict[str, Stream]
+    seed: int
+    device: torch.device
+    dtype: torch.dtype
+    rank: int
+    ranks: int
+
+
+def run_updates(run: Run, at: "Progress", last: "Checkpoint", started: float) -> None:
+    """Update until the end, or until `patience` stops the run; score, log and save checkpoints on the way.
+
+    `started`: the process time at the start. Raises InputError for a loss or gradient that is not finite.
+    """
+    model, training = run.model, run.training
     speed = Speed(at.update)
     while at.update < training.updates and not at.stopped(training):
-        batches = {name: stream.batch(at.update * ranks + rank) for name, stream in streams.items()}
-        losses = step(model, optimizer, batches, training, at.update, seed, where, dtype, rank, ranks)
+        batches = {name: stream.batch(at.update * run.ranks + run.rank) for name, stream in run.streams.items()}
+        losses = step(
+            model, run.optimizer, batches, training, at.update, run.seed, run.device, run.dtype, run.rank, run.ranks
+        )
         if losses is None:
-            kept = f"the last good checkpoint is {last}" if last.exists() else "there was no checkpoint yet"
+            kept = f"the last good checkpoint is {last.path}" if last.path.exists() else "there was no checkpoint yet"
             raise InputError(
                 f"the loss or its gradient is not finite at update {at.update + 1:,}",
-                f"encoder {spec['type']}",
+                f"encoder {run.kind}",
                 remedy=f"lower training.learning_rate or training.clip; {kept}",
             )
         at.add(losses)
         speed.add(batches)
         end = at.update == training.updates
-        if scored := "valid" in corpora and (end or at.update % training.valid_every == 0):
-            own = model.development(corpora)
-            value = retrieval(model, corpora["valid"], where, dtype) if own is None else own
-            at.score(first_of(value, where, ranks), model, training)
+        if scored := "valid" in run.corpora and (end or at.update % training.valid_every == 0):
+            own = model.development(run.corpora)
+            value = retrieval(model, run.corpora["valid"], run.device, run.dtype) if own is None else own
+            at.score(first_of(value, run.device, run.ranks), model, training)
         if scored or end or at.update % training.log_every == 0:
             row = at.record(training.rate(at.update - 1), at.scores[-1] if scored else None)
-            if rank == 0:
+            if run.rank == 0:
                 log(speed.line(row, training.updates, model.score))
-        if not end and rank == 0 and at.update % training.checkpoint_every == 0:
-            now = time.process_time()
-            at.cpu_seconds, started = at.cpu_seconds + now - started, now
-            save({"fingerprint": print_, "model": plain(model), "optimizer": optimizer.state_dict(), **vars(at)}, last)
+        if not end and run.rank == 0 and at.update % training.checkpoint_every == 0:
+            last.save(model, run.optimizer, at, at.cpu_seconds + time.process_time() - started)
 
-    if rank > 0:
-        return {}
-    kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
-    save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
-    write_curve(at.curve, out.parent, model.score)
-    report = {
-        "type": spec["type"],
-        "seed": seed,
-        "metric": model.metric,
-        "dimension": model.dimension,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+
+def report_of(run: Run, at: "Progress", matched: dict[str, int], cpu_seconds: float) -> dict[str, Any]:
+    """The contents of `training.json`; see `train`."""
+    return {
+        "type": run.kind,
+        "seed": run.seed,
+        "metric": run.model.metric,
+        "dimension": run.model.dimension,
+        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
         "updates": at.update,
-        "cpu_seconds": round(at.cpu_seconds + time.process_time() - started, 1),
-        "examples": {name: len(stream) for name, stream in streams.items()},
-        "dropped": {name: stream.dropped for name, stream in streams.items()},
+        "cpu_seconds": round(cpu_seconds, 1),
+        "examples": {name: len(stream) for name, stream in run.streams.items()},
+        "dropped": {name: stream.dropped for name, stream in run.streams.items()},
         "vectors": matched,
         "valid": (max(at.scores) if at.best else at.scores[-1]) if at.scores else None,
     }
-    write_json(out.parent / "training.json", report)
-    last.unlink(missing_ok=True)
-    return report
 
 
 def step(
@@ -208,20 +253,20 @@ def step(
     rank: int = 0,
     ranks: int = 1,
 ) -> dict[str, float] | None:
-    """One update. Returns the loss of each objective before it; None when not all is finite."""
+    """One update. Returns the loss of each objective before it; None if a loss or the gradient is not finite."""
     model.train()
     placed = {name: tuple(c._replace(ids=c.ids.to(device)) for c in columns) for name, columns in batches.items()}
 
     def losses() -> dict[str, torch.Tensor]:
-        """Each loss; sets the gradient of their sum."""
+        """The loss of each objective; sets the gradient of their sum."""
         torch.manual_seed(seed + 1_000_003 * update + rank)
         with autocast(device, dtype):
-            found = model.loss(placed)
+            objectives = model.loss(placed)
         optimizer.zero_grad()
-        torch.stack(list(found.values())).sum().backward()
+        torch.stack(list(objectives.values())).sum().backward()
         if ranks > 1:
-            average(model.parameters(), found, ranks)
-        return found
+            average(model.parameters(), objectives, ranks)
+        return objectives
 
     values = {name: loss.item() for name, loss in losses().items()}
     for parameter in model.parameters():
@@ -245,15 +290,15 @@ def step(
 def line_searches(optimizer: torch.optim.LBFGS, losses: Callable[[], dict[str, torch.Tensor]]) -> None:
     """The iterations of one update of L-BFGS, which has a line search in place of clipping.
 
-    It sums whole vectors, which torch does in an order that depends on the threads: so it has one thread, the model has all.
+    L-BFGS sums whole vectors, in an order that depends on the number of threads: it has one thread, the model has all.
     """
     threads = torch.get_num_threads()
 
     def total() -> torch.Tensor:
         torch.set_num_threads(threads)
-        found = torch.stack(list(losses().values())).sum()
+        loss = torch.stack(list(losses().values())).sum()
         torch.set_num_threads(1)
-        return found
+        return loss
 
     torch.set_num_threads(1)
     optimizer.step(total)
@@ -261,20 +306,22 @@ def line_searches(optimizer: torch.optim.LBFGS, losses: Callable[[], dict[str, t
 
 
 def gradient_norm(parameters: Iterable[torch.nn.Parameter]) -> float:
-    """The Euclidean norm of all gradients together: of rows in torch, of all rows in numpy, which has one order."""
+    """The Euclidean norm of all gradients: torch sums within rows, and numpy over rows, in one order."""
     grads = [dense(p.grad) for p in parameters if p.grad is not None]
     rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in grads])
     return float(np.sqrt(np.square(rows.double().cpu().numpy()).sum()))
 
 
 def dense(gradient: torch.Tensor) -> torch.Tensor:
-    """The values of a gradient: of a sparse one its rows, which `step` has coalesced."""
+    """The values of a gradient; of a sparse one, which `step` has coalesced, those of its rows."""
     return gradient._values() if gradient.is_sparse else gradient
 
 
-def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device, dtype: torch.dtype) -> float:
-    """P@1 by the model's metric among the first VALID dev pairs without an empty side: the mean of both directions, or
-    forward alone where the model is trained for nothing else.
+def retrieval(model: Encoder, valid: dict[str, SentenceIds], device: torch.device, dtype: torch.dtype) -> float:
+    """P@1 by the metric of the model, among the first VALID dev pairs without those that have an empty side.
+
+    The mean of both directions, or forward only where the model is trained for that alone. Raises InputError for no
+    pairs.
     """
     sides = model.sides[:2]
     src, tgt = (valid[side].head(VALID) for side in sides)
@@ -298,7 +345,7 @@ def retrieval(model: Encoder, valid: dict[str, Sentences], device: torch.device,
 def fingerprint(
     spec: dict[str, Any], vocab_size: int, seed: int, ranks: int, corpora: Corpora, vectors: dict[str, Path] | None
 ) -> str:
-    """A hash of everything that decides the result: a checkpoint belongs to one."""
+    """A hash of everything that determines the result; a checkpoint has the hash of its run."""
     what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed, ranks]
     digest = xxhash.xxh3_128(json.dumps(what, sort_keys=True).encode())
     for role, sides in sorted(corpora.items()):
@@ -314,22 +361,24 @@ def fingerprint(
 
 @dataclass
 class Progress:
-    """Where a run stands: what a checkpoint holds beside the parameters and the optimizer's state."""
+    """The progress of a run: the contents of a checkpoint besides parameters and the state of the optimizer."""
 
     update: int = 0  # updates done
-    sums: dict[str, float] = field(default_factory=dict)  # of each loss since the last row of the curve
+    sums: dict[str, float] = field(default_factory=dict)  # of each loss, since the last row of the curve
     summed: int = 0  # updates in `sums`
     curve: list[dict[str, Any]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)  # dev scores so far
-    best: State | None = None  # the model of the best score, where `patience` asks for it
+    best: State | None = None  # the model of the best score, if there is a `patience`
     cpu_seconds: float = 0.0  # of the processes before this one
 
     def add(self, losses: dict[str, float]) -> None:
+        """Count an update and its losses."""
         self.update += 1
         self.summed += 1
         self.sums = {name: self.sums.get(name, 0.0) + loss for name, loss in losses.items()}
 
     def score(self, value: float, model: Encoder, training: Training) -> None:
+        """Add a dev score; keep the model if it is the best one."""
         if training.patience is not None and value > max(self.scores, default=-1.0):
             self.best = plain(model)
         self.scores.append(value)
@@ -341,25 +390,37 @@ class Progress:
         return len(self.scores) - 1 - self.scores.index(max(self.scores)) >= training.patience
 
     def record(self, rate: float, valid: float | None) -> dict[str, Any]:
-        """Add a row to the curve: mean losses since the row before."""
+        """Add a row to the curve: mean losses since the last row."""
         means = {name: total / self.summed for name, total in self.sums.items()}
         self.curve.append({"update": self.update, "learning_rate": rate, **means, "valid": valid})
         self.sums, self.summed = {}, 0
         return self.curve[-1]
 
 
-def resume(path: Path, print_: str, model: Encoder, optimizer: torch.optim.Optimizer) -> Progress:
-    """Load a checkpoint into model and optimizer, if there is one. Raises InputError for a damaged or another run's."""
-    if not path.exists():
-        return Progress()
-    held = encoders.read(path, "remove it to train from the start")
-    if held.pop("fingerprint", None) != print_:
-        remedy = "restore those, or remove it to train from the start"
-        raise InputError("checkpoint of another configuration or other data", path, remedy=remedy)
-    model.load_state_dict(held.pop("model"))
-    optimizer.load_state_dict(held.pop("optimizer"))
-    log(f"going on from update {held['update']:,} ({path})")
-    return Progress(**held)
+class Checkpoint(NamedTuple):
+    """The file that a stopped run resumes from, and the `fingerprint` of the run that it belongs to."""
+
+    path: Path
+    fingerprint: str
+
+    def save(self, model: Encoder, optimizer: torch.optim.Optimizer, at: Progress, cpu_seconds: float) -> None:
+        """Write parameters, the state of the optimizer and the progress."""
+        progress = vars(at) | {"cpu_seconds": cpu_seconds}
+        states = {"model": plain(model), "optimizer": optimizer.state_dict()}
+        save({"fingerprint": self.fingerprint, **states, **progress}, self.path)
+
+    def resume(self, model: Encoder, optimizer: torch.optim.Optimizer) -> Progress:
+        """Load the checkpoint, if there is one. Raises InputError for a damaged one, and for that of another run."""
+        if not self.path.exists():
+            return Progress()
+        saved = encoders.read(self.path, "remove it to train from the start")
+        if saved.pop("fingerprint", None) != self.fingerprint:
+            remedy = "restore those, or remove it to train from the start"
+            raise InputError("checkpoint of another configuration or other data", self.path, remedy=remedy)
+        model.load_state_dict(saved.pop("model"))
+        optimizer.load_state_dict(saved.pop("optimizer"))
+        log(f"going on from update {saved['update']:,} ({self.path})")
+        return Progress(**saved)
 
 
 class Speed:
@@ -378,8 +439,9 @@ class Speed:
         losses = ", ".join(f"{name} {row[name]:.3f}" for name in list(row)[2:-1])
         seconds = time.monotonic() - self.started
         left = (updates - update) * seconds / (update - self.first)
+        scored = "" if valid is None else f", {score} {valid:.3f}"
         return (
-            f"update {update:,}/{updates:,}: {losses}{'' if valid is None else f', {score} {valid:.3f}'}, rate {rate:g}, "
+            f"update {update:,}/{updates:,}: {losses}{scored}, rate {rate:g}, "
             f"{self.tokens / seconds:,.0f} tokens/s, {self.sentences / seconds:,.0f} sentences/s, {left:,.0f} s left"
         )
 
@@ -390,13 +452,13 @@ def plain(model: Encoder) -> State:
 
 
 def save(value: dict[str, Any], path: Path) -> None:
-    """torch.save, atomically; to an open file, because torch writes the name of a path into the file."""
+    """torch.save, atomically; to an open file, as torch would write the name of a path into the file."""
     with atomic(path) as part, open(part, "wb") as file:
         torch.save(value, file)
 
 
 def write_curve(curve: list[dict[str, Any]], folder: Path, score: str) -> None:
-    """`curve.csv` (update, learning_rate, mean of each loss since the row before, valid = the dev score) and its picture."""
+    """Write `curve.csv` (update, learning_rate, mean losses since the last row, valid: the dev score), and a plot."""
     from matplotlib.figure import Figure
 
     with atomic(folder / "curve.csv") as part, open(part, "w", encoding="utf-8", newline="") as file:

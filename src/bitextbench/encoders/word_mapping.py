@@ -2,16 +2,16 @@
 
 kim2019 section 3.2: "trained with a skip-gram algorithm, later mapped across the languages with adversarial training
 (Conneau et al. 2018) and self-dictionary refinements (Artetxe et al. 2017)". The method and its defaults are those of
-Conneau et al. 2018, section 2-3; where that paper is silent, of its published code (marked "code").
+Conneau et al. 2018, sections 2 and 3, or, where that paper is silent, of its published code (marked "code").
 
-1. Start: a discriminator tells mapped source words from target words, W learns to deceive it (their eq. 3-4), and is kept
-   near the orthogonal matrices (eq. 7). Or a seed dictionary: given, or of words that both languages spell alike.
-2. Refinement: the pairs of frequent words that are each other's nearest by CSLS make a dictionary, from which Procrustes
-   has a closed solution (eq. 2), again and again.
+1. Start: a discriminator tells mapped source words from target words; W learns to deceive it (their eq. 3-4), and is
+   kept near the orthogonal matrices (eq. 7). Or a seed dictionary: given, or of words with the same spelling.
+2. Refinement, repeated: the pairs of frequent words that are mutual nearest neighbours by CSLS are a dictionary, for
+   which Procrustes has a closed solution (eq. 2).
 3. Model selection without a dictionary: the mean cosine of the frequent source words and their CSLS translations.
 
-Vectors are float32 [n, d], rows by falling frequency; x is of the source language, y of the target's; x @ W lies in the
-space of y, and W is [d, d].
+Vectors are float32 [n, d], rows by falling frequency; x are those of the source language, y those of the target
+language. x @ W is in the space of y; W is [d, d].
 """
 
 import inspect
@@ -27,23 +27,23 @@ import numpy as np
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
+from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import existing, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
-from bitextbench.formats.word_vectors import Words, read, write
+from bitextbench.formats.word_vectors import WordVectors, read, write
 
 BLOCK = 512  # rows of a block of similarities: 400 MB at 200,000 words
-THREADS = 10  # fastText 0.9.3 leaves rows uninitialised below (its issue 1061)
 STARTS = ("adversarial", "dictionary", "identical")
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What the configuration may say of a mapping. Defaults: Conneau et al. 2018, section 3.1 to 3.4, and code."""
+    """The keys of a mapping in the configuration. Defaults: Conneau et al. 2018, sections 3.1 to 3.4, and code."""
 
     start: str = "adversarial"
     normalise: str = "unit"  # or none, or centre: unit length, mean 0, unit length
-    epochs: int = 5  # the rest of this block: of the adversarial start
+    epochs: int = 5  # this line to `restarts`: of the adversarial start
     updates: int = 31_250  # of the mapping an epoch: a million words (code)
     batch: int = 32
     learning_rate: float = 0.1
@@ -57,16 +57,16 @@ class Spec:
     restarts: int = 1  # adversarial starts; the best by the criterion is taken
     refinements: int = 5
     neighbours: int = 10  # k of CSLS
-    dictionary: int = 15_000  # frequent words that a dictionary is made of (code)
-    judged: int = 10_000  # frequent source words of the criterion
+    dictionary: int = 15_000  # frequent words of which the dictionary is made (code)
+    judged: int = 10_000  # frequent source words in the criterion
 
 
 def spec_of(given: dict[str, Any]) -> Spec:
-    """The configuration's keys, checked. Raises InputError."""
-    known = [key.name for key in fields(Spec)]
-    if unknown := set(given) - set(known):
+    """The configuration of a mapping. Raises InputError for an unknown key, `start` or `normalise`."""
+    keys = [key.name for key in fields(Spec)]
+    if unknown := set(given) - set(keys):
         raise InputError(
-            f"unknown key {', '.join(sorted(unknown))}", "word mapping", remedy=f"known: {', '.join(known)}"
+            f"unknown key {', '.join(sorted(unknown))}", "word mapping", remedy=f"known: {', '.join(keys)}"
         )
     spec = Spec(**given)
     if spec.start not in STARTS or spec.normalise not in ("none", "unit", "centre"):
@@ -82,41 +82,35 @@ def spec_of(given: dict[str, Any]) -> Spec:
 
 
 def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5) -> int:
-    """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec). Returns the words.
+    """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec).
 
-    Not reproducible: fastText's threads race. A run that ends in NaN, as some do, is started again, three times at most.
-    Raises InputError for a text too small.
+    Returns the number of words. Not reproducible, and raises InputError: see `train_fasttext`.
     """
-    import fasttext
-
-    existing(text)
-    for attempt in range(4):
-        try:
-            model = fasttext.train_unsupervised(
-                str(text), "skipgram", dim=dimension, epoch=epochs, minCount=min_count, thread=THREADS, verbose=0
-            )
-            break
-        except RuntimeError as error:
-            if attempt == 3:
-                raise InputError(f"fastText failed four times ({error})", text, remedy="give it more text") from None
-            log(f"skip-gram: started again ({error})")
-        except ValueError as error:
-            raise InputError(f"fastText cannot learn ({error})", text, remedy="give it more text") from None
+    options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
+    model = train_fasttext("train_unsupervised", existing(text), **options)
     words = [word for word in model.words if word != "</s>"]
-    write(Words(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out)
+    write(
+        WordVectors(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out
+    )
     return len(words)
 
 
 def learn_vectors(
-    shards: Sequence[Path], side: str, out: Path, spec: dict[str, int], *, pieces: Path | None = None, lowercase: bool = True
-) -> int:  # fmt: skip
-    """`skip_gram` with the keywords `spec`, of the words of token shards, corpus by corpus, or of the BPE `pieces` that they are cut into.
+    shards: Sequence[Path],
+    side: str,
+    out: Path,
+    spec: dict[str, int],
+    *,
+    pieces: Path | None = None,
+    lowercase: bool = True,
+) -> int:
+    """`skip_gram` of the words of token shards, corpus by corpus, or of their BPE `pieces`; `spec`: its keywords.
 
-    Raises InputError for an unknown key, no text of this side, and as `skip_gram`.
+    Raises InputError for an unknown key, no text of this side, and as `skip_gram` does.
     """
-    known = list(inspect.signature(skip_gram).parameters)[2:]
-    if unknown := set(spec) - set(known):
-        raise InputError(f"unknown key {', '.join(sorted(unknown))}", "skip_gram", remedy=f"known: {', '.join(known)}")
+    keys = list(inspect.signature(skip_gram).parameters)[2:]
+    if unknown := set(spec) - set(keys):
+        raise InputError(f"unknown key {', '.join(sorted(unknown))}", "skip_gram", remedy=f"known: {', '.join(keys)}")
     corpora = itertools.groupby(shards, lambda path: path.parent)
     tables = (table for _, corpus in corpora for table in bitext.batches_by_id(corpus, [side]))
     lines = (line for table in tables for line in table[side].to_pylist() if line)
@@ -133,27 +127,35 @@ def learn_vectors(
 
 
 def map_files(
-    src: Path, tgt: Path, spec: dict[str, Any], out: Path, report: Path, *, seed: int = 1, dictionary: Sequence[Path] = (),
-    test: Sequence[Path] = (), lowercase: bool = True,
-) -> dict[str, Any]:  # fmt: skip
-    """Learn the map and write `out`/mapped.src.vec and mapped.tgt.vec; and `report`, which is returned:
+    src: Path,
+    tgt: Path,
+    spec: dict[str, Any],
+    out: Path,
+    report: Path,
+    *,
+    seed: int = 1,
+    dictionary: Sequence[Path] = (),
+    test: Sequence[Path] = (),
+    lowercase: bool = True,
+) -> dict[str, Any]:
+    """Learn the map; write `out`/mapped.src.vec and mapped.tgt.vec, and `report`, which is returned:
 
-    {"words": {side: n}, "criterion": after the start and each refinement, "induction": see there, or None without `test`}.
-    Dictionaries: files of entries, see `entries`. Raises InputError as `learn` and `induction` do.
+    {"words": {side: n}, "criterion": after the start and each refinement, "induction": see `induction`, None without
+    `test`}. Dictionaries are files, see `entries`. Raises InputError as `learn` and `induction` do.
     """
     checked, sides = spec_of(spec), (read(src), read(tgt))
     weight, values = learn(*sides, checked, seed, entries(dictionary, lowercase))
-    found = induction(*sides, weight, entries(test, lowercase), checked) if test else None
+    accuracy = induction(*sides, weight, entries(test, lowercase), checked) if test else None
     for side, words in zip(("src", "tgt"), mapped(*sides, weight, checked), strict=True):
         write(words, out / f"mapped.{side}.vec")
     sizes = {side: len(words.words) for side, words in zip(("src", "tgt"), sides, strict=True)}
-    result = {"words": sizes, "criterion": values, "induction": found}
+    result = {"words": sizes, "criterion": values, "induction": accuracy}
     write_json(report, result)
     return result
 
 
 def normalised(x: torch.Tensor, how: str) -> torch.Tensor:
-    """Rows of unit length (`unit`), about mean 0 (`centre`), or as they are (`none`)."""
+    """Rows of unit length (`unit`), centred rows of unit length (`centre`), or unchanged (`none`)."""
     if how == "none":
         return x
     unit = torch.nn.functional.normalize(x, dim=1)
@@ -164,11 +166,15 @@ def normalised(x: torch.Tensor, how: str) -> torch.Tensor:
 
 
 def learn(
-    source: Words, target: Words, spec: Spec, seed: int = 1, dictionary: Iterable[tuple[str, str]] | None = None
+    source: WordVectors,
+    target: WordVectors,
+    spec: Spec,
+    seed: int = 1,
+    dictionary: Iterable[tuple[str, str]] | None = None,
 ) -> tuple[torch.Tensor, list[float]]:
     """W float32 [d, d], orthogonal, the best by the criterion; and the criterion after the start and each refinement.
 
-    `dictionary` is for `start: dictionary`. Raises InputError for vectors of different sizes and too small a dictionary.
+    `dictionary` is for `start: dictionary`. Raises InputError for vectors of different sizes, and no known word pairs.
     """
     if source.vectors.shape[1] != target.vectors.shape[1]:
         sizes = f"{source.vectors.shape[1]} and {target.vectors.shape[1]} dimensions"
@@ -184,7 +190,7 @@ def learn(
 
 
 def refine(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, spec: Spec) -> tuple[torch.Tensor, list[float]]:
-    """Dictionary and Procrustes in turn, from a first W. Returns the best W by the criterion, and each W's criterion."""
+    """Dictionary and Procrustes in turn, from a first W. Returns the best W by the criterion, and all criteria."""
     tried, values = [weight], [criterion(x @ weight, y, spec)]
     for number in range(1, spec.refinements + 1):
         rows, columns = mutual(x[: spec.dictionary] @ weight, y[: spec.dictionary], spec.neighbours)
@@ -198,7 +204,10 @@ def refine(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, spec: Spec) -
 
 
 def procrustes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The orthogonal W [d, d] of least |x @ W - y|, rows of `x`, `y` [n, d] being pairs: eq. 2. Raises InputError for none."""
+    """The orthogonal W [d, d] with the least |x @ W - y|: eq. 2. Row i of `x` and `y` [n, d] is a pair.
+
+    Raises InputError for no pairs.
+    """
     if not len(x):
         raise InputError(
             "no entry of the dictionary has vectors on both sides", "word mapping", remedy="give it others"
@@ -208,28 +217,32 @@ def procrustes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def adversarial(x: torch.Tensor, y: torch.Tensor, spec: Spec, seed: int) -> torch.Tensor:
-    """W by the game of eq. 3 and 4, from the identity; the best of all epochs by the criterion."""
+    """W by the adversarial training of eq. 3 and 4, from the identity; the best of all epochs by the criterion."""
     torch.manual_seed(seed)
     d, nn = x.shape[1], torch.nn
-    judge = nn.Sequential(
-        nn.Dropout(spec.dropout), nn.Linear(d, spec.discriminator), nn.LeakyReLU(0.2),
-        nn.Linear(spec.discriminator, spec.discriminator), nn.LeakyReLU(0.2), nn.Linear(spec.discriminator, 1),
-    ).to(x.device)  # fmt: skip
+    discriminator = nn.Sequential(
+        nn.Dropout(spec.dropout),
+        nn.Linear(d, spec.discriminator),
+        nn.LeakyReLU(0.2),
+        nn.Linear(spec.discriminator, spec.discriminator),
+        nn.LeakyReLU(0.2),
+        nn.Linear(spec.discriminator, 1),
+    ).to(x.device)
     weight = torch.eye(d, device=x.device, requires_grad=True)
-    players = (torch.optim.SGD(judge.parameters(), spec.learning_rate), torch.optim.SGD([weight], spec.learning_rate))
+    optimizers = [torch.optim.SGD(p, spec.learning_rate) for p in (discriminator.parameters(), [weight])]
     is_source = torch.tensor([1.0 - spec.smoothing, spec.smoothing], device=x.device).repeat_interleave(spec.batch)
 
     def loss(truth: torch.Tensor) -> torch.Tensor:
         drawn = [side[torch.randint(min(spec.frequent, len(side)), (spec.batch,))] for side in (x, y)]
-        said = judge(torch.cat([drawn[0] @ weight, drawn[1]]))[:, 0]
-        return nn.functional.binary_cross_entropy_with_logits(said, truth)
+        logits = discriminator(torch.cat([drawn[0] @ weight, drawn[1]]))[:, 0]
+        return nn.functional.binary_cross_entropy_with_logits(logits, truth)
 
     best, value, rate = weight.detach().clone(), -np.inf, spec.learning_rate
     for epoch in range(1, spec.epochs + 1):
         for _ in range(spec.updates):
             for _ in range(spec.discriminator_updates):
-                update(players[0], loss(is_source), rate)
-            update(players[1], loss(1 - is_source), rate)
+                update(optimizers[0], loss(is_source), rate)
+            update(optimizers[1], loss(1 - is_source), rate)
             with torch.no_grad():
                 weight.copy_((1 + spec.beta) * weight - spec.beta * weight @ weight.T @ weight)
         now = criterion(x @ weight.detach(), y, spec)
@@ -242,7 +255,7 @@ def adversarial(x: torch.Tensor, y: torch.Tensor, spec: Spec, seed: int) -> torc
 
 
 def update(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float) -> None:
-    """One step of one player, at this learning rate."""
+    """One step of an optimizer, with the learning rate `rate`."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad()
@@ -257,12 +270,13 @@ def translations(x: torch.Tensor, y: torch.Tensor, k: int) -> tuple[torch.Tensor
     """For each row of x the row of y with the highest CSLS: ids int64 [n], and that CSLS [n].
 
     CSLS(a, b) = 2 cos(a, b) - r(a) - r(b), where r is the mean cosine with the k nearest rows of the other side
-    (Conneau et al. 2018, section 2.3). k > n means k = n; of equal scores one is taken. Memory: BLOCK similarities a row.
+    (Conneau et al. 2018, section 2.3). k > n means k = n. Ties are broken arbitrarily. Memory: BLOCK similarities a
+    row.
     """
     x, y = (torch.nn.functional.normalize(side, dim=1) for side in (x, y))
     density = local_density(y, x, k)  # of the rows of y
-    found = [(2 * block @ y.T - local_density(block, y, k)[:, None] - density).max(1) for block in x.split(BLOCK)]
-    return torch.cat([best.indices for best in found]), torch.cat([best.values for best in found])
+    blocks = [(2 * block @ y.T - local_density(block, y, k)[:, None] - density).max(1) for block in x.split(BLOCK)]
+    return torch.cat([best.indices for best in blocks]), torch.cat([best.values for best in blocks])
 
 
 def local_density(x: torch.Tensor, y: torch.Tensor, k: int) -> torch.Tensor:
@@ -271,16 +285,16 @@ def local_density(x: torch.Tensor, y: torch.Tensor, k: int) -> torch.Tensor:
 
 
 def mutual(x: torch.Tensor, y: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of x and of y that are each other's nearest by CSLS: two int64 [m]."""
-    forth, back = translations(x, y, k)[0], translations(y, x, k)[0]
-    rows = torch.nonzero(back[forth] == torch.arange(len(x), device=x.device))[:, 0]
-    return rows, forth[rows]
+    """Rows of x and of y that are mutual nearest neighbours by CSLS: two int64 [m]."""
+    forward, backward = translations(x, y, k)[0], translations(y, x, k)[0]
+    rows = torch.nonzero(backward[forward] == torch.arange(len(x), device=x.device))[:, 0]
+    return rows, forward[rows]
 
 
 def criterion(x: torch.Tensor, y: torch.Tensor, spec: Spec) -> float:
-    """The mean cosine of the frequent rows of x, mapped already, and their CSLS translations in y: section 3.4.
+    """The mean cosine of the frequent rows of x, which is mapped, and their CSLS translations in y: section 3.4.
 
-    The code's translations are of words among all that the criterion judges, on both sides; so are these.
+    As in the code, translations are searched among the frequent words of the criterion only.
     """
     x, y = (torch.nn.functional.normalize(side[: spec.judged], dim=1) for side in (x, y))
     return float((x * y[translations(x, y, spec.neighbours)[0]]).sum(1).mean())
@@ -290,7 +304,7 @@ def criterion(x: torch.Tensor, y: torch.Tensor, spec: Spec) -> float:
 
 
 def read_dictionary(path: Path) -> Iterator[tuple[str, str]]:
-    """The entries of a dictionary in the format of MUSE: `word translation`, space or tab between. Raises InputError."""
+    """The entries of a dictionary in MUSE's format: `word translation`, with a space or tab. Raises InputError."""
     for number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t") if "\t" in line else line.split()
         if len(fields) != 2 or not all(fields):
@@ -301,7 +315,7 @@ def read_dictionary(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def entries(paths: Iterable[Path], lowercase: bool) -> Iterator[tuple[str, str]]:
-    """The pairs of single words of token shards (.parquet), or of texts in the format of MUSE."""
+    """The word pairs of dictionaries in MUSE's format, or of token shards (.parquet): their pairs of single words."""
     for path in paths:
         if path.suffix == ".parquet":
             table = bitext.read_shard(path, ["src", "tgt"])
@@ -312,30 +326,31 @@ def entries(paths: Iterable[Path], lowercase: bool) -> Iterator[tuple[str, str]]
             yield from read_dictionary(path)
 
 
-def identical(source: Words, target: Words) -> list[tuple[str, str]]:
-    """The words that both languages have: numerals and names, the seed of Artetxe et al. 2017."""
+def identical(source: WordVectors, target: WordVectors) -> list[tuple[str, str]]:
+    """The words that occur in both languages: numerals and names, the seed dictionary of Artetxe et al. 2017."""
     both = set(target.words)
     return [(word, word) for word in source.words if word in both]
 
 
-def indices(pairs: Iterable[tuple[str, str]], source: Words, target: Words) -> tuple[list[int], list[int]]:
-    """The rows of the entries of which both words are known: as they are, or as a BPE piece that is a whole word."""
+def indices(pairs: Iterable[tuple[str, str]], source: WordVectors, target: WordVectors) -> tuple[list[int], list[int]]:
+    """The rows of the word pairs whose words both have a vector: as a word, or as a BPE piece that is a whole word."""
     x, y = (
         {word: row for row, word in enumerate(words.words)}
         | {word[1:]: row for row, word in enumerate(words.words) if word.startswith("▁")}
         for words in (source, target)
     )
-    known = [(x[a], y[b]) for a, b in pairs if a in x and b in y]
-    return [a for a, _ in known], [b for _, b in known]
+    rows = [(x[a], y[b]) for a, b in pairs if a in x and b in y]
+    return [a for a, _ in rows], [b for _, b in rows]
 
 
 def induction(
-    source: Words, target: Words, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Spec
+    source: WordVectors, target: WordVectors, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Spec
 ) -> dict[str, Any]:
     """P@1 of lexicon induction by CSLS, among all target words, in percent with its interval, and {"words", "known"}.
 
     A word is right when its nearest target word is one of its translations. `words` counts the source words of the
-    dictionary, `known` those with a vector and a translation that has one: P@1 is over them. Raises InputError for none.
+    dictionary; `known` those that have a vector, and a translation with a vector: P@1 is over these. Raises InputError
+    if there are none.
     """
     pairs = list(pairs)
     gold: dict[int, set[int]] = {}
@@ -346,12 +361,14 @@ def induction(
             "no entry of the dictionary has vectors on both sides", "word mapping", remedy="give it others"
         )
     x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
-    found, _ = translations(x @ weight, y, spec.neighbours)
-    right = [int(found[word]) in meanings for word, meanings in gold.items()]
+    nearest, _ = translations(x @ weight, y, spec.neighbours)
+    right = [int(nearest[word]) in meanings for word, meanings in gold.items()]
     return {**rate("P@1 of lexicon induction", right), "words": len({a for a, _ in pairs}), "known": len(gold)}
 
 
-def mapped(source: Words, target: Words, weight: torch.Tensor, spec: Spec) -> tuple[Words, Words]:
-    """Both languages in one space, for `Encoder.initialise`."""
+def mapped(
+    source: WordVectors, target: WordVectors, weight: torch.Tensor, spec: Spec
+) -> tuple[WordVectors, WordVectors]:
+    """The vectors of both languages in one space, for `Encoder.initialise`."""
     x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
     return source._replace(vectors=x @ weight), target._replace(vectors=y)

@@ -1,5 +1,5 @@
-"""Evaluation tasks: what the papers measure without training a translation model. One file a task.
+"""Evaluation tasks, one file each.
 
-Every metric is a dictionary: metric, value (percent, if it is a rate), interval (95%, bootstrap), n (units resampled), seed,
-signature.
+Every metric is a dictionary: metric, value (in percent, if it is a rate), interval (95%, bootstrap), n (resampled
+units), seed, signature.
 """

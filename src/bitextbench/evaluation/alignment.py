@@ -1,8 +1,8 @@
 """Sentence alignment recovery: kim2019 section 4.1, tables 1 and 3.
 
-Each source takes the target that is most similar of all; the error rate is the share of sources whose target is another
-than their own. The same in the opposite direction, and the average of the two. Row i of both sides belong together; a tie
-goes to the lesser row.
+For each source, the most similar of all targets is retrieved; the error rate is the share of sources for which it is
+not their own target. The same in the opposite direction, and the average of both. Row i of both sides is a pair; of
+tied rows the lower one is taken.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import Pairs, neighbours, similarity
 from bitextbench.scoring.margins import margin, means
 
-K = 10  # of CSLS: kim2019 do not say; Conneau et al. 2018, whose measure it is, take 10
+K = 10  # neighbours of CSLS: not given in kim2019; 10 in Conneau et al. 2018, who introduce it
 BLOCK = 1 << 22  # scores at a time
 
 Score = Callable[[slice], NDArray[np.float32]]  # rows of the sources -> scores against all targets [rows, n]
@@ -28,7 +28,7 @@ Score = Callable[[slice], NDArray[np.float32]]  # rows of the sources -> scores 
 def recover(score: Score, n: int, at_once: int = BLOCK) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The best target of each of n sources, and the best source of each of n targets, int64 [n]; NaN is never the best.
 
-    `at_once`: scores that are asked for at a time (but a whole row at least).
+    `at_once`: scores computed at a time (but at least a whole row).
     """
     forward = np.empty(n, np.int64)
     backward, best = np.zeros(n, np.int64), np.full(n, -np.inf, np.float32)
@@ -47,10 +47,10 @@ def recover(score: Score, n: int, at_once: int = BLOCK) -> tuple[NDArray[np.int6
 def by_vectors(
     src: Embeddings, tgt: Embeddings, name: str, k: int = K, **search: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """`recover` by a similarity of `margins.SIMILARITIES`; k is the neighbourhood of a margin, `search` as in `neighbours`.
+    """`recover` by a similarity of `margins.SIMILARITIES`; k: neighbours in a margin; `search`: as in `neighbours`.
 
-    A margin is computed for all pairs, not for neighbours only, each looked at from its source; both sides are then held in
-    float64.
+    A margin is computed for all pairs, not only for neighbours, in the direction from source to target; both sides are
+    then in memory in float64.
     """
     metric, rule = metric_and_margin(name)
     if rule == "absolute":
@@ -91,19 +91,24 @@ def by_text(src: Sequence[str], tgt: Sequence[str], threads: int = 1) -> tuple[N
 
 
 def error_rates(
-    forward: NDArray[np.int64], backward: NDArray[np.int64], src: Sequence[str] | None = None, tgt: Sequence[str] | None = None,
-    *, seed: int = SEED, signature: str = "",
-) -> dict[str, Any]:  # fmt: skip
+    forward: NDArray[np.int64],
+    backward: NDArray[np.int64],
+    src: Sequence[str] | None = None,
+    tgt: Sequence[str] | None = None,
+    *,
+    seed: int = SEED,
+    signature: str = "",
+) -> dict[str, Any]:
     """Error rates in percent: forward, backward and average, each with its interval over sentences.
 
-    With the texts of both sides, also `by_text`, where another copy of the right sentence is right.
+    With the texts of both sides, also `by_text`, for which a copy of the right sentence is right, too.
     """
     rows = np.arange(len(forward))
     result = _rates(forward != rows, backward != rows, seed, signature)
     if src is not None and tgt is not None:
         wrong = [
-            np.array([text[at] != text[row] for row, at in enumerate(found.tolist())])
-            for text, found in ((tgt, forward), (src, backward))
+            np.array([text[at] != text[row] for row, at in enumerate(nearest.tolist())])
+            for text, nearest in ((tgt, forward), (src, backward))
         ]
         result["by_text"] = _rates(wrong[0], wrong[1], seed, "|".join(filter(None, [signature, "by:text"])))
     return result

@@ -1,4 +1,4 @@
-"""BLEU by sacreBLEU, with its signature and a bootstrap interval: detokenised, and tokenised as older papers report it."""
+"""BLEU by sacreBLEU, with signature and bootstrap interval: of detokenised text, and of tokens, as in older papers."""
 
 import os
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ def sacre(language: str) -> "BLEU":
 def bleu(
     hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None
 ) -> dict[str, Any]:
-    """Corpus BLEU of detokenised lines, in percent, cased. sacreBLEU's tokenizer is `zh` (characters) or else `13a`.
+    """Corpus BLEU of detokenised lines, in percent, cased. sacreBLEU's tokenizer is `zh` (characters), or else `13a`.
 
-    Returns metric, value, signature (sacreBLEU's whole one), interval (95%, bootstrap over sentences: the mean of the
-    resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
-    Raises InputError (`where` is the place it names) for no lines or unequal counts.
+    Returns metric, value, signature (the full one of sacreBLEU), interval (95%, bootstrap over sentences: the mean of
+    the resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
+    Raises InputError (`where` is the place that it names) for no lines and unequal counts.
     """
     return _scored(sacre(language), hypotheses, references, where)
 
@@ -36,16 +36,17 @@ def bleu(
 def tokenised(
     hypotheses: Sequence[str], references: Sequence[str], language: str, where: str | Path | None = None
 ) -> dict[str, Any]:
-    """The same of Moses tokens, which detokenised lines are cut into again: what multi-bleu.perl reports of them.
+    """`bleu`, of the Moses tokens of detokenised lines, as multi-bleu.perl computes it.
 
-    That is BLEU of n-grams up to 4 without smoothing, cased, of tokens between spaces; both sides are tokenised alike.
+    N-grams of up to 4 tokens, cased, without smoothing; both sides are tokenised in the same way.
     """
     from sacrebleu.metrics.bleu import BLEU
 
     from bitextbench.text import moses
 
-    ours, theirs = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
-    return _scored(BLEU(tokenize="none", smooth_method="none", force=True), ours, theirs, where)
+    hypothesis_tokens, reference_tokens = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    return _scored(metric, hypothesis_tokens, reference_tokens, where)
 
 
 def _scored(

@@ -1,9 +1,9 @@
 """The BUCC mining task: Zweigenbaum et al. 2017; artetxe2019 section 4.1, yang2019 section 6.
 
-Two texts of `id<TAB>sentence`, a few per cent of which translate each other; the gold file has those pairs, `source id<TAB>
-target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which the papers tune on the
-very pairs that they report; beside it stands a two-fold figure, tuned on one half of the sources and measured on the other.
-A gold pair that deduplication makes impossible to find stays in the denominator of recall, and is counted.
+A few per cent of two texts of `id<TAB>sentence` are translations of each other; the gold file has these pairs, `source
+id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which the papers
+tune on the pairs that they report. A two-fold figure is given, too: tuned on one half of the sources, measured on the
+other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.bootstrap import SEED, measure_types, quotient
+from bitextbench.base.bootstrap import SEED, measure_all, quotient
 from bitextbench.evaluation.curves import curve
 from bitextbench.formats.gold import Gold, check_ids
 from bitextbench.formats.mined_pairs import Candidates
@@ -21,10 +21,10 @@ from bitextbench.formats.sentences import Sentences, first_copies
 
 
 def tune(scores: NDArray[np.float32], correct: NDArray[np.bool_], gold: int) -> float | None:
-    """The threshold with the best F1 (of equal ones the highest), None where there are no pairs.
+    """The threshold with the best F1 (the highest of equal ones), None where there are no pairs.
 
-    Only the ends of tie blocks are looked at. The threshold lies midway to the next score; it is the block's own score where
-    the block is the last one, or no float32 lies between.
+    Only the ends of blocks of tied scores are considered. The threshold is midway to the next score, or the score of
+    the block itself if it is the last one, or if there is no float32 between.
     """
     if not len(scores):
         return None
@@ -39,30 +39,31 @@ def tune(scores: NDArray[np.float32], correct: NDArray[np.bool_], gold: int) -> 
 
 
 def _f1(right: Any, pairs: Any, gold: Any) -> NDArray[np.float64]:
-    """2 right / (pairs + gold), which is the harmonic mean of precision and recall."""
+    """2 right / (pairs + gold): the harmonic mean of precision and recall."""
     return quotient(2 * np.asarray(right, np.float64), np.asarray(pairs + gold, np.float64))
 
 
 def scores_of(right: int, pairs: int, gold: int, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
-    """Precision, recall and F1 in percent. Intervals are over the pairs that were found or were to be found."""
-    frequencies = np.array([right, pairs - right, gold - right])  # found rightly, found wrongly, missed
-    statistics = {
-        "precision": lambda right, wrong, missed: 100 * quotient(right, right + wrong),
-        "recall": lambda right, wrong, missed: 100 * quotient(right, right + missed),
-        "f1": lambda right, wrong, missed: 100 * _f1(right, right + wrong, right + missed),
-    }
-    return {
-        name: measure_types(name, frequencies, lambda weights, of=of: of(*weights.T), seed=seed, signature=signature)  # type: ignore[misc]
-        for name, of in statistics.items()
-    }
+    """Precision, recall and F1 in percent. Intervals are over the mined and the missed pairs."""
+    frequencies = np.array([right, pairs - right, gold - right])  # right, wrong, missed
+
+    def statistics(weights: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        right, wrong, missed = weights.T
+        return {
+            "precision": 100 * quotient(right, right + wrong),
+            "recall": 100 * quotient(right, right + missed),
+            "f1": 100 * _f1(right, right + wrong, right + missed),
+        }
+
+    return measure_all(frequencies, statistics, seed=seed, signature=signature)
 
 
 def two_fold(
     scores: NDArray[np.float32], src: Sequence[str], correct: NDArray[np.bool_], gold: Gold, seed: int = SEED
 ) -> tuple[dict[str, int], list[float | None]]:
-    """Tuned on one half, measured on the other, both ways: right, pairs and gold of both together, and the thresholds.
+    """Tune on one half, measure on the other, and vice versa: right, pairs and gold of both together; the thresholds.
 
-    The sources that occur in pairs or gold are split in two halves at random; a pair goes with its source.
+    The sources that occur in pairs or gold are split into two random halves; a pair belongs to the half of its source.
     """
     first = half({*src, *(pair[0] for pair in gold)}, seed)
     in_first = np.array([name in first for name in src], bool)
@@ -78,13 +79,13 @@ def two_fold(
 
 
 def half(names: Iterable[str], seed: int) -> set[str]:
-    """One half of the sources, at random."""
+    """A random half of the sources."""
     ordered = sorted(names)
     return {ordered[place] for place in np.random.default_rng(seed).permutation(len(ordered))[: len(ordered) // 2]}
 
 
 def lost_to_duplicates(gold: Gold, src: Sentences, tgt: Sentences) -> int:
-    """Gold pairs of which a sentence is a later copy of another, and so is not searched."""
+    """The number of gold pairs with a sentence that is not searched, because it is a later copy of another."""
     kept = [{side.ids[place] for place in first_copies(side.text).tolist()} for side in (src, tgt)]
     return sum(pair[0] not in kept[0] or pair[1] not in kept[1] for pair in gold)
 
@@ -99,9 +100,9 @@ def evaluate(
     seed: int = SEED,
     where: str | Path = "candidates",
 ) -> dict[str, Any]:
-    """Precision, recall and F1 of mined pairs, at `threshold` or at the one that is best on these pairs, and two-fold.
+    """Precision, recall and F1 of mined pairs, at `threshold`, or at the best one on these pairs; and two-fold.
 
-    Raises InputError for a candidate whose id is unknown; `where` is the file that it names.
+    Raises InputError for a candidate with an unknown id; `where` is the file that it names.
     """
     check_ids(candidates.src, candidates.tgt, src, tgt, where)
     truth = set(gold)

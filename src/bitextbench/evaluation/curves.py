@@ -1,4 +1,4 @@
-"""Precision and recall over thresholds (yang2019 figure 5), and how scores are distributed (kim2019 figure 3)."""
+"""Precision and recall over thresholds (yang2019 figure 5), and the distribution of scores (kim2019 figure 3)."""
 
 import csv
 from pathlib import Path
@@ -12,7 +12,7 @@ from bitextbench.base.files import atomic
 
 
 class Curve(NamedTuple):
-    """At each distinct score, best first: pairs that reach it, int64, and how many of them are right."""
+    """At each distinct score, best first: the number of pairs that reach it, and of right ones among them, int64."""
 
     thresholds: NDArray[np.float32]
     pairs: NDArray[np.int64]
@@ -22,12 +22,12 @@ class Curve(NamedTuple):
         return quotient(self.right.astype(np.float64), self.pairs.astype(np.float64))
 
     def recall(self, gold: int) -> NDArray[np.float64]:
-        """Of `gold` pairs that there are to find."""
+        """The share of right pairs in the `gold` pairs."""
         return quotient(self.right.astype(np.float64), np.full(len(self.right), float(gold)))
 
 
 def curve(scores: NDArray[np.float32], correct: NDArray[np.bool_]) -> Curve:
-    """Counts at the ends of tie blocks only: pairs that score the same are taken or left together."""
+    """The curve of pairs [n]. Points are the ends of blocks of tied scores: tied pairs are taken or left together."""
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])
@@ -45,11 +45,16 @@ def average_precision(
 
     def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         gain, loss = weights[:, : len(right)], weights[:, len(right) : -1]
-        precision = quotient(gain.cumsum(1), (gain + loss).cumsum(1))
-        return 100 * quotient((precision * gain).sum(1), gain.sum(1) + weights[:, -1])
+        return average(gain, loss, gain.sum(1) + weights[:, -1])
 
     counts = np.concatenate([right, wrong, missed])
     return measure_types("average precision", counts, statistic, seed=seed, signature=signature)
+
+
+def average(right: NDArray[np.float64], wrong: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Average precision in percent [s], for right and wrong pairs [s, scores] at each score, best first; `gold` [s]."""
+    precision = quotient(right.cumsum(1), (right + wrong).cumsum(1))
+    return 100 * quotient((precision * right).sum(1), gold)
 
 
 def write(path: Path, points: Curve, gold: int) -> None:
@@ -62,9 +67,9 @@ def write(path: Path, points: Curve, gold: int) -> None:
 
 
 def distribution(scores: NDArray[np.floating], points: int = 101, *, rescale: bool = False) -> NDArray[np.float64]:
-    """Scores [points] at even ranks from the least to the greatest: the curve of kim2019 figure 3.
+    """Scores [points] at equidistant ranks, ascending: the curve of kim2019 figure 3.
 
-    rescale: linearly to [0, 1], as they do with cosines (all equal: 0).
+    rescale: linearly to [0, 1], as in the paper for cosines (0 if all are equal).
     """
     ranked = np.quantile(np.asarray(scores, np.float64), np.linspace(0, 1, points))
     if not rescale:

@@ -1,4 +1,4 @@
-"""Accuracy of pairs of documents (guo2018 section 4.2)."""
+"""The accuracy of document matching (guo2018 section 4.2)."""
 
 from typing import Any
 
@@ -11,15 +11,16 @@ from bitextbench.mining.documents import Documents
 
 
 def accuracy(
-    found: NDArray[np.int64], src: Documents, tgt: Documents, *, seed: int = SEED, signature: str = ""
+    matched: NDArray[np.int64], src: Documents, tgt: Documents, *, seed: int = SEED, signature: str = ""
 ) -> dict[str, Any]:
-    """P@1 in percent over the source documents that have a counterpart; `without` counts those that have none.
+    """P@1 in percent over the source documents with a counterpart (`without` counts the others).
 
-    Raises InputError when no name is on both sides.
+    `matched` int64 [documents]: the target document of each source document, -1 for none. Raises InputError when no
+    name is on both sides.
     """
     names = set(tgt.names)
-    matched = [(name, place) for name, place in zip(src.names, found.tolist(), strict=True) if name in names]
-    if not matched:
-        raise InputError("no document has a counterpart", remedy="name documents alike on both sides")
-    hits = [place >= 0 and tgt.names[place] == name for name, place in matched]
-    return {**rate("P@1 of documents", hits, seed=seed, signature=signature), "without": len(src.names) - len(matched)}
+    pairs = [(name, place) for name, place in zip(src.names, matched.tolist(), strict=True) if name in names]
+    if not pairs:
+        raise InputError("no document has a counterpart", remedy="use the same names on both sides")
+    hits = [place >= 0 and tgt.names[place] == name for name, place in pairs]
+    return {**rate("P@1 of documents", hits, seed=seed, signature=signature), "without": len(src.names) - len(pairs)}

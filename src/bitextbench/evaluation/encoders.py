@@ -1,4 +1,4 @@
-"""What an encoder costs and how well it retrieves."""
+"""The retrieval quality of an encoder, and its cost."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,23 +18,23 @@ COSTS = ("updates", "parameters", "dimension", "cpu_seconds")
 def measure(
     encoder: str, test: str, training: Path, src: Sequence[Path], tgt: Sequence[Path], texts: Path, **search: Any
 ) -> dict[str, Any]:
-    """What one trained model does on one test set, and what it cost.
+    """The error rates and P@1 of one trained model on one test set, with the cost of its training.
 
-    `training`: the trainer's report; `src`, `tgt`: shards of vectors whose rows belong together; `texts`: the corpus, for copies;
-    `search` as in `neighbours`. Raises InputError for files that do not fit together.
+    `training`: the report of the trainer; `src`, `tgt`: vectors of the shards, whose rows are pairs; `texts`: the
+    corpus, which shows copies; `search`: as in `neighbours`. Raises InputError for files that do not fit together.
     """
     kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
-    held = checked_fields(read_json(training), kinds, training)
+    facts = checked_fields(read_json(training), kinds, training)
     pair = vectors.read_shards(src), vectors.read_shards(tgt)
     check_aligned(*pair)
-    forward, backward = neighbours.search(*pair, 1, metric=held["metric"], **search)
-    signature = f"similarity:{held['metric']}"
-    found = {"forward": (forward.ids, "tgt"), "backward": (backward.ids, "src")}
+    forward, backward = neighbours.search(*pair, 1, metric=facts["metric"], **search)
+    signature = f"similarity:{facts['metric']}"
+    nearest = {"forward": (forward.ids, "tgt"), "backward": (backward.ids, "src")}
     error = alignment.error_rates(forward.ids[:, 0], backward.ids[:, 0], signature=signature)
     p1 = {}
-    for name, (ids, side) in found.items():
+    for name, (ids, side) in nearest.items():
         lines = sentences.read(texts, side).text
         if len(lines) != len(ids):
             raise InputError(f"{len(lines):,} sentences for {len(ids):,} vectors", texts, remedy="encode this corpus")
         p1[name] = reconstruction.precision_at(ids, lines, (1,), signature=signature)["by_text"]["P@1"]
-    return {"encoder": encoder, "test": test, "candidates": len(forward.ids), **held, "error": error, "p1": p1}
+    return {"encoder": encoder, "test": test, "candidates": len(forward.ids), **facts, "error": error, "p1": p1}

@@ -1,41 +1,41 @@
-"""How well scores tell good pairs from bad ones, where it is known which are which: no NMT model is needed.
+"""How well scores separate good from bad pairs of a labelled corpus; no NMT model is needed.
 
-A pair is good when it is labelled "parallel"; any other label names what is wrong with it; pairs without a label are left
-out, and counted. For every scorer and corpus:
+A pair is good if its label is "parallel"; any other label is a kind of noise. Pairs without a label are left out, and
+counted. For every scorer and corpus:
 
-- average precision: the mean, over good pairs, of the share of good ones among all that score at least as high;
-- ROC-AUC: the chance that a good pair scores higher than a bad one (ties count half): 50 for a scorer that sees nothing,
-  and less for one that prefers bad pairs;
-- the same against the bad pairs of each kind alone: which noise a scorer does not see.
+- average precision: the mean, over good pairs, of the share of good pairs among all that score at least as high;
+- ROC-AUC: the probability that a good pair scores higher than a bad one (ties count half): 50 for random scores, less
+  for a scorer that prefers bad pairs;
+- ROC-AUC against the bad pairs of each kind: which noise a scorer does not detect.
 
-All in percent, with 95% intervals by bootstrap over pairs (percentile method). Average precision depends on the share of good
-pairs (a random order has that share), ROC-AUC does not.
+All are in percent, with 95% intervals by bootstrap over pairs (percentile method). Average precision depends on the
+share of good pairs (it is that share for a random order), ROC-AUC does not.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import __version__
-from bitextbench.base.bootstrap import SAMPLES, SEED, quotient
+from bitextbench.base.bootstrap import SEED, measure_all, quotient
 from bitextbench.base.errors import InputError
+from bitextbench.evaluation.curves import average
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL
 from bitextbench.formats.scores import load_scores
 
-FEW = 20  # pairs of a kind, below which an interval says nothing: the kind is left out
-CHUNK = 1 << 22  # weights that are drawn at a time
+FEW = 20  # a kind with fewer pairs is left out: its interval would be meaningless
 AP, AUC = "average precision", "ROC-AUC"
 
 
 def evaluate(corpus: Path, scores: Sequence[Path], *, seed: int = SEED) -> dict[str, Any]:
     """The metrics of one scorer on one corpus, by name (AP, AUC, and AUC of each kind as "ROC-AUC, <kind>").
 
-    Each as `bootstrap.measure` has them, with "good" and "bad", numbers of pairs; and "unlabelled", a number of pairs.
-    `scores`: a file for each shard. Raises InputError for other lengths, NaN, or a corpus without good or without bad pairs.
+    A metric is as in `bootstrap.measure`, with "good" and "bad", numbers of pairs; "unlabelled" is a number of pairs.
+    `scores`: a file for each shard. Raises InputError for unequal lengths, NaN, and a corpus without good or without
+    bad pairs.
     """
     labels = [bitext.read_shard(path, ["label"])["label"].to_pylist() for path in bitext.shard_paths(corpus)]
     loaded = load_scores(scores)
@@ -50,9 +50,9 @@ def evaluate(corpus: Path, scores: Sequence[Path], *, seed: int = SEED) -> dict[
 def measure(
     scores: NDArray[np.float32], labels: NDArray[np.object_], *, seed: int = SEED, where: Any = None
 ) -> dict[str, Any]:
-    """`evaluate`, of scores and labels at hand [n]."""
-    known = labels != ""
-    order = np.flatnonzero(known)[np.argsort(-scores[known], kind="stable")]
+    """`evaluate`, of scores and labels [n]."""
+    labelled = labels != ""
+    order = np.flatnonzero(labelled)[np.argsort(-scores[labelled], kind="stable")]
     ranked, names = scores[order], labels[order]
     good = names == PARALLEL
     kinds = sorted({str(name) for name in names[~good]})
@@ -61,48 +61,33 @@ def measure(
         raise InputError(what, where, remedy="quality is measured on a corpus with labels of good and bad pairs")
     ties = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
     bad = {AUC: ~good} | {f"{AUC}, {kind}": here for kind in kinds if (here := names == kind).sum() >= FEW}
-    once = np.ones((1, len(ranked)))
-    values = {name: column[0] for name, column in _statistics(once, good, bad, ties).items()}
-    draws = [_statistics(weights, good, bad, ties) for weights in _weights(len(ranked), seed)]
+    once = np.ones(len(ranked), np.int64)
+    metrics = measure_all(once, lambda weights: _statistics(weights, good, bad, ties), seed=seed)
     result: dict[str, Any] = {}
-    for name, value in values.items():
-        low, high = np.quantile(np.concatenate([draw[name] for draw in draws]), [0.025, 0.975])
+    for name, metric in metrics.items():
         counts = {"good": int(good.sum()), "bad": int(bad.get(name, ~good).sum())}
-        result[name] = {
-            "metric": name, "value": float(value), "interval": [float(low), float(high)], "n": sum(counts.values()), **counts,
-            "seed": seed, "signature": f"{name}|bs:{SAMPLES}|seed:{seed}|version:{__version__}",
-        }  # fmt: skip
-    return result | {"unlabelled": int((~known).sum())}
-
-
-def _weights(n: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """How often each of n pairs is drawn, in SAMPLES draws of n with replacement, some draws at a time [s, n]."""
-    rng = np.random.default_rng(seed)
-    step = max(1, CHUNK // n)
-    for start in range(0, SAMPLES, step):
-        draws = min(step, SAMPLES - start)
-        drawn = rng.integers(0, n, (draws, n)) + n * np.arange(draws)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=draws * n).reshape(draws, n).astype(np.float64)
+        first = {key: metric.pop(key) for key in ("metric", "value", "interval")}
+        result[name] = {**first, "n": sum(counts.values()), **counts, "seed": seed, "signature": metric["signature"]}
+    return result | {"unlabelled": int((~labelled).sum())}
 
 
 def _statistics(
     weights: NDArray[np.float64], good: NDArray[np.bool_], bad: dict[str, NDArray[np.bool_]], ties: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """The metrics of ranked pairs for each weighting [s, n]; `ties`: where blocks of equal scores begin."""
+    """The metrics of ranked pairs for each weighting [s, n]; `ties`: the beginnings of blocks of equal scores."""
 
-    def blocks(which: NDArray[np.bool_]) -> NDArray[np.float64]:
-        part = weights * which
+    def blocks(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        part = weights * mask
         return part if len(ties) == weights.shape[1] else np.add.reduceat(part, ties, axis=1)
 
     gain = blocks(good)
     above = gain.cumsum(axis=1)
     total = above[:, -1]
     middle = above - gain / 2
-    found = {}
-    for name, which in bad.items():
-        loss = blocks(which)
+    values = {}
+    for name, mask in bad.items():
+        loss = blocks(mask)
         if name == AUC:
-            precision = quotient(above, above + loss.cumsum(axis=1))
-            found[AP] = 100 * quotient((precision * gain).sum(axis=1), total)
-        found[name] = 100 * quotient((loss * middle).sum(axis=1), total * loss.sum(axis=1))
-    return found
+            values[AP] = average(gain, loss, total)
+        values[name] = 100 * quotient((loss * middle).sum(axis=1), total * loss.sum(axis=1))
+    return values

@@ -1,8 +1,8 @@
 """Recognising parallel sentences: zhang2016 section 6.2.2, table 2.
 
-A parallel pair should score higher than its source with a sampled target. A sampled target has a length drawn evenly from 1 to
-that of the reference (their footnote 7), and words drawn from the vocabulary of the references. Three are sampled for each
-source, and the evaluation is repeated five times.
+A parallel pair should score higher than its source with a sampled target. The length of a sampled target is drawn
+uniformly from 1 to that of the reference (their footnote 7); its words are drawn from the vocabulary of the references.
+Three targets are sampled for each source, and the evaluation is repeated five times.
 """
 
 import tempfile
@@ -22,20 +22,21 @@ from bitextbench.formats import bitext
 EVALUATIONS = 5
 SAMPLES = 3
 DRAWS = ("types", "tokens")
-PAIRS = 256  # rebuilt at a time
+PAIRS = 256  # pairs that are reconstructed at a time
 
 if TYPE_CHECKING:
     from bitextbench.encoders import Encoder
-    from bitextbench.encoders.batches import Sentences
+    from bitextbench.encoders.batches import SentenceIds
 
 
 def sample_targets(
     references: Sequence[Sequence[str]], seed: int, *, samples: int = SAMPLES, draw: str = "types"
 ) -> list[list[list[str]]]:
-    """`samples` random sentences for each reference (as words): one evaluation's, which `seed` names.
+    """`samples` random sentences for each reference (lists of words), for one evaluation.
 
-    draw: "types", every word of the vocabulary alike; "tokens", as often as it occurs in the references. (The paper samples
-    "from the target vocabulary", which is the former.) Raises InputError for an empty reference or an unknown draw.
+    draw: "types": all words of the vocabulary are equally likely; "tokens": in proportion to their frequency. (The
+    paper samples "from the target vocabulary", which is the former.) Raises InputError for an empty reference and an
+    unknown draw.
     """
     if draw not in DRAWS:
         raise InputError(f"unknown draw {draw!r}", remedy=f"known: {', '.join(DRAWS)}")
@@ -53,10 +54,10 @@ def sample_targets(
 def accuracy(
     parallel: NDArray[np.floating], sampled: NDArray[np.floating], *, seed: int = SEED, signature: str = ""
 ) -> dict[str, Any]:
-    """How often a parallel pair scores higher than a sampled one, in percent, and `draws`, the same for each evaluation.
+    """The share of sampled pairs that score lower than the parallel one, in percent; `draws`: for each evaluation.
 
-    parallel: [n] scores; sampled: [evaluations, n, samples] of the same sources. A tie is not higher. The interval is over
-    sources. Raises InputError for shapes that do not fit and for NaN.
+    parallel: scores [n]; sampled: [evaluations, n, samples], of the same sources. A tie is not lower. The interval is
+    over sources. Raises InputError for shapes that do not fit, and for NaN.
     """
     if sampled.ndim != 3 or parallel.shape != sampled.shape[1:2]:
         raise InputError(
@@ -73,14 +74,23 @@ def accuracy(
 
 
 def scores(
-    tokens: Path, model: Path, pieces: Path, similarity: str, *, lowercase: bool = True, evaluations: int = EVALUATIONS,
-    seed: int = 1, threads: int = 1, device: str = "cpu",
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """How similar an encoder finds the pairs of a tokenised corpus [n], and its sources with sampled targets [evaluations, n, 3].
+    tokens: Path,
+    model: Path,
+    pieces: Path,
+    similarity: str,
+    *,
+    lowercase: bool = True,
+    evaluations: int = EVALUATIONS,
+    seed: int = 1,
+    threads: int = 1,
+    device: str = "cpu",
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Similarities of the pairs of a token corpus [n], and of its sources with sampled targets [evaluations, n, 3].
 
-    similarity: `euclidean`, minus half the squared distance of the sentence vectors (eq. 13), or `reconstruction`, minus the
-    cross-entropies of a bag-of-words autoencoder (section 6.1). `pieces`: the features of its ids. Pairs with an empty side are
-    left out. Raises InputError for an unknown similarity, and one that the encoder has not.
+    similarity: `euclidean`, minus half the squared distance of the sentence vectors (eq. 13), or `reconstruction`,
+    minus the cross-entropies of a bag-of-words autoencoder (section 6.1). `pieces`: the text model of the encoder.
+    Pairs with an empty side are left out. Raises InputError for an unknown similarity, and for `reconstruction` by
+    another encoder.
     """
     from bitextbench.base.device import setup
     from bitextbench.encoders import load
@@ -109,8 +119,8 @@ def scores(
 
 def ids(
     encoder: "Encoder", sides: Sequence[Sequence[str | None]], pieces: Path, out: Path, lowercase: bool
-) -> list["Sentences"]:
-    """Tokenised sentences of both sides as the encoder reads them; files go into the folder `out`."""
+) -> list["SentenceIds"]:
+    """The ids of tokenised sentences of both sides, as the encoder reads them; files are in the folder `out`."""
     from bitextbench.text.features import encode_ids
 
     out.mkdir()
@@ -121,9 +131,9 @@ def ids(
 
 
 def distances(
-    encoder: "Encoder", sources: "Sentences", targets: "Sentences", rows: NDArray[np.integer], device: Any
+    encoder: "Encoder", sources: "SentenceIds", targets: "SentenceIds", rows: NDArray[np.integer], device: Any
 ) -> NDArray[np.float32]:
-    """-|x - y|^2 / 2 of each target [m] and the source at `rows` [m]: eq. 13, the more the more similar."""
+    """-|x - y|^2 / 2 of each target [m] and the source at `rows` [m]: eq. 13, higher for more similar ones."""
     from bitextbench.base.device import torch
     from bitextbench.encoders.encode import write_vectors
 
@@ -136,9 +146,9 @@ def distances(
 
 
 def rebuilt(
-    encoder: Any, sources: "Sentences", targets: "Sentences", rows: NDArray[np.integer], device: Any
+    encoder: Any, sources: "SentenceIds", targets: "SentenceIds", rows: NDArray[np.integer], device: Any
 ) -> NDArray[np.float32]:
-    """How well a bag-of-words autoencoder rebuilds each target [m] and the source at `rows` [m] from each other."""
+    """The quality of reconstruction of each target [m] and the source at `rows` [m] by a bag-of-words autoencoder."""
     from bitextbench.base.device import torch
 
     out = np.empty(len(rows), np.float32)

@@ -1,8 +1,8 @@
-"""Corpus reconstruction: precision at N of the true target among all targets; guo2018 section 4.1, yang2019 section 5.1.
+"""Corpus reconstruction: P@N of the true target among all targets; guo2018 section 4.1, yang2019 section 5.1.
 
-A corpus repeats itself (9.5 of the 11.3 million sentences of the UN corpus are distinct, yang2019 footnote 4), and equal
-sentences have equal vectors. So P@N is given by text, where a copy of the true target is as good, and by index, with the most
-that any method could reach: of m copies of a target only N can be among the first N, the same N for every source.
+A corpus has repeated sentences (9.5 of the 11.3 million of the UN corpus are distinct, yang2019 footnote 4), and equal
+sentences have equal vectors. So P@N is given by text, where a copy of the true target is right, too, and by index, with
+its ceiling: of m copies of a target only N can be among the first N, and they are the same for every source.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ def ranked(
 ) -> Both:
     """The max(at) best targets of each source, and sources of each target, by a similarity of `margins.SIMILARITIES`.
 
-    A margin is computed over k neighbours and ranks the max(k, *at) nearest (artetxe2019, footnote 7, rank the k nearest, which
-    is too few for P@10). `similarities` of the result are the scores.
+    A margin is computed over k neighbours, and ranks the max(k, *at) nearest ones (artetxe2019, footnote 7, rank the k
+    nearest, too few for P@10). The `similarities` of the result are the scores.
     """
     metric, rule = metric_and_margin(name)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
@@ -50,13 +50,13 @@ def text_codes(texts: Sequence[str]) -> NDArray[np.int64]:
 
 
 def ceiling(codes: NDArray[np.int64], n: int) -> float:
-    """The most that P@n by index can be, in percent, where equal targets cannot be told apart."""
+    """The highest possible P@n by index, in percent, if equal targets cannot be distinguished."""
     copies = np.unique(codes, return_counts=True)[1]
     return float(100 * np.minimum(copies, n).sum() / len(codes))
 
 
 def precision_at(
-    found: NDArray[np.int64],
+    ranking: NDArray[np.int64],
     texts: Sequence[str] | None = None,
     at: Sequence[int] = AT,
     *,
@@ -65,21 +65,22 @@ def precision_at(
 ) -> dict[str, Any]:
     """P@N in percent for each N, with intervals over sources; the target of source i is i.
 
-    found: int64 [n, c], targets of each source, best first. texts [n]: of the targets; with them, `by_text` and the `ceiling`
-    of `by_index`. Raises InputError where fewer targets are given than N and exist.
+    ranking: int64 [n, c], the targets of each source, best first. texts [n]: those of the targets; with them, the
+    result has `by_text` and the `ceiling` of `by_index`. Raises InputError for fewer than N targets, unless there are
+    no more.
     """
-    if found.shape[1] < min(max(at), len(found)):
+    if ranking.shape[1] < min(max(at), len(ranking)):
         raise InputError(
-            f"{found.shape[1]} targets for each source, too few for P@{max(at)}", remedy="search with a greater k"
+            f"{ranking.shape[1]} targets for each source, too few for P@{max(at)}", remedy="search with a greater k"
         )
-    gold = np.arange(len(found))[:, None]
+    gold = np.arange(len(ranking))[:, None]
     result: dict[str, Any] = {
-        "by_index": _precision(found == gold, at, seed, "|".join(filter(None, [signature, "by:index"])))
+        "by_index": _precision(ranking == gold, at, seed, "|".join(filter(None, [signature, "by:index"])))
     }
     if texts is not None:
         codes = text_codes(texts)
         result["by_text"] = _precision(
-            codes[found] == codes[gold], at, seed, "|".join(filter(None, [signature, "by:text"]))
+            codes[ranking] == codes[gold], at, seed, "|".join(filter(None, [signature, "by:text"]))
         )
         result["ceiling"] = {f"P@{n}": ceiling(codes, n) for n in at}
     return result

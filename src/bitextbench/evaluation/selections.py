@@ -1,4 +1,4 @@
-"""What selections hold, without NMT: their precision, a sweep over thresholds, and how scores are distributed."""
+"""Measures selections without NMT: their precision, a sweep over thresholds, and the distribution of scores."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -13,85 +13,92 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
 from bitextbench.evaluation import curves
 from bitextbench.formats import bitext
+from bitextbench.formats.bitext import PARALLEL
 from bitextbench.formats.scores import load_scores, scores_by_id
 from bitextbench.scoring.select import Scored, count_words, cutoff
 
-GOOD = "parallel"
 POINTS = 100  # thresholds of a sweep
-NEAR_ONE, ZERO = 0.99, 0.005  # of probabilities: "between 0.99 and 1.0", and what rounds to 0.00 (kim2019 section 5.1)
+NEAR_ONE, ZERO = 0.99, 0.005  # probabilities "between 0.99 and 1.0", and those that round to 0.00 (kim2019 section 5.1)
 
 
-class Pool:
-    """Scores float32 [n], words int64 [n] and labels [n] of a corpus, in memory, in the order of ids."""
+class ScoredPool:
+    """The scores float32 [n], words int64 [n] and labels [n] of a corpus, in memory, in the order of ids.
+
+    `good`, `labelled` int64 [n]: the words of good and of labelled pairs.
+    """
 
     def __init__(self, corpus: Path, scores: Sequence[Path], count: str) -> None:
         column = [] if count == "pairs" else [count]
         shards = [bitext.read_shard(path, [*column, "label"]) for path in bitext.shard_paths(corpus)]
         loaded = load_scores(scores)
         if [*map(len, loaded)] != [*map(len, shards)]:
-            what = f"{', '.join(f'{len(s):,}' for s in loaded)} scores for {', '.join(f'{len(s):,}' for s in shards)} pairs"
+            n_scores, n_pairs = (", ".join(f"{len(shard):,}" for shard in column) for column in (loaded, shards))
+            what = f"{n_scores} scores for {n_pairs} pairs"
             raise InputError(what, scores[0] if scores else corpus, remedy="give the scores of each shard, in order")
         order = bitext.order_of_ids([*map(len, loaded)])
         self.scores = np.concatenate(loaded)[order]
         words = [count_words(shard[count]) if column else np.ones(len(shard), np.int64) for shard in shards]
         self.words = np.concatenate(words)[order]
         self.labels = np.array([label for shard in shards for label in shard["label"].to_pylist()], object)[order]
-        self.good = (self.labels == GOOD) * self.words
-        self.known = (self.labels != "") * self.words
+        self.good = (self.labels == PARALLEL) * self.words
+        self.labelled = (self.labels != "") * self.words
 
 
 def precision(
     corpus: Path, scores: Sequence[Path], budget: int, count: str, *, seed: int = bootstrap.SEED
 ) -> dict[str, Any]:
-    """The share of good words among the labelled ones that the WMT18 rule selects, in percent, as `bootstrap.measure` has it.
+    """The share of good words among the labelled words that the WMT18 rule selects, in percent, with its interval.
 
-    The interval is over the selected pairs. With "threshold", "words" and "pairs" selected, and "recall", the share of all good
-    words. Raises InputError for a corpus without labels.
+    The interval is over the selected pairs. Also "threshold", "words" and "pairs" of the selection, and "recall": its
+    share of all good words. Raises InputError for a corpus without labels.
     """
-    pool = Pool(corpus, scores, count)
-    if not pool.known.any():
+    pool = ScoredPool(corpus, scores, count)
+    if not pool.labelled.any():
         raise InputError("no pair has a label", corpus, remedy="precision is known of a pool with labels only")
     cut = cutoff([Scored(pool.scores, pool.words)], budget)
     kept = pool.scores >= (-np.inf if cut is None else cut)
-    counts = np.stack([pool.good[kept], pool.known[kept]], axis=1)
-    found = bootstrap.measure(
+    counts = np.stack([pool.good[kept], pool.labelled[kept]], axis=1)
+    metric = bootstrap.measure(
         "precision", counts, lambda sums: 100 * bootstrap.quotient(sums[:, 0], sums[:, 1]), seed=seed
     )
     recall = float(100 * pool.good[kept].sum() / max(1, pool.good.sum()))
     words = int(pool.words[kept].sum())
-    return found | {"threshold": cut, "budget": budget, "words": words, "pairs": int(kept.sum()), "recall": recall}
+    return metric | {"threshold": cut, "budget": budget, "words": words, "pairs": int(kept.sum()), "recall": recall}
 
 
 def sweep(corpus: Path, methods: Mapping[str, Sequence[Path]], count: str, out: Path, picture: Path) -> None:
-    """Thresholds from the best score down (artetxe2019, figure 2), and what they select, for every method: CSV and PNG.
+    """The selections of every method at thresholds from the best score down (artetxe2019, figure 2): CSV and PNG.
 
-    POINTS thresholds at even steps of selected words. `precision` and `recall` are of words, in percent; empty in a pool
-    without labels.
+    There are POINTS thresholds at equal steps of selected words. `precision` and `recall` are of words, in percent;
+    they are empty for a pool without labels.
     """
     rows: list[dict[str, Any]] = []
     for method, scores in methods.items():
-        pool = Pool(corpus, scores, count)
+        pool = ScoredPool(corpus, scores, count)
         order = np.argsort(-pool.scores, kind="stable")
         ranked = pool.scores[order]
         ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])  # of blocks of equal scores
-        words, good, known = (column[order].cumsum()[ends] for column in (pool.words, pool.good, pool.known))
+        words, good, labelled = (column[order].cumsum()[ends] for column in (pool.words, pool.good, pool.labelled))
         steps = np.searchsorted(words, np.linspace(0, words[-1], POINTS + 1)[1:]) if len(words) else ends
         for at in np.unique(steps):
-            labelled = bool(known[-1])
-            rows.append({
-                "method": method, "threshold": str(ranked[ends[at]]), "pairs": int(ends[at]) + 1, "words": int(words[at]),
-                "precision": round(100 * good[at] / known[at], 3) if labelled and known[at] else "",
-                "recall": round(100 * good[at] / good[-1], 3) if labelled and good[-1] else "",
-            })  # fmt: skip
+            row = {
+                "method": method,
+                "threshold": str(ranked[ends[at]]),
+                "pairs": int(ends[at]) + 1,
+                "words": int(words[at]),
+                "precision": round(100 * good[at] / labelled[at], 3) if labelled[at] else "",
+                "recall": round(100 * good[at] / good[-1], 3) if good[-1] else "",
+            }
+            rows.append(row)
     columns = ("method", "threshold", "pairs", "words", "precision", "recall")
     _write(out, columns, [tuple(row[name] for name in columns) for row in rows])
-    _draw(
-        picture, f"words selected ({'pairs' if count == 'pairs' else 'of ' + count})", "good words, %",
-        {
-            method: ([row["words"] for row in rows if row["method"] == method], [np.nan if row["precision"] == "" else row["precision"] for row in rows if row["method"] == method])
-            for method in methods
-        },
-    )  # fmt: skip
+    lines = {}
+    for method in methods:
+        own = [row for row in rows if row["method"] == method]
+        precisions = [np.nan if row["precision"] == "" else row["precision"] for row in own]
+        lines[method] = ([row["words"] for row in own], precisions)
+    unit = "pairs" if count == "pairs" else f"of {count}"
+    _draw(picture, f"words selected ({unit})", "good words, %", lines)
 
 
 def distribution(
@@ -102,10 +109,11 @@ def distribution(
     *,
     seed: int = bootstrap.SEED,
 ) -> dict[str, dict[str, Any]]:
-    """Scores at even ranks, for every method (kim2019, figure 3): CSV and PNG; and the shares that they print of it.
+    """Write scores at equidistant ranks, for every method, as CSV and PNG (kim2019, figure 3).
 
-    Logits become probabilities; other scores are rescaled linearly to [0, 1]. Returns, for each method of logits, "zero" and
-    "near_one": the pairs whose probability rounds to 0.00, and is at least 0.99, in percent.
+    Logits are converted to probabilities; other scores are rescaled linearly to [0, 1]. Returns, for each method with
+    logits, the shares of pairs, in percent, that kim2019 give: "zero", whose probability rounds to 0.00, and
+    "near_one", whose probability is at least 0.99.
     """
     lines, shares = {}, {}
     for method, paths in methods.items():

@@ -1,4 +1,4 @@
-"""How far translations lie from the nearest other sentences, by the margin that a model was trained with: yang2019 section 5.4."""
+"""The separation of translations from the nearest other sentences, by the margin in training: yang2019 section 5.4."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -19,20 +19,21 @@ CURVES = ("f1", "positive", "negative")
 
 
 def separation(src: Embeddings, tgt: Embeddings, targets: Sequence[str], k: int = 10, **search: Any) -> dict[str, Any]:
-    """The mean cosine of a source with its target, `positive`, and with the nearest other one, `negative`, each with its interval.
+    """The mean cosine of a source with its target, `positive`, and with the nearest other target, `negative`.
 
-    Row i of both sides are a pair. The means are over the sources whose target comes first, as the paper has it for the negatives
-    ("retrieved in second place when the correct target was retrieved in first place"); equal `targets` count as one, as far as there is another among k neighbours. The 95%
-    intervals are those of means of independent sources. Raises InputError where no target comes first.
+    Row i of both sides is a pair. The means are over the sources whose nearest target is their own, as in the paper for
+    the negatives ("retrieved in second place when the correct target was retrieved in first place"). Equal `targets`
+    count as one; a source without another one among its k neighbours is left out. The 95% intervals assume independent
+    sources. Raises InputError when no source has its own target as the nearest.
     """
-    found = neighbours.search(src, tgt, k, metric="cosine", **search).forward
+    nearest = neighbours.search(src, tgt, k, metric="cosine", **search).forward
     codes = text_codes(targets)
-    other = codes[found.ids] != codes[:, None]
+    other = codes[nearest.ids] != codes[:, None]
     rows = np.flatnonzero(~other[:, 0] & other.any(axis=1))
     if not len(rows):
         raise InputError("no target is the nearest of its source", src.name, remedy="train the encoder for longer")
     columns = {"positive": np.zeros(len(rows), np.int64), "negative": other[rows].argmax(axis=1)}
-    return {name: mean(name, found.similarities[rows, column]) for name, column in columns.items()}
+    return {name: mean(name, nearest.similarities[rows, column]) for name, column in columns.items()}
 
 
 def mean(name: str, cosines: NDArray[np.float32]) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def mean(name: str, cosines: NDArray[np.float32]) -> dict[str, Any]:
 
 
 def write(measured: Mapping[float, Mapping[str, Any]], out: Path, picture: Path) -> None:
-    """The figure as CSV, a line a margin, and as a picture. `measured`: by margin, F1 in percent and both mean cosines."""
+    """Write the figure as CSV, a line for each margin, and as a plot. `measured`: F1 in percent and both means."""
     from matplotlib.figure import Figure
 
     margins = sorted(measured)

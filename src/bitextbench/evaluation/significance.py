@@ -1,14 +1,14 @@
 """Is one row of a table better than another? Differences of BLEU, paired by seed and by test sentence.
 
-A system is one row of the table: a translation model of each seed. The difference of two systems is the mean over seeds of
-the difference between their models of one seed. Its variance has two parts, which add:
+A system is one row of the table: a translation model for each seed. The difference of two systems is the mean, over
+seeds, of the difference between their models of one seed. Its variance is the sum of two parts:
 
-- the training: s^2 / k, s the standard deviation of the differences over k seeds;
-- the test set: that of paired bootstrap over sentences (Koehn 2004), where a sentence brings the outputs of all models: they
-  translate the same sentences, so their outputs of one are no independent observations.
+- training: s^2 / k, where s is the standard deviation of the differences over k seeds;
+- test set: the variance of a paired bootstrap over sentences (Koehn 2004). A sentence is drawn with the outputs of all
+  models, as different translations of one sentence are not independent.
 
-The 95% interval is Student's t with the degrees of freedom of Welch (1947): those of the seeds where they are the larger
-part, endless ones where the test set is all. One seed has no part of the training, which the table says.
+The 95% interval is Student's t with the degrees of freedom of Welch (1947): k - 1 if training is the only part,
+infinite if the test set is. With one seed, the part of training is unknown and left out, which the table says.
 """
 
 import csv
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Comparison(NamedTuple):
-    """`difference`: BLEU of `row` minus `other`, with its 95% interval; `p`: of a difference as large by chance alone."""
+    """`difference`: BLEU of `row` minus `other`, with its 95% interval; `p`: of a difference as large by chance."""
 
     budget: str
     test: str
@@ -46,19 +46,17 @@ class Comparison(NamedTuple):
     p: float
 
     def reversed(self) -> "Comparison":
-        """The same of `other` against `row`."""
-        return self._replace(
-            row=self.other, other=self.row, bleu=self.other_bleu, other_bleu=self.bleu,
-            difference=-self.difference, low=-self.high, high=-self.low,
-        )  # fmt: skip
+        """The comparison of `other` with `row`."""
+        swapped = self._replace(row=self.other, other=self.row, bleu=self.other_bleu, other_bleu=self.bleu)
+        return swapped._replace(difference=-self.difference, low=-self.high, high=-self.low)
 
 
 def compare(
     systems: Mapping[str, Sequence[Sequence[str]]], references: Sequence[str], language: str, budget: str, test: str
 ) -> list[Comparison]:
-    """Every pair of systems; a system is the hypotheses of each of its models, a line for each reference, seed by seed.
+    """Compare every pair of systems. A system is the hypotheses of its models, seed by seed, a line for each reference.
 
-    Raises InputError for unequal counts of lines or of models.
+    Raises InputError for unequal numbers of lines or of models.
     """
     if len({len(outputs) for outputs in systems.values()}) > 1:
         counts = ", ".join(f"{name} {len(outputs)}" for name, outputs in systems.items())
@@ -77,22 +75,21 @@ def compare(
         models = [np.array(metric._extract_corpus_statistics(lines, [references])) for lines in outputs]
         seeds[name] = np.concatenate([_scores(metric, whole, model) for model in models])
         sampled[name] = _scores(metric, weights, np.sum(models, axis=0))
-    return [
-        Comparison(
-            budget, test, row, other, seeds[row].mean(), seeds[other].mean(),
-            *_difference(seeds[row] - seeds[other], sampled[row] - sampled[other]),
-        )
-        for other, row in itertools.combinations(systems, 2)
-    ]  # fmt: skip
+    comparisons = []
+    for other, row in itertools.combinations(systems, 2):
+        means = seeds[row].mean(), seeds[other].mean()
+        difference = _difference(seeds[row] - seeds[other], sampled[row] - sampled[other])
+        comparisons.append(Comparison(budget, test, row, other, *means, *difference))
+    return comparisons
 
 
 def _scores(metric: "BLEU", weights: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.float64]:
-    """BLEU for each row of `weights` [samples, sentences]: how often a sentence counts."""
+    """BLEU for each row of `weights` [samples, sentences], which says how often each sentence counts."""
     return np.array([metric._compute_score_from_stats(sums.tolist()).score for sums in weights @ model])
 
 
 def _difference(seeds: NDArray[np.float64], sampled: NDArray[np.float64]) -> tuple[float, float, float, float]:
-    """Mean, low and high end of its 95% interval, p: of the differences of each seed and of each bootstrap sample."""
+    """The mean, its 95% interval (low, high) and p, from the differences for each seed and each bootstrap sample."""
     from scipy.special import stdtr, stdtrit
 
     k, mean = len(seeds), float(seeds.mean())
@@ -106,7 +103,7 @@ def _difference(seeds: NDArray[np.float64], sampled: NDArray[np.float64]) -> tup
 
 
 def read(path: str | Path) -> list[Comparison]:
-    """What `write` wrote. Raises InputError for another file."""
+    """The comparisons that `write` wrote. Raises InputError for another kind of file."""
     with open(existing(path), encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         if tuple(next(reader, ())) != Comparison._fields:
@@ -115,11 +112,11 @@ def read(path: str | Path) -> list[Comparison]:
 
 
 def write(comparisons: Sequence[Comparison], out: Path) -> None:
-    """As CSV, atomically."""
+    """Write the comparisons as CSV, atomically."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Comparison._fields)
-    for one in comparisons:
-        writer.writerow([*one[:4], *(f"{value:.2f}" for value in one[4:9]), f"{one.p:.4f}"])
+    for comparison in comparisons:
+        writer.writerow([*comparison[:4], *(f"{value:.2f}" for value in comparison[4:9]), f"{comparison.p:.4f}"])
     with atomic(out) as part:
         part.write_text(text.getvalue(), encoding="utf-8")

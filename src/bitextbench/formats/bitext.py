@@ -5,7 +5,7 @@
 | id | int64 | number of the pair in the corpus, the same for any number of shards |
 | src, tgt | string | the two sides; null where the corpus has one language only |
 | doc | string | the document, "" where unknown |
-| label | string | what the pair is known to be ("parallel", or a kind of noise), "" where unknown |
+| label | string | the class of the pair ("parallel", or a kind of noise), "" where unknown |
 
 Each page has a CRC-32, which is verified when it is read.
 """
@@ -38,9 +38,9 @@ def shard_name(index: int) -> str:
 
 
 def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -> int:
-    """Number the rows (columns as SCHEMA, without id) and deal them out in blocks: block b goes to shard b modulo `shards`.
+    """Write rows (columns as SCHEMA, without id) to `shards` files: block b, of BLOCK rows, to shard b modulo `shards`.
 
-    A row's id is its place in the input, whatever the number of shards. Memory: one batch. Returns the row count.
+    The id of a row is its place in the input, whatever the number of shards. Memory: one batch. Returns the row count.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,24 +59,24 @@ def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -
 
 def _blocks(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The same rows in tables of BLOCK rows (the last may be shorter)."""
-    held: list[pa.Table] = []
+    pending: list[pa.Table] = []
     size = 0
     for batch in batches:
-        held.append(batch.select(SCHEMA.names[1:]).cast(pa.schema(list(SCHEMA)[1:])))
+        pending.append(batch.select(SCHEMA.names[1:]).cast(pa.schema(list(SCHEMA)[1:])))
         size += len(batch)
         if size >= BLOCK:
-            table = pa.concat_tables(held).combine_chunks()
+            table = pa.concat_tables(pending).combine_chunks()
             whole = size - size % BLOCK
             yield from (table.slice(start, BLOCK) for start in range(0, whole, BLOCK))
-            held, size = [table.slice(whole)], size - whole
+            pending, size = [table.slice(whole)], size - whole
     if size:
-        yield pa.concat_tables(held).combine_chunks()
+        yield pa.concat_tables(pending).combine_chunks()
 
 
 def order_of_ids(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """For each row of a corpus, in the order of ids, its place in its shards laid end to end, which have `sizes` rows.
+    """The place of each row in the concatenated shards, in the order of ids, int64 [rows]; `sizes`: rows a shard.
 
-    Whatever depends on the order of rows (ties, draws, training) takes them in this one, which no number of shards changes.
+    Ties, draws and training take rows in the order of ids, so that the number of shards changes no result.
     """
     starts = np.cumsum([0, *sizes]).tolist()
     blocks = (
@@ -88,7 +88,7 @@ def order_of_ids(sizes: Sequence[int]) -> NDArray[np.int64]:
 
 
 def shard_paths(folder: str | Path) -> list[Path]:
-    """The Parquet files of a corpus, in order. Raises InputError when there are none or one in the middle is missing."""
+    """The Parquet files of a corpus, in order. Raises InputError for none, and for one missing in the middle."""
     paths = sorted(existing(folder).glob("[0-9]*.parquet"))
     for index, path in enumerate(paths):
         if path.stem != shard_name(index):
@@ -120,7 +120,7 @@ def shard_batches(path: str | Path, columns: list[str], rows: int) -> Iterator[p
 
 @contextlib.contextmanager
 def reading(path: str | Path, remedy: str = "make the corpus again") -> Iterator[None]:
-    """Raises InputError for what pyarrow raises when it reads a damaged file."""
+    """Turns what pyarrow raises for a damaged file into an InputError."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -129,24 +129,24 @@ def reading(path: str | Path, remedy: str = "make the corpus again") -> Iterator
 
 
 def _opened(path: str | Path) -> pq.ParquetFile:
-    """A Parquet file to read in parts; without `pre_buffer`, which keeps all that was read in memory."""
+    """A Parquet file to read in parts. `pre_buffer` is off: it would keep in memory all that was read."""
     file = pq.ParquetFile(existing(path), pre_buffer=False, page_checksum_verification=True)
-    found = file.metadata
-    _check_rows(sum(found.row_group(i).num_rows for i in range(found.num_row_groups)), found.num_rows)
+    metadata = file.metadata
+    _check_rows(sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), metadata.num_rows)
     return file
 
 
 def _check_rows(read: int, expected: int) -> None:
-    """Some damage makes pyarrow stop early."""
+    """Raises ArrowInvalid for too few rows: pyarrow stops early at some kinds of damage."""
     if read != expected:
         raise pa.ArrowInvalid(f"{read:,} of {expected:,} rows")
 
 
-def _check_columns(path: str | Path, found: pa.Schema, wanted: list[str]) -> None:
-    if missing := set(wanted) - set(found.names):
-        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(wanted)}")
-    for field in map(SCHEMA.field, wanted):
-        if (kind := found.field(field.name).type) != field.type:
+def _check_columns(path: str | Path, schema: pa.Schema, columns: list[str]) -> None:
+    if missing := set(columns) - set(schema.names):
+        raise InputError(f"no column {', '.join(sorted(missing))}", path, remedy=f"needed: {', '.join(columns)}")
+    for field in map(SCHEMA.field, columns):
+        if (kind := schema.field(field.name).type) != field.type:
             raise InputError(f"column {field.name} is {kind}", path, remedy=f"needed: {field.type}")
 
 

@@ -11,7 +11,7 @@ Gold = list[tuple[str, str]]
 
 
 def read_gold(path: Path, src: Sentences, tgt: Sentences) -> Gold:
-    """Pairs of ids. Raises InputError for a line that is not two ids, an unknown id, a pair twice, no pairs."""
+    """Pairs of ids. Raises InputError for a line that is not two ids, an unknown id, a repeated pair, and no pairs."""
     gold: dict[tuple[str, str], int] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")
@@ -20,7 +20,7 @@ def read_gold(path: Path, src: Sentences, tgt: Sentences) -> Gold:
         pair = fields[0], fields[1]
         check_ids([pair[0]], [pair[1]], src, tgt, path, number)
         if (first := gold.setdefault(pair, number)) != number:
-            raise InputError(f"the pair of line {first} again", path, line=number, remedy="remove one of them")
+            raise InputError(f"repeats the pair of line {first}", path, line=number, remedy="remove one of them")
     if not gold:
         raise InputError("has no pairs", path, remedy="is this the gold file?")
     return list(gold)
@@ -34,7 +34,7 @@ def check_ids(
     where: str | Path,
     first_line: int = 1,
 ) -> None:
-    """Raises InputError for an id that its text does not have, naming the line."""
+    """Raises InputError, with the line, for an id that is not in its text."""
     for ids, text in ((src_ids, src), (tgt_ids, tgt)):
         for number, name in enumerate(ids, first_line):
             if name not in text.index:
@@ -49,10 +49,10 @@ def write_gold(path: Path, gold: Gold) -> None:
 
 
 def write_text(path: Path, sentences: Sentences) -> None:
-    """Write `id<TAB>sentence` lines. Raises InputError for an id with white space, a sentence with a line end."""
+    """Write `id<TAB>sentence` lines. Raises InputError for white space in an id, and a line break in a sentence."""
     for number, (name, text) in enumerate(zip(sentences.ids, sentences.text, strict=True), 1):
         if not name or name.split() != [name] or "\n" in text or "\r" in text:
-            raise InputError(f"id {name!r} or its sentence cannot stand in a line", sentences.name, line=number)
+            raise InputError(f"id {name!r} or its sentence does not fit in a line", sentences.name, line=number)
     _write_lines(path, list(zip(sentences.ids, sentences.text, strict=True)))
 
 

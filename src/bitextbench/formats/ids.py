@@ -1,4 +1,4 @@
-"""Sentences as numbers: one flat array of token ids and the offsets of the sentences in it."""
+"""Sentences as token ids: one flat array of ids, and the offsets of the sentences in it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Ragged:
 
     @classmethod
     def load(cls, stem: str | Path) -> "Ragged":
-        """Memory-map what `save` wrote. Raises InputError for a damaged file, and when the two do not fit together."""
+        """Memory-map what `save` wrote. Raises InputError for a damaged file, and ids and offsets that do not fit."""
         flat = arrays.load(f"{stem}.ids.npy", AGAIN, np.int32, ["tokens"])
         offsets = arrays.load(f"{stem}.offsets.npy", AGAIN, np.int64, ["sentences + 1"])
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(flat) or (offsets[1:] < offsets[:-1]).any():
@@ -71,7 +71,7 @@ class Ragged:
         return cls(flat, offsets, f"{stem}.ids.npy")
 
     def check(self, below: int, remedy: str) -> None:
-        """Raises InputError for an id that is not one of `below`."""
+        """Raises InputError for an id that is negative, or not less than `below`."""
         for wrong in (self.flat.min(initial=0), self.flat.max(initial=0)):
             if not 0 <= wrong < below:
                 raise InputError(f"holds id {wrong:,}, but there are {below:,}", self.name, remedy=remedy)

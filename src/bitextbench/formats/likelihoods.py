@@ -1,4 +1,4 @@
-"""Log-probabilities of pairs under four models, as `nmt.likelihoods` computes them and similarities combine them."""
+"""Log-probabilities of pairs under four models: `nmt.likelihood_models` computes them, similarities combine them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -12,15 +12,15 @@ from bitextbench.base.errors import InputError
 
 MODELS = ("forward", "backward", "src", "tgt")  # translation from src to tgt, from tgt to src; language models
 
-FLOOR = -100.0  # nats a token, less than any model gives: where scores of pairs that the models do not take lie
+FLOOR = -100.0  # nats a token, lower than any model gives: the value of a pair that the models cannot take
 
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """Of each pair (f, e): ln p(e|f), ln p(f|e), ln p(f), ln p(e), float32 [n], and the tokens of f and of e, int32 [n].
+    """For each pair (f, e): ln p(e|f), ln p(f|e), ln p(f), ln p(e), float32 [n]; the tokens of f and of e, int32 [n].
 
-    Tokens are pieces and the end of the sentence, which the probabilities include. A pair with a side that is empty or
-    longer than the models take has -inf in all four.
+    Tokens are pieces and the end of the sentence; the probabilities include that end. All four are -inf for a pair
+    with a side that is empty or longer than the models take.
     """
 
     forward: NDArray[np.float32]
@@ -34,7 +34,7 @@ class Likelihoods:
         return len(self.forward)
 
     def per_token(self, models: Sequence[str] = MODELS) -> NDArray[np.float64]:
-        """The log-probabilities under `models` divided by the tokens that each predicts, float64 [models, n]; FLOOR for -inf."""
+        """The log-probabilities under `models` by predicted token, float64 [models, n]; FLOOR for -inf."""
         predicted = {"forward": self.tgt_tokens, "tgt": self.tgt_tokens}
         means = [getattr(self, name) / predicted.get(name, self.src_tokens).astype(float) for name in models]
         return np.maximum(means, FLOOR)
@@ -45,7 +45,7 @@ class Likelihoods:
 
     @classmethod
     def load(cls, path: Path) -> "Likelihoods":
-        """Raises InputError for a damaged file, columns of different length, or NaN (with the pair's row)."""
+        """Raises InputError for a damaged file, columns of different lengths, and NaN (with the row of the pair)."""
         names = [field.name for field in fields(cls)]
         columns = arrays.load_npz(path, "score this shard again", names)
         if len({column.shape for column in columns.values()}) > 1:

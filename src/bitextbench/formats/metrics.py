@@ -1,4 +1,4 @@
-"""Metrics on disk: one JSON a metric, with value, interval, n, seed and signature."""
+"""Metrics on disk: one JSON file for each metric, with value, interval, n, seed and signature."""
 
 import math
 from pathlib import Path
@@ -10,9 +10,9 @@ from bitextbench.base.errors import InputError
 def checked_fields(value: Any, kinds: dict[str, Any], path: Path) -> dict[str, Any]:
     """The named fields of a JSON object, their types checked and their numbers finite. Raises InputError."""
     for key, kind in kinds.items():
-        found = value.get(key) if isinstance(value, dict) else None
-        if not isinstance(found, kind) or (isinstance(found, float) and not math.isfinite(found)):
-            raise InputError(f"{key} is missing or wrong: {found!r}", path, remedy="make the file again")
+        field = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(field, kind) or (isinstance(field, float) and not math.isfinite(field)):
+            raise InputError(f"{key} is missing or wrong: {field!r}", path, remedy="make the file again")
     return {key: value[key] for key in kinds}
 
 

@@ -17,19 +17,19 @@ from bitextbench.formats.sentences import Sentences
 
 COLUMNS = ("score", "src_id", "tgt_id", "src", "tgt")
 BLOCK = 65_536
-_CLEAN = str.maketrans("\t\r\n", "   ")  # what would end a field or a line
+_CLEAN = str.maketrans("\t\r\n", "   ")  # these characters would end a field or a line
 
 
 class Mined(NamedTuple):
-    """Pairs by descending score: `src`, `tgt` int64 [n], `scores` float32 [n]."""
+    """Pairs by descending score: `src`, `tgt` int64 [n], places of sentences; `scores` float32 [n]."""
 
     src: NDArray[np.int64]
     tgt: NDArray[np.int64]
     scores: NDArray[np.float32]
 
-    def take(self, wanted: NDArray) -> "Mined":
-        """Some of the pairs, by number or mask."""
-        return Mined(*(column[wanted] for column in self))
+    def take(self, rows: NDArray) -> "Mined":
+        """Some of the pairs: `rows` is an index array or a mask."""
+        return Mined(*(column[rows] for column in self))
 
     def joined(self, other: "Mined") -> "Mined":
         """These pairs, then the others."""
@@ -53,7 +53,10 @@ class Candidates(NamedTuple):
 
 
 def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences) -> None:
-    """Write pairs of the sentences' places; `.parquet` by name, else TSV, where a tab inside a sentence becomes a space."""
+    """Write the pairs: Parquet where the name ends in `.parquet`, else TSV, where tabs in a sentence become spaces.
+
+    `mined` holds the places of the sentences in `src` and `tgt`.
+    """
     with atomic(path) as part:
         if path.suffix == ".parquet":
             schema = pa.schema(zip(COLUMNS, [pa.float32(), *[pa.string()] * 4], strict=True))
@@ -77,9 +80,9 @@ def _blocks(mined: Mined, src: Sentences, tgt: Sentences) -> Iterator[tuple[Any,
 
 
 def read(path: str | Path) -> Candidates:
-    """Scores and ids of a file that `write` made, or of a TSV whose first three columns are those.
+    """Scores and ids from a file that `write` made, or from a TSV that begins with the same three columns.
 
-    Raises InputError for a line with fewer columns, a score that is not a finite number, a pair that stands there twice.
+    Raises InputError for a line with fewer columns, a score that is not a finite number, and a pair that appears twice.
     """
     path = existing(path)
     if path.suffix == ".parquet":
@@ -95,7 +98,7 @@ def read(path: str | Path) -> Candidates:
         if len(row) < 3:
             raise InputError("fewer than three columns", path, line=number, remedy="score, source id, target id")
         if (first := seen.setdefault((row[1], row[2]), number)) != number:
-            raise InputError(f"the pair of line {first} again", path, line=number, remedy="remove one of them")
+            raise InputError(f"repeats the pair of line {first}", path, line=number, remedy="remove one of them")
     return Candidates(
         np.array([_score(row[0], path, number) for number, row in enumerate(rows, 1)], np.float32),
         [row[1] for row in rows],

@@ -1,4 +1,4 @@
-"""Scores of the pairs of a corpus: one float32 [n] `.npy` a shard."""
+"""Scores of the pairs of a corpus: one `.npy` of float32 [n] for each shard."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +11,11 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.memory import release
 from bitextbench.formats import bitext
 
-BLOCK = 1 << 20  # scores that are looked at together
+BLOCK = 1 << 20  # scores that are checked at a time
 
 
 def load_scores(paths: Sequence[Path]) -> list[NDArray[np.float32]]:
-    """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and for NaN, with shard and row."""
+    """The scores of each shard, memory-mapped. Raises InputError for another kind of file, and NaN (with the row)."""
     shards: list[NDArray[np.float32]] = []
     for path in paths:
         scores = arrays.load(path, "score this shard again", np.float32, ["pairs"])

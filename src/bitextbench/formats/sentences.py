@@ -1,7 +1,7 @@
-"""The sentences of one language, with the ids by which they are known.
+"""The sentences of one language, and their ids.
 
-Read from plain lines (the id is the number of the line, from 1), BUCC's `id<TAB>sentence`, a Parquet file, or one side of a
-corpus of this project; text may be packed as .gz, .xz or .zst.
+They are read from plain lines (the id is the number of the line, from 1), BUCC's `id<TAB>sentence`, a Parquet file, or
+one side of a corpus of this project. Text may be compressed as .gz, .xz or .zst.
 """
 
 import re
@@ -18,7 +18,6 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
 from bitextbench.formats import bitext
 
-FORMATS = ("auto", "lines", "bucc")
 _BUCC_LINE = re.compile(r"\S+\t")
 
 
@@ -40,11 +39,13 @@ class Sentences:
 
 
 def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
-    """Read the sentences of a side, "src" or "tgt" (which matters for a corpus folder and Parquet only).
+    """Read sentences from a text, a Parquet file or a corpus folder; of the latter two, the side `side` (src or tgt).
 
-    form: lines, bucc, or auto, which takes a text for BUCC's when its first line begins with a word and a tab. A Parquet file
-    has a column `text` or one named by the side, and perhaps `id`.
-    Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `read_lines` refuses.
+    form: lines, bucc, or auto: bucc where the first line begins with a word and a tab. A Parquet file has a column
+    `text` or one with the name of the side, and perhaps `id`.
+
+    Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `read_lines`
+    refuses.
     """
     path = existing(path)
     if path.is_dir():
@@ -63,10 +64,7 @@ def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
         twice = next(place for place, name in enumerate(sentences.ids) if sentences.index[name] != place)
         again = sentences.index[sentences.ids[twice]]
         raise InputError(
-            f"id {sentences.ids[twice]!r} stands in line {twice + 1} too",
-            path,
-            line=again + 1,
-            remedy="make ids unique",
+            f"id {sentences.ids[twice]!r} is also in line {twice + 1}", path, line=again + 1, remedy="make ids unique"
         )
     return sentences
 
@@ -97,7 +95,7 @@ def _parquet(path: Path, side: str) -> Sentences:
 
 
 def first_copies(items: Iterable[Hashable]) -> NDArray[np.int64]:
-    """Numbers of the items that do not stand before: what is left when duplicates are removed, the first copy kept."""
+    """Places of the first copies, int64, ascending: the items that are left when duplicates are removed."""
     first: dict[Hashable, int] = {}
     for index, item in enumerate(items):
         first.setdefault(item, index)

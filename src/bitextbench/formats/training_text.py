@@ -1,4 +1,4 @@
-"""Text that a translation model learns from, opened by path."""
+"""The training text of a translation model: `train.<src>` and `train.<tgt>` in a folder."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,7 +8,7 @@ from typing import TextIO
 
 @contextmanager
 def opened(folder: Path, languages: tuple[str, str]) -> Iterator[list[TextIO]]:
-    """`train.<src>` and `train.<tgt>` of a folder, open to be written."""
+    """Both files, open for writing, source first."""
     with ExitStack() as stack:
         yield [
             stack.enter_context(open(folder / f"train.{code}", "w", encoding="utf-8", newline="\n"))

@@ -1,4 +1,4 @@
-"""Ready-made sentence vectors of any encoder: `.npy` files, one a side or one a shard, read a block at a time."""
+"""Sentence vectors of any encoder: `.npy` files, one for each side or each shard, read a block at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 
-BLOCK = 1 << 22  # elements that are read at a time: 32 MiB in float64
+BLOCK = 1 << 22  # elements to read at a time: 32 MiB in float64
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors [n, d] of any float type, as a rule memory-mapped, that are read as float32.
+    """Vectors [n, d] of any float type, read as float32; usually memory-mapped.
 
-    `rows` int64 picks some of them, in that order (None: all); `name` is the file, for messages.
+    `rows` int64 selects rows, in that order (None: all of them); `name` is the file, for messages.
     """
 
     array: "NDArray[np.floating] | Stacked"
@@ -36,8 +36,8 @@ class Embeddings:
 
     def block(self, start: int, stop: int) -> NDArray[np.float32]:
         """Rows `start` to `stop`, float32 [stop - start, d], C-contiguous."""
-        wanted = slice(start, stop) if self.rows is None else self.rows[start:stop]
-        return _float32(self.array[wanted])
+        rows = slice(start, stop) if self.rows is None else self.rows[start:stop]
+        return _float32(self.array[rows])
 
     def take(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
         """Rows by number, float32 [len(rows), d]."""
@@ -54,7 +54,7 @@ class Embeddings:
         return replace(self, rows=self.rows[start:stop])
 
     def norms(self) -> NDArray[np.float64]:
-        """Euclidean lengths [n]. Raises InputError for a vector that is not finite as float32, naming its row."""
+        """Euclidean lengths [n]. Raises InputError, with the row, for a vector that is not finite as float32."""
         out = np.empty(len(self))
         step = max(1, BLOCK // max(1, self.dimension))
         for start in range(0, len(self), step):
@@ -72,7 +72,7 @@ class Embeddings:
 
 
 class Stacked:
-    """Arrays [n, d] one below the other, as one that is indexed by a slice or by row numbers; nothing is copied before."""
+    """Arrays [n, d] as one, indexed by a slice or by row numbers; only the rows that are read are copied."""
 
     def __init__(self, parts: Sequence[NDArray[np.floating]]) -> None:
         self.parts = parts
@@ -82,25 +82,25 @@ class Stacked:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, wanted: Any) -> NDArray[np.floating]:
-        rows = np.arange(len(self))[wanted] if isinstance(wanted, slice) else np.asarray(wanted)
+    def __getitem__(self, index: Any) -> NDArray[np.floating]:
+        rows = np.arange(len(self))[index] if isinstance(index, slice) else np.asarray(index)
         out = np.empty((len(rows), self.shape[1]), np.result_type(*(part.dtype for part in self.parts)))
-        which = np.searchsorted(self.starts, rows, side="right") - 1
-        for index in np.unique(which):
-            here = which == index
-            out[here] = self.parts[index][rows[here] - self.starts[index]]
+        part_of = np.searchsorted(self.starts, rows, side="right") - 1
+        for part in np.unique(part_of):
+            here = part_of == part
+            out[here] = self.parts[part][rows[here] - self.starts[part]]
         return out
 
 
 def _float32(rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # what overflows becomes infinite, which `norms` reports
+    with np.errstate(over="ignore"):  # an overflow gives infinity, which `norms` reports
         return np.require(np.asarray(rows), np.float32, ["C", "W"])
 
 
 def read(path: str | Path) -> Embeddings:
     """Memory-map a `.npy` file of vectors [n, d], float16, float32 or float64, in C or Fortran order.
 
-    Raises InputError for a damaged file, other numbers than floats, other than two dimensions, no columns.
+    Raises InputError for a damaged file, another type than floats, another shape than two dimensions, and no columns.
     """
     array = arrays.load(path, "save a float32 array [n, d] with numpy.save")
     if array.dtype.kind != "f":
@@ -114,9 +114,9 @@ def read(path: str | Path) -> Embeddings:
 
 
 def read_shards(paths: Sequence[str | Path]) -> Embeddings:
-    """Memory-map the vectors of the shards of a corpus, in the order of their numbers; row i is that of id i (see `bitext`).
+    """Memory-map the vectors of all shards of a corpus, given in order; row i is the vector of id i (see `bitext`).
 
-    Raises InputError as `read`, when dimensions differ, and for shards whose sizes are not those of one corpus.
+    Raises InputError as `read` does, for dimensions that differ, and for shards that are not of one corpus.
     """
     if len(paths) == 1:
         return read(paths[0])
@@ -125,9 +125,9 @@ def read_shards(paths: Sequence[str | Path]) -> Embeddings:
 
 
 def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:
-    """Memory-map the vectors of shards one below the other; and the name of the first, for messages.
+    """The memory-mapped vectors of shards as one array, in the order of the shards; the first file, for messages.
 
-    Raises InputError as `read`, and when dimensions differ.
+    Raises InputError as `read` does, and for dimensions that differ.
     """
     parts = [read(path) for path in paths]
     for part in parts[1:]:
@@ -136,9 +136,9 @@ def stacked(paths: Sequence[str | Path]) -> tuple[Stacked, str]:
 
 
 def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:
-    """For each row of a corpus, in the order of ids, its place in its shards laid end to end, which have `sizes` rows.
+    """`bitext.order_of_ids`, checked. Raises InputError for `sizes` that are not those of the shards of one corpus.
 
-    Raises InputError for sizes that are not those of the shards of one corpus; `where` is the file that it names.
+    `where` is the file that the message names.
     """
     dealt = np.bincount(np.arange(sum(sizes)) // bitext.BLOCK % len(sizes), minlength=len(sizes))
     if dealt.tolist() != [*sizes]:
@@ -151,16 +151,16 @@ def rows_of_shards(sizes: Sequence[int], where: str) -> NDArray[np.int64]:
 
 
 def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]:
-    """Both sides. Raises InputError when their dimensions differ or one side is empty."""
+    """The vectors of both sides. Raises InputError when their dimensions differ, or one side is empty."""
     sides = read(src), read(tgt)
     check_pair(*sides)
     return sides
 
 
 def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Memory-map the vectors of pairs, float32 [n, d] twice.
+    """Memory-map the vectors of pairs: two arrays, float32 [n, d].
 
-    Raises InputError for other types and shapes, shapes that differ between the sides, and a value that is not finite.
+    Raises InputError for another type or shape, shapes that differ between the sides, and a value that is not finite.
     """
     a, b = (arrays.load(path, "encode again", np.float32, ["sentences", "dimensions"]) for path in (src, tgt))
     if a.shape != b.shape:
@@ -174,7 +174,7 @@ def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], ND
 
 
 def check_pair(src: Embeddings, tgt: Embeddings) -> None:
-    """Raises InputError when the dimensions of two sides differ or one side is empty."""
+    """Raises InputError when the dimensions of the sides differ, or one side is empty."""
     for side in (src, tgt):
         if not len(side):
             raise InputError("has no vectors", side.name, remedy="both sides need at least one sentence")
@@ -192,7 +192,7 @@ def check_dimensions(src: Embeddings, tgt: Embeddings) -> None:
 
 
 def check_aligned(src: Embeddings, tgt: Embeddings) -> None:
-    """Raises InputError when the sides differ in number or dimension, or are empty."""
+    """Raises InputError when the sides differ in number or dimension, or one side is empty."""
     check_pair(src, tgt)
     if len(src) != len(tgt):
         raise InputError(

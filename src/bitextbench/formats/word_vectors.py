@@ -1,4 +1,4 @@
-"""Word vectors in the text format of word2vec, fastText and MUSE: a header `count dimension`, then a line a word."""
+"""Word vectors in the text format of word2vec, fastText and MUSE: a header `count dimension`, then one word a line."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from bitextbench.base.files import atomic, read_lines
 
 
 def read_vectors(path: str | Path, pieces: list[str], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Ids int64 [m] of the `pieces` (the vocabulary) that the file has, and their vectors float32 [m, dimension].
+    """Ids int64 [m] of those `pieces` (the vocabulary) that are in the file, and their vectors float32 [m, dimension].
 
-    Of a word that occurs twice the first counts. Raises InputError with the line for another dimension or a value that
-    is no number.
+    Where a word appears twice, the first vector counts. Raises InputError, with the line, for another dimension and for
+    a value that is not a number.
     """
     row = {piece: index for index, piece in enumerate(pieces)}
     rows, values = [], []
@@ -37,14 +37,14 @@ def read_vectors(path: str | Path, pieces: list[str], dimension: int) -> tuple[N
     return np.array(rows, np.int64), np.array(values, np.float32).reshape(-1, dimension)
 
 
-class Words(NamedTuple):
-    """The words of a language by falling frequency, and their vectors float32 [n, d]."""
+class WordVectors(NamedTuple):
+    """The words of a language, most frequent first, and their vectors float32 [n, d]."""
 
     words: list[str]
     vectors: torch.Tensor
 
 
-def write(words: Words, out: Path) -> None:
+def write(words: WordVectors, out: Path) -> None:
     """Write the text format of word2vec, atomically."""
     with atomic(out) as part, open(part, "w", encoding="utf-8") as file:
         file.write(f"{len(words.words)} {words.vectors.shape[1]}\n")
@@ -52,12 +52,12 @@ def write(words: Words, out: Path) -> None:
             file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
 
 
-def read(path: Path, most: int = 200_000) -> Words:
-    """The first `most` words of a .vec file (200,000 in Conneau et al.). Raises InputError; see `read_vectors`."""
+def read(path: Path, most: int = 200_000) -> WordVectors:
+    """The first `most` words of a .vec file (200,000 in Conneau et al.). Raises InputError as `read_vectors` does."""
     heads = (line.rstrip(" ").split(" ", 1) for line in read_lines(path))
     count, *rest = next(heads, [""])
     if not rest or len(rest[0].split(" ")) != 1 or not (count + rest[0]).isdigit():
         raise InputError("no header `count dimension`", path, line=1, remedy="give it word2vec's text format")
     words = list(dict.fromkeys(word for word, *_ in heads))[:most]
     _, vectors = read_vectors(path, words, int(rest[0]))
-    return Words(words, torch.from_numpy(vectors))
+    return WordVectors(words, torch.from_numpy(vectors))

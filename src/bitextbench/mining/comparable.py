@@ -1,7 +1,7 @@
-"""Comparable corpora, as BUCC's: monolingual text with translations hidden in it; and how well each way of mining finds them.
+"""Comparable corpora, as in BUCC: two monolingual texts that contain some translations of each other.
 
-A corpus of this project holds one where some rows have both sides, which are the gold pairs, and the others have one. Taken
-apart, each side is shuffled and numbered anew, so that nothing but the text says what belongs together.
+A corpus of this project is one if some rows have both sides (the gold pairs) and the others have one side. `read`
+shuffles each side and numbers it anew, so that only the text shows which sentences belong together.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ from bitextbench.scoring.neighbours import Both, Neighbours
 
 
 class Comparable(NamedTuple):
-    """Both texts, the gold pairs by id, and the row of the corpus that each sentence comes from, int64 [n] a side."""
+    """Both texts, the gold pairs by id, and the row of each sentence in the corpus, int64 [n] for each side."""
 
     src: Sentences
     tgt: Sentences
@@ -33,9 +33,9 @@ class Comparable(NamedTuple):
 
 
 def read(folder: Path, languages: tuple[str, str], seed: int = SEED) -> Comparable:
-    """Take a corpus apart. Ids are BUCC's: the language and a number of nine digits.
+    """The two texts of a corpus. Ids are as in BUCC: the language, and a number of nine digits.
 
-    Raises InputError when a side is empty or no row has both.
+    Raises InputError when a side is empty, or no row has both.
     """
     tables = list(bitext.read_batches(folder, ["src", "tgt"]))
     texts, rows, names = [], [], []
@@ -54,29 +54,29 @@ def read(folder: Path, languages: tuple[str, str], seed: int = SEED) -> Comparab
     return Comparable(texts[0], texts[1], gold, (rows[0], rows[1]))
 
 
-def write(found: Comparable, out: Path) -> None:
-    """Write `<out>.src`, `<out>.tgt` and `<out>.gold` in BUCC's format, for any other system."""
-    for text, suffix in ((found.src, "src"), (found.tgt, "tgt")):
+def write(corpus: Comparable, out: Path) -> None:
+    """Write `<out>.src`, `<out>.tgt` and `<out>.gold` in BUCC's format, for other systems."""
+    for text, suffix in ((corpus.src, "src"), (corpus.tgt, "tgt")):
         write_text(out.with_name(f"{out.name}.{suffix}"), text)
-    write_gold(out.with_name(f"{out.name}.gold"), found.gold)
+    write_gold(out.with_name(f"{out.name}.gold"), corpus.gold)
 
 
 def searchable(
-    found: Comparable, src: Embeddings, tgt: Embeddings
+    corpus: Comparable, src: Embeddings, tgt: Embeddings
 ) -> tuple[tuple[Embeddings, Embeddings], list[NDArray[np.int64]]]:
-    """The sentences that are searched (none empty, no copies), a side: their vectors, and their places in the text.
+    """The sentences to search (neither empty nor copies), for each side: their vectors, and their places in the text.
 
-    `src`, `tgt`: the vectors of the corpus, row by row. Raises InputError when they are not as many as the sentences.
+    `src`, `tgt`: the vectors of the corpus, row by row. Raises InputError when vectors and sentences differ in number.
     """
-    sides = [vectors.select(rows) for vectors, rows in zip((src, tgt), found.rows, strict=True)]
-    for text, side in zip((found.src, found.tgt), sides, strict=True):
+    sides = [vectors.select(rows) for vectors, rows in zip((src, tgt), corpus.rows, strict=True)]
+    for text, side in zip((corpus.src, corpus.tgt), sides, strict=True):
         check_lengths(text, side)
-    kept = [searched(text, False)[0] for text in (found.src, found.tgt)]
+    kept = [searched(text, False)[0] for text in (corpus.src, corpus.tgt)]
     return (sides[0].select(kept[0]), sides[1].select(kept[1])), kept
 
 
 def mine(both: Both, margin: str) -> dict[str, Mined]:
-    """The pairs of each way of retrieval, and their scores."""
+    """The pairs of each strategy of retrieval, with their scores."""
     scores = score_neighbours(margin, both)
     mined = {strategy: retrieve(strategy, both, scores) for strategy in STRATEGIES}
     first = Both(*(Neighbours(side.ids[:, :1], side.similarities[:, :1]) for side in both))

@@ -1,8 +1,8 @@
 """Document matching: guo2018 sections 2.4.1 and 4.2 (table 4), yang2019 section 5.3 (table 4).
 
-Each source document takes one target document, by the neighbours of its sentences (guo2018 eq. 3), by counting mutually
-aligned sentences (their baseline), or by the average of its sentence vectors (yang2019). A tie goes to the document that
-comes first. Documents of the same name belong together.
+Each source document is matched with one target document: by the neighbours of its sentences (guo2018 eq. 3), by the
+number of mutually aligned sentences (their baseline), or by the average of its sentence vectors (yang2019). Of tied
+documents the first is taken. Documents with the same name are counterparts.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from bitextbench.scoring import neighbours
 from bitextbench.scoring.neighbours import Both, Neighbours
 from bitextbench.scoring.similarities.confidence import calibrated, probabilities
 
-N = 10  # neighbours of a sentence, and the two weights: guo2018 section 4.2
-WEIGHTS = (5.0, -2.0)
+N = 10  # neighbours of a sentence: guo2018 section 4.2
+WEIGHTS = (5.0, -2.0)  # w1 and w2 of eq. 3: section 4.2
 
 
 @dataclass(frozen=True)
 class Documents:
-    """`document` int64 [n] of each sentence, a place in `names`; `position` int64 [n] of the sentence in it, from 0."""
+    """For each sentence, int64 [n]: its `document`, a place in `names`, and its `position` in that document, from 0."""
 
     document: NDArray[np.int64]
     position: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Documents:
 
     @classmethod
     def of(cls, names: Sequence[str]) -> "Documents":
-        """From the name of each sentence's document. Raises InputError for none."""
+        """From the document name of each sentence. Raises InputError for no sentences."""
         if not len(names):
             raise InputError("no sentences to make documents of", remedy="name the document of every sentence")
         places: dict[str, int] = {}
@@ -48,9 +48,9 @@ class Documents:
 
 
 def of_file(path: Path, vectors: Embeddings) -> Documents:
-    """The documents of a corpus folder, or of a file with the name of each sentence's document.
+    """The documents of a corpus folder, or of a file with the document name of each sentence.
 
-    Raises InputError when sentences and vectors differ in number, and as `Documents.of`.
+    Raises InputError when sentences and vectors differ in number, and as `Documents.of` does.
     """
     names = bitext.read_side(path, "doc") if path.is_dir() else list(read_lines(path))
     if len(names) != len(vectors):
@@ -60,45 +60,45 @@ def of_file(path: Path, vectors: Embeddings) -> Documents:
     return Documents.of(names)
 
 
-def confidence(vectors: tuple[Embeddings, Embeddings], found: Neighbours, model: Path | None) -> NDArray[np.float64]:
-    """f1 of eq. 3: how sure each neighbour is, [n, N] in [0, 1].
+def confidence(vectors: tuple[Embeddings, Embeddings], nearest: Neighbours, model: Path | None) -> NDArray[np.float64]:
+    """f1 of eq. 3: the confidence of each neighbour, [n, N] in [0, 1].
 
-    By the calibrated confidence of the encoder `model` (section 2.4.2); without one, the similarity itself, cut to [0, 1].
+    The calibrated confidence of the encoder `model` (section 2.4.2) or, without one, the similarity, clipped to [0, 1].
     """
     if model is None:
-        return np.clip(np.asarray(found.similarities, np.float64), 0, 1)
-    return probabilities(calibrated(model, vectors[0].dimension), *vectors, np.arange(len(found)), found.ids)
+        return np.clip(np.asarray(nearest.similarities, np.float64), 0, 1)
+    return probabilities(calibrated(model, vectors[0].dimension), *vectors, np.arange(len(nearest)), nearest.ids)
 
 
 def by_sentences(
     src: Documents,
     tgt: Documents,
-    found: Neighbours,
+    nearest: Neighbours,
     confidence: NDArray[np.floating],
     weights: tuple[float, float] = WEIGHTS,
 ) -> NDArray[np.int64]:
     """The target document of each source document by guo2018 eq. 3, int64 [documents].
 
-    The score of a document is the sum, over its sentences y that are among the N neighbours of a sentence x of the source
-    document, of -r(x, y) + w1 f1(x, y) + w2 f2(x, y): r the rank of y, from 1; f1 its `confidence` [n, N] in [0, 1]; f2 the
-    absolute difference of the positions in the documents. The sum has one term a y: where several x find it, that of the x
-    which it fits best, for a right y would else be blamed for each x that it is not the translation of. (The paper does not
-    say so, nor where ranks begin, nor whether positions are scaled.)
+    The score of a target document is the sum of -r(x, y) + w1 f1(x, y) + w2 f2(x, y) over its sentences y that are
+    among the N neighbours of a sentence x of the source document. r is the rank of y, from 1; f1 its `confidence` [n,
+    N] in [0, 1]; f2 the absolute difference of the positions in the documents. The sum has one term for each y: that of
+    the x with the greatest term, where y is a neighbour of several x. Otherwise the wrong x, with negative terms, would
+    count against a right y. (The paper does not say so, nor where ranks begin, nor whether positions are scaled.)
     """
-    rank = 1 + np.arange(found.ids.shape[1])
-    distance = np.abs(src.position[:, None] - tgt.position[found.ids])
+    rank = 1 + np.arange(nearest.ids.shape[1])
+    distance = np.abs(src.position[:, None] - tgt.position[nearest.ids])
     terms = -rank + weights[0] * np.asarray(confidence, np.float64) + weights[1] * distance
     n = len(tgt.document)
-    keys, which = np.unique(src.document[:, None] * n + found.ids, return_inverse=True)  # a source document and a y
+    keys, which = np.unique(src.document[:, None] * n + nearest.ids, return_inverse=True)  # a source document and a y
     best = np.full(len(keys), -np.inf)
     np.maximum.at(best, which.ravel(), terms.ravel())
     return _best(keys // n, tgt.document[keys % n], best, src, tgt)
 
 
 def by_alignments(src: Documents, tgt: Documents, both: Both) -> NDArray[np.int64]:
-    """The target document with the most sentences aligned to the source document's: pairs that are each other's nearest.
+    """The target document with the most sentences aligned to each source document: mutual nearest neighbours.
 
-    -1 for a document none of whose sentences is aligned.
+    -1 for a document without aligned sentences.
     """
     nearest = both.forward.ids[:, 0]
     mutual = np.flatnonzero(both.backward.ids[nearest, 0] == np.arange(len(nearest)))
@@ -108,7 +108,7 @@ def by_alignments(src: Documents, tgt: Documents, both: Both) -> NDArray[np.int6
 def _best(
     a: NDArray[np.int64], b: NDArray[np.int64], terms: NDArray[np.float64], src: Documents, tgt: Documents
 ) -> NDArray[np.int64]:
-    """For each source document the target document with the greatest sum of terms; -1 without any."""
+    """For each source document the target document with the greatest sum of terms; -1 without terms."""
     pairs, which = np.unique(a.ravel() * len(tgt.names) + b.ravel(), return_inverse=True)
     sums = np.bincount(which, weights=terms.ravel(), minlength=len(pairs))
     left, right = np.divmod(pairs, len(tgt.names))

@@ -1,6 +1,6 @@
-"""Pairs out of scored neighbours: artetxe2019 section 3.2.
+"""Retrieves pairs from scored neighbours: artetxe2019 section 3.2.
 
-Ties go to the lesser source id, then the lesser target id. A pair whose score is undefined (NaN) is no candidate.
+Of tied pairs, the lower source id and then the lower target id comes first. A pair whose score is NaN is no candidate.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ def check_strategy(name: str) -> None:
 def retrieve(strategy: str, both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
     """Candidate pairs by one of four strategies; `scores` [sources, k] and [targets, k] are those of the neighbours.
 
-    forward: each source with its best-scored neighbour; backward: each target with its; intersection: the pairs that are
-    both; max: forward and backward pairs together, from the best down, each sentence once.
-    Raises InputError for an unknown strategy.
+    forward: each source with its best-scored neighbour; backward: each target with its best-scored neighbour;
+    intersection: pairs of both strategies; max: forward and backward pairs together, from the best down, each sentence
+    once. Raises InputError for an unknown strategy.
     """
     check_strategy(strategy)
     if strategy == "forward":
@@ -52,7 +52,7 @@ def _backward(both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]
 def _best(
     neighbours: Neighbours, scores: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    """Row, neighbour and score of the best-scored neighbour of every row that has one; ties go to the lesser id."""
+    """Row, id and score of the best-scored neighbour of every row that has one; of tied ones, the lowest id."""
     defined = np.where(np.isnan(scores), -np.inf, scores)
     best = defined.max(axis=1)
     ids = np.where(defined == best[:, None], neighbours.ids, np.iinfo(np.int64).max).min(axis=1)
@@ -65,7 +65,7 @@ def _sorted(pairs: Mined) -> Mined:
 
 
 def one_to_one(pairs: Mined) -> Mined:
-    """Of pairs in order, those neither of whose sentences stands in a pair taken before."""
+    """The pairs, taken in order, that share no sentence with a pair taken before."""
     used_src = bytearray(int(pairs.src.max(initial=-1)) + 1)
     used_tgt = bytearray(int(pairs.tgt.max(initial=-1)) + 1)
     taken = []

@@ -1,4 +1,4 @@
-"""Parallel pairs out of two monolingual texts and their vectors: artetxe2019 section 3, from files to a file."""
+"""Mines parallel pairs from two monolingual texts and their vectors: artetxe2019 section 3, from files to a file."""
 
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,10 @@ def metric_and_margin(name: str) -> tuple[str, str]:
 
 
 def mine_pairs(both: Both, margin: str, retrieval: str, threshold: float | None) -> tuple[Mined, dict[str, int]]:
-    """Score the neighbours, pair them, and keep what reaches the threshold.
+    """Score the neighbours, retrieve pairs, and keep those that reach the threshold.
 
-    Returns the pairs and counts: candidates (scored, both directions), undefined (of these, without a score), retrieved,
-    below_threshold, pairs.
+    Returns the pairs, and counts: candidates (scored neighbours of both directions), undefined (those without a score),
+    retrieved, below_threshold, pairs.
     """
     scores = score_neighbours(margin, both)
     retrieved = retrieve(retrieval, both, scores)
@@ -45,14 +45,25 @@ def mine_pairs(both: Both, margin: str, retrieval: str, threshold: float | None)
 
 
 def mine(
-    src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, out: Path, *, margin: str = "ratio", retrieval: str = "max",
-    k: int = 4, threshold: float | None = None, form: str = "auto", keep_duplicates: bool = False, **search: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """Mine pairs into `out` (see `pairs`) and return the counts, which are logged too.
+    src_text: Path,
+    tgt_text: Path,
+    src_emb: Path,
+    tgt_emb: Path,
+    out: Path,
+    *,
+    margin: str = "ratio",
+    retrieval: str = "max",
+    k: int = 4,
+    threshold: float | None = None,
+    form: str = "auto",
+    keep_duplicates: bool = False,
+    **search: Any,
+) -> dict[str, Any]:
+    """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
-    Before the search, empty sentences and all but the first copy of equal ones are left out (artetxe2019 section 3.1: "excluding
-    duplicates"); `keep_duplicates` keeps the latter. `search`: options of `neighbours.search`.
-    Raises InputError when vectors and lines differ in number, and whatever reading the four files raises.
+    Empty sentences and later copies of a sentence are not searched (artetxe2019 section 3.1: "excluding duplicates");
+    with `keep_duplicates`, copies are. `search`: options of `neighbours.search`.
+    Raises InputError when vectors and lines differ in number, and for errors in any of the four files.
     """
     metric, rule = metric_and_margin(margin)
     check_strategy(retrieval)
@@ -66,9 +77,9 @@ def mine(
         kept.append(rows)
     src, tgt = (vector.select(rows) for vector, rows in zip(vectors, kept, strict=True))
     both = neighbours.search(src, tgt, k, metric=metric, **search)
-    mined, of_pairs = mine_pairs(both, rule, retrieval, threshold)
+    mined, pair_counts = mine_pairs(both, rule, retrieval, threshold)
     mined_pairs.write(out, Mined(kept[0][mined.src], kept[1][mined.tgt], mined.scores), *texts)
-    counts |= of_pairs
+    counts |= pair_counts
     log(_summary(counts, out))
     return counts
 
@@ -84,9 +95,9 @@ def check_lengths(text: Sentences, vectors: Embeddings) -> None:
 
 
 def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Places of the sentences that are searched, and counts: in, empty, duplicate, searched.
+    """Places of the sentences to search, and counts: in, empty, duplicate, searched.
 
-    Raises InputError when none is left.
+    Raises InputError when no sentence is left.
     """
     full = np.array([place for place, line in enumerate(text.text) if line.strip()], np.int64)
     rows = full if keep_duplicates else full[first_copies(text.text[place] for place in full)]

@@ -1,4 +1,4 @@
-"""A bilingual dictionary of words: IBM Model 1 (Brown et al. 1993), trained by expectation-maximisation on sentence pairs."""
+"""A bilingual dictionary: IBM Model 1 (Brown et al. 1993), trained on sentence pairs by expectation-maximisation."""
 
 from dataclasses import dataclass
 
@@ -8,32 +8,35 @@ from numpy.typing import NDArray
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import Ragged
 
-CELLS = 1 << 25  # pairs of words of one sentence pair, over all that are learned from: 8 bytes each
-BLOCK = 1 << 22  # of them at a time
-NULL = 0  # the word that stands for none; a word's number in the tables is its id plus 1
+CELLS = 1 << 25  # word pairs within sentence pairs, at most, in all that is learned from: 8 bytes each
+BLOCK = 1 << 22  # word pairs at a time
+NULL = 0  # the empty word; the number of a word in the tables is its id plus 1
 _SHIFT, _LOWER = np.uint64(32), np.uint64((1 << 32) - 1)
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """p(t | s) of pairs of word ids. `keys` uint64 [m], ascending: s in the upper half, t in the lower; `values` float32 [m]."""
+    """p(t | s) of pairs of word ids: `values` float32 [m].
+
+    `keys` uint64 [m], ascending, have s in the upper half and t in the lower.
+    """
 
     keys: NDArray[np.uint64]
     values: NDArray[np.float32]
 
     def __call__(self, src: NDArray[np.integer], tgt: NDArray[np.integer]) -> NDArray[np.float32]:
-        """p(t | s) of pairs [n]; 0 where it has none."""
+        """p(t | s) of pairs [n]; 0 for a pair that is not in the dictionary."""
         if not len(self.keys):
             return np.zeros(len(src), np.float32)
-        wanted = _keys(src, tgt)
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[place] == wanted, self.values[place], np.float32(0))
+        keys = _keys(src, tgt)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.values[place], np.float32(0))
 
     def knows(self, size: int) -> NDArray[np.bool_]:
-        """Which of the source words 0 to `size` have an entry [size]."""
-        known = np.zeros(size, bool)
-        known[(self.keys >> _SHIFT).astype(np.int64)] = True
-        return known
+        """A mask of the source words below `size` that have an entry [size]."""
+        mask = np.zeros(size, bool)
+        mask[(self.keys >> _SHIFT).astype(np.int64)] = True
+        return mask
 
 
 def _keys(src: NDArray[np.integer], tgt: NDArray[np.integer]) -> NDArray[np.uint64]:
@@ -41,7 +44,7 @@ def _keys(src: NDArray[np.integer], tgt: NDArray[np.integer]) -> NDArray[np.uint
 
 
 def cells(src: Ragged, tgt: Ragged) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every source token of a pair with every target token of it: their places in both texts, [m] each, by target token."""
+    """Every source token of a pair with every target token of it: places in both texts, [m] each, by target token."""
     row = np.repeat(np.arange(len(tgt)), tgt.lengths)
     times = src.lengths[row]
     within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
@@ -49,9 +52,10 @@ def cells(src: Ragged, tgt: Ragged) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def learn(src: Ragged, tgt: Ragged, *, rounds: int = 5, least: float = 0.01) -> Dictionary:
-    """p(t | s) from `rounds` of EM over word ids of pairs of sentences; what is below `least` is dropped.
+    """p(t | s) from `rounds` of EM over the word ids of sentence pairs; probabilities below `least` are dropped.
 
-    Of more than CELLS pairs of words, the first sentence pairs are taken. Brown et al. 1993, section 4.1; equal start.
+    Brown et al. 1993, section 4.1, from a uniform start. Learns from the first sentence pairs with at most CELLS word
+    pairs.
     """
     sizes = np.cumsum((src.lengths + 1) * tgt.lengths)
     pairs = int(np.searchsorted(sizes, CELLS, "right"))
@@ -79,7 +83,7 @@ def learn(src: Ragged, tgt: Ragged, *, rounds: int = 5, least: float = 0.01) -> 
 def _expected(
     value: NDArray[np.float64], link: NDArray[np.int32], group: NDArray[np.int32], start: int
 ) -> NDArray[np.float64]:
-    """The expected counts of links [m] over the target tokens that begin in the block of cells from `start` on."""
+    """The expected counts of links [m] over the target tokens whose cells begin in the block from `start` on."""
     begin, end = (np.searchsorted(group, group[min(at, len(group) - 1)]) for at in (start, start + BLOCK))
     end = len(group) if start + BLOCK >= len(group) else end
     if begin == end:

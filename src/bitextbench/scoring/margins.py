@@ -1,7 +1,7 @@
-"""Scores of a pair by its similarity and those of its neighbourhood: one function for all papers.
+"""Margin scores: the similarity of a pair compared with the similarities of its nearest neighbours.
 
-With a the similarity of the pair (x, y), where x is the sentence that searches, f the mean similarity of x to its k nearest
-neighbours, g that of y to its own:
+a is the similarity of the pair (x, y), where x is the sentence that is searched for; f is the mean similarity of x to
+its k nearest neighbours, g that of y to its own:
 
 | name | score | source |
 |---|---|---|
@@ -10,10 +10,10 @@ neighbours, g that of y to its own:
 | ratio | a / b | artetxe2019 section 3.1 |
 | csls | 2 a - f - g, which is twice the distance | kim2019 eq. 16-18 |
 | yang9 | a / b + a | yang2019 eq. 9 |
-| yang10 | a / f + a, which needs the search of one direction only | yang2019 eq. 10 (whose sum runs over y, a typo for the neighbours of x) |
+| yang10 | a / f + a, which needs one direction of the search only | yang2019 eq. 10 |
 
-A quotient is undefined where its denominator is not positive (the neighbourhood is opposite, not similar): NaN, and
-nothing is divided. Where there are fewer than k neighbours, k is what there are.
+The sum of yang2019 eq. 10 runs over y, a typo for the neighbours of x. A quotient is NaN where its denominator is not
+positive (the mean similarity is negative or zero). Where there are fewer than k neighbours, all of them count.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ SIMILARITIES = {  # name -> (metric of the search, margin)
 
 
 def margin(name: str, similarity: ArrayLike, f: ArrayLike, g: ArrayLike) -> NDArray[np.float32]:
-    """The score of pairs, float32; arguments of any shapes that broadcast, float64 inside. See the table above.
+    """The scores of pairs, float32; the arguments broadcast, and are computed with in float64. See the table above.
 
     Raises InputError for an unknown name.
     """
@@ -61,15 +61,15 @@ def _quotient(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def means(both: Both) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """f [sources] and g [targets]: mean similarities of the nearest neighbours, float64."""
+    """f [sources] and g [targets] of the table above, float64."""
     f, g = (np.asarray(side.similarities).mean(axis=1, dtype=np.float64) for side in both)
     return f, g
 
 
 def score_neighbours(name: str, both: Both) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The scores of all candidates: [sources, k] of the forward and [targets, k] of the backward neighbours.
+    """The scores of the forward neighbours [sources, k] and of the backward neighbours [targets, k].
 
-    The two scores of a pair are equal but for yang10, which looks from the side that searches.
+    The two scores of a pair are equal, except for yang10, which depends on the direction.
     """
     f, g = means(both)
     return (

@@ -1,9 +1,11 @@
-"""A language model of word trigrams: interpolated Kneser-Ney smoothing (Kneser and Ney 1995; Chen and Goodman 1999, eq. 22).
+"""A language model of word trigrams: interpolated Kneser-Ney smoothing.
+
+Kneser and Ney 1995; Chen and Goodman 1999, eq. 22:
 
     p(w | u v) = max(c(u v w) - D, 0) / c(u v .) + D N(u v .) / c(u v .) p(w | v)
 
-with N(u v .) the number of distinct words after u v. Lower orders count distinct contexts instead of occurrences, each order
-has one discount D = n1 / (n1 + 2 n2), and single words are interpolated with equal probabilities.
+with N(u v .) the number of distinct words after u v. Lower orders count distinct contexts instead of occurrences. Each
+order has one discount D = n1 / (n1 + 2 n2). Single words are interpolated with the uniform distribution.
 """
 
 from collections.abc import Mapping
@@ -21,9 +23,9 @@ Keys = NDArray[np.uint64]
 
 
 class Order:
-    """The n-grams of one length: `keys` [m], ascending, the last word lowest; their `counts` [m].
+    """The n-grams of one length: `keys` [m], ascending, the last word in the lowest bits; their `counts` [m].
 
-    `heads` [h], ascending: what stands before the last word; `totals`, `followers` [h]: c and N above.
+    `heads` [h], ascending: n-grams without their last words; `totals`, `followers` [h]: c(u v .) and N(u v .) above.
     """
 
     def __init__(self, keys: Keys, counts: NDArray[np.int64]) -> None:
@@ -36,33 +38,33 @@ class Order:
         once, twice = ((counts == k).sum() for k in (1, 2))
         self.discount = once / (once + 2 * twice) if once else 0.5
 
-    def p(self, wanted: Keys, shorter: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities of n-grams [n], given those of the shorter ones."""
-        counts = _found(self.keys, self.counts, wanted)
-        heads = wanted >> BITS
-        totals, followers = (_found(self.heads, values, heads) for values in (self.totals, self.followers))
-        known = np.maximum(totals, 1)
-        p = np.maximum(counts - self.discount, 0) / known + self.discount * followers / known * shorter
+    def p(self, ngrams: Keys, shorter: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probabilities of n-grams [n], given those of the shorter n-grams."""
+        counts = _looked_up(self.keys, self.counts, ngrams)
+        heads = ngrams >> BITS
+        totals, followers = (_looked_up(self.heads, values, heads) for values in (self.totals, self.followers))
+        divisor = np.maximum(totals, 1)
+        p = np.maximum(counts - self.discount, 0) / divisor + self.discount * followers / divisor * shorter
         return np.where(totals > 0, p, shorter)
 
 
-def _found(keys: Keys, values: NDArray[np.int64], wanted: Keys) -> NDArray[np.int64]:
-    """The values of keys [n]; 0 where there is none."""
+def _looked_up(keys: Keys, values: NDArray[np.int64], queries: Keys) -> NDArray[np.int64]:
+    """The values of the keys `queries` [n]; 0 for a key that is not in `keys`."""
     if not len(keys):
-        return np.zeros(len(wanted), np.int64)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0)
+        return np.zeros(len(queries), np.int64)
+    place = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+    return np.where(keys[place] == queries, values[place], 0)
 
 
 @dataclass(frozen=True)
 class NgramModel:
-    """`size` words with ids from 0 on; any other id is the unknown word. `orders`: of single words, pairs, triples."""
+    """`size` words with the ids below `size`; any other id is the unknown word. `orders`: for 1, 2 and 3 words."""
 
     size: int
     orders: tuple[Order, ...]
 
     def bits(self, sentences: Ragged) -> NDArray[np.float64]:
-        """-log2 p a token of each sentence [n], its end included."""
+        """The mean of -log2 p over the tokens of each sentence and its end [n]."""
         keys = _ngrams(sentences, self.size)
         p = np.full(len(keys), 1 / (self.size + 2))  # the words, the unknown one, the end
         for length, order in enumerate(self.orders, 1):
@@ -72,7 +74,7 @@ class NgramModel:
         return np.diff(total[np.concatenate([[0], ends])]) / (sentences.lengths + 1)
 
     def arrays(self) -> dict[str, NDArray]:
-        """What `load` takes."""
+        """The model as arrays, for `load`."""
         parts = {
             f"{name}{n}": getattr(order, name) for n, order in enumerate(self.orders) for name in ("keys", "counts")
         }
@@ -85,7 +87,7 @@ def load(arrays: Mapping[str, NDArray]) -> NgramModel:
 
 
 def learn(sentences: Ragged, size: int) -> NgramModel:
-    """The model of sentences of word ids, of which those from `size` on are one unknown word."""
+    """Learn from sentences of word ids; all ids from `size` on are one unknown word."""
     assert size <= LARGEST
     orders = []
     keys, counts = np.unique(_ngrams(sentences, size), return_counts=True)
@@ -96,19 +98,19 @@ def learn(sentences: Ragged, size: int) -> NgramModel:
 
 
 def _lowest(words: int) -> np.uint64:
-    """A mask of the last words of an n-gram."""
+    """A bit mask of the last `words` words of an n-gram."""
     return (np.uint64(1) << BITS * np.uint64(words)) - np.uint64(1)
 
 
 def _ngrams(sentences: Ragged, size: int) -> Keys:
-    """The trigram that ends in each token and in each sentence's end, one sentence after the other."""
+    """The trigrams that end in each token and in the end of each sentence, one sentence after the other."""
     begin, end = np.uint64(size + 1), np.uint64(size + 2)
     n = len(sentences)
     out = np.full(len(sentences.flat) + 3 * n, begin)
     shift = 3 * np.repeat(np.arange(n), sentences.lengths) + 2
     out[np.arange(len(sentences.flat)) + shift] = np.minimum(sentences.flat, size)
     out[sentences.offsets[1:] + 3 * np.arange(1, n + 1) - 1] = end
-    told = out != begin
-    told[:2] = False
-    last = np.flatnonzero(told)
+    predicted = out != begin
+    predicted[:2] = False
+    last = np.flatnonzero(predicted)
     return out[last - 2] << BITS << BITS | out[last - 1] << BITS | out[last]

@@ -1,6 +1,6 @@
-"""Scores of a corpus, shard by shard: a float32 [n] `.npy` a shard, in the order of its rows.
+"""Scores a corpus shard by shard (a `.npy` of float32 [n] each), and fits the similarities that learn.
 
-What learns from a corpus takes its rows in the order of ids: the same bytes for any number of shards.
+Similarities learn from rows in the order of ids: the same bytes for any number of shards.
 """
 
 import inspect
@@ -34,10 +34,10 @@ def score_shard(
     model: Path | None = None,
     seed: int = 1,
 ) -> None:
-    """Score the pairs of a corpus shard by the similarity `name`.
+    """Score the pairs of a corpus shard by the similarity `name`, and save the scores in `out`.
 
-    What it compares: `src` and `tgt`, the vectors of both sides, or `likelihoods`, or `tokens`, the shard tokenised. Raises
-    InputError when they are not those of this shard.
+    A similarity compares vectors (`src` and `tgt`), `likelihoods`, or `tokens` (the tokenised shard). Raises InputError
+    when they do not belong to this shard.
     """
     rows = bitext.read_shard(shard, ["id", "label"])
     ids = rows["id"].to_numpy()
@@ -46,19 +46,19 @@ def score_shard(
         raise InputError(
             f"{len(sides[0]):,} vectors for the {len(ids):,} pairs of {shard}", src, remedy="encode this corpus again"
         )
-    of_models = Likelihoods.load(likelihoods) if likelihoods else None
-    if of_models and len(of_models) != len(ids):
-        what = f"{len(of_models):,} likelihoods for the {len(ids):,} pairs of {shard}"
+    log_probabilities = Likelihoods.load(likelihoods) if likelihoods else None
+    if log_probabilities and len(log_probabilities) != len(ids):
+        what = f"{len(log_probabilities):,} likelihoods for the {len(ids):,} pairs of {shard}"
         raise InputError(what, likelihoods, remedy="compute them again")
     scorer = similarity(name).score
     options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
     words = read_text(tokens, ids) if tokens else None
-    scores = scorer(Pairs(ids, sides[0], sides[1], of_models, words, rows["label"].to_pylist()), model, **options)
-    arrays.save(out, scores)
+    pairs = Pairs(ids, sides[0], sides[1], log_probabilities, words, rows["label"].to_pylist())
+    arrays.save(out, scorer(pairs, model, **options))
 
 
 def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
-    """A tokenised shard. Raises InputError when its ids are not these."""
+    """The text of a token shard. Raises InputError when it has other ids than `ids`."""
     rows = bitext.read_shard(shard, ["id", "src", "tgt"])
     if ids is not None and not np.array_equal(rows["id"].to_numpy(), ids):
         raise InputError("these are not the sentences of the corpus", shard, remedy="tokenise it again")
@@ -68,8 +68,8 @@ def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:
 def negatives(scores: NDArray[np.float32], portion: float | str, count: int, seed: int) -> NDArray[np.int64]:
     """Rows [count] of non-parallel examples in a scored corpus [n] (kim2019 section 5.2).
 
-    `portion` in (0, 1]: the last `count` rows of the top-scored portion, so 1.0 is the worst of all and 0.6 what they
-    call "60% worst"; "random": drawn without replacement. Ties are ordered by row. Fewer rows than `count`: all of them.
+    `portion` in (0, 1]: the last `count` rows of the top-scored portion; 1.0 takes the worst of all, 0.6 is the paper's
+    "60% worst". "random": drawn without replacement. Ties are ordered by row. At most n rows are taken.
     """
     count = min(count, len(scores))
     if portion == "random":
@@ -80,12 +80,17 @@ def negatives(scores: NDArray[np.float32], portion: float | str, count: int, see
 
 
 def fit_similarity(
-    name: str, spec: dict[str, Any], positives: Sequence[tuple[Path, Path]], pool: Sequence[tuple[Path, Path]],
-    pool_scores: Sequence[Path], seed: int, out: Path,
-) -> None:  # fmt: skip
-    """Train a similarity on the vectors of trusted pairs and as many non-parallel ones out of the pool.
+    name: str,
+    spec: dict[str, Any],
+    positives: Sequence[tuple[Path, Path]],
+    pool: Sequence[tuple[Path, Path]],
+    pool_scores: Sequence[Path],
+    seed: int,
+    out: Path,
+) -> None:
+    """Train a similarity on the vectors of trusted pairs, and of as many non-parallel pairs from the pool.
 
-    `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: scores of the pool's shards, in the same order.
+    `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: the scores of the shards of the pool.
     """
     good, shards = ([load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
     for path, (src, _), scores in zip(pool_scores, shards, load_scores(pool_scores), strict=True):
@@ -111,7 +116,7 @@ def _by_id(shards: Sequence[NDArray[np.float32]]) -> Embeddings:
 def fit_text_similarity(
     name: str, spec: dict[str, Any], bitext_tokens: Sequence[Path], positives: Sequence[Path], seed: int, out: Path
 ) -> None:
-    """Train a similarity on words: `bitext_tokens` and `positives` are the tokenised shards of two corpora of good pairs."""
+    """Train a similarity of words on two corpora of good pairs; `bitext_tokens` and `positives` are token shards."""
     corpora = (_text(paths) for paths in (bitext_tokens, positives))
     similarity(name).fit(*corpora, spec, seed, out)
 

@@ -1,12 +1,12 @@
-"""Selection of the best-scored pairs up to a number of words: the rule of the WMT18 corpus filtering task.
+"""Selects the best-scored pairs up to a number of words: the rule of the WMT18 corpus filtering task.
 
-Koehn et al. 2018: words are counted on the English side of the raw text, as Perl's `split(/ /)` does; the counts are summed
-by distinct score, from the best down; the cut-off is the first score at which the sum exceeds the budget, and every pair
-that scores at least the cut-off is taken. So pairs that tie at the cut-off are all in, and the sum overshoots.
+Koehn et al. 2018: words are counted on the English side of the raw text, as Perl's `split(/ /)` does. The counts are
+summed by distinct score, from the best down. The cut-off is the first score at which the sum exceeds the budget; every
+pair that scores at least the cut-off is selected. So all pairs that tie at the cut-off are in, and the sum overshoots.
 
-Artetxe and Schwenk 2019, section 4.3, take the best 10 million pairs: there each pair counts as one word.
+Artetxe and Schwenk 2019, section 4.3, select the best 10 million pairs: there each pair counts as one word.
 
-The pool may be of any size: the cut-off is found by two passes over the scores, and rows are read and written in blocks.
+The pool may have any size: two passes over the scores give the cut-off, and rows are read and written in blocks.
 """
 
 from collections import Counter
@@ -30,13 +30,13 @@ from bitextbench.formats.training_text import opened
 
 BLOCK = 1 << 20  # scores at a time
 ROWS = 1 << 16  # lines at a time
-HALF = 1 << 16  # a score has 32 bits; each pass sums by 16 of them
+HALF = 1 << 16  # a score has 32 bits; each pass sums words by 16 of them
 
 Shard = tuple[Path, Path, Path]  # of the corpus, of its tokens, of its scores
 
 
 def count_words(text: pa.ChunkedArray | pa.Array) -> NDArray[np.int64]:
-    """Words of each line as Perl's `split(/ /)` counts: trailing empty fields are dropped, leading and inner ones count."""
+    """The words of each line [n] as in Perl's `split(/ /)`: empty fields count, except those at the end."""
     stripped = pc.utf8_rtrim(text, characters=" ")
     spaces = pc.count_substring(stripped, " ")
     words = pc.if_else(pc.equal(stripped, ""), 0, pc.add(spaces, 1))
@@ -44,20 +44,20 @@ def count_words(text: pa.ChunkedArray | pa.Array) -> NDArray[np.int64]:
 
 
 class Scored(NamedTuple):
-    """The scores float32 [n] and the words [n] of some pairs, in memory or memory-mapped."""
+    """The scores float32 [n] and the numbers of words [n] of pairs, in memory or memory-mapped."""
 
     scores: NDArray[np.float32]
     words: NDArray[np.integer]
 
 
 def cutoff(parts: Sequence[Scored], budget: int) -> float | None:
-    """The least score to keep, or None when all pairs together do not exceed the budget.
+    """The lowest score to select, or None when all pairs together do not exceed the budget.
 
-    Memory: one block, whatever the number of pairs. Words are summed by the upper half of the scores' bits, then, where the
-    budget is exceeded, by the lower half.
+    Memory: one block. Words are summed by the upper half of the bits of a score; then, for the half at which the budget
+    is exceeded, by the lower half.
     """
     words = _sums((key >> 16, counts) for key, counts in _keys(parts))
-    running = np.cumsum(words[::-1])[::-1]  # of all scores at least as high
+    running = np.cumsum(words[::-1])[::-1]  # words of all scores at least as high
     if not (over := np.flatnonzero(running > budget)).size:
         return None
     upper = int(over[-1])
@@ -80,9 +80,9 @@ def _sums(parts: Iterable[tuple[NDArray[np.integer], NDArray[np.integer]]]) -> N
 
 
 def _keys(parts: Sequence[Scored]) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.integer]]]:
-    """Scores as whole numbers in the same order, and words, block by block.
+    """Scores as integers of the same order, and words, block by block.
 
-    The bits of a float32 sort as the float does, but for the negative ones, which run backwards; zero has one sign only.
+    The bits of a float32 sort like the float, reversed for negative numbers; -0.0 becomes 0.0.
     """
     for scores, words in parts:
         for start in range(0, len(scores), BLOCK):
@@ -99,16 +99,26 @@ def _score(keys: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def select(
-    method: str, budget: str, budget_words: int, corpus: Path, tokens: Path, scores: Sequence[Path],
-    languages: tuple[str, str], count: str, out: Path, *, seed: int = 1,
-) -> None:  # fmt: skip
+    method: str,
+    budget: str,
+    budget_words: int,
+    corpus: Path,
+    tokens: Path,
+    scores: Sequence[Path],
+    languages: tuple[str, str],
+    count: str,
+    out: Path,
+    *,
+    seed: int = 1,
+) -> None:
     """Write the folder `out`: train.<src>, train.<tgt> (tokenised, in the order of ids) and selection.json.
 
-    `seed` is that of the chain that made the scores. `corpus` has the raw text, `tokens` the same rows tokenised, `scores` a file for each of its shards. `count` is the side
-    whose words count, "src" or "tgt", or "pairs": each pair counts as one word.
+    `corpus` has the raw text, `tokens` the same rows tokenised, `scores` a file for each shard; `seed` is that of the
+    models behind the scores. `count` is the side whose words count, "src" or "tgt", or "pairs": each pair counts as one
+    word.
 
-    Memory: one block of each shard. Raises InputError when lengths or ids differ, a shard or its scores are missing, a score
-    is NaN, or nothing is selected.
+    Memory: one block of each shard. Raises InputError when lengths or ids differ, a shard or its scores are missing, a
+    score is NaN, or nothing is selected.
     """
     shards = list(zip(bitext.shard_paths(corpus), *_as_many(corpus, tokens, scores), strict=True))
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -116,11 +126,11 @@ def select(
         parts = []
         for path, _, shard_scores in shards:
             words = _words(path, count, Path(scratch) / path.stem)
-            [known] = load_scores([shard_scores])
-            if len(words) != len(known):
-                what = f"{len(known):,} scores for {len(words):,} pairs"
+            [loaded] = load_scores([shard_scores])
+            if len(words) != len(loaded):
+                what = f"{len(loaded):,} scores for {len(words):,} pairs"
                 raise InputError(what, shard_scores, remedy="score this shard again")
-            parts.append(Scored(known, words))
+            parts.append(Scored(loaded, words))
         cut = cutoff(parts, budget_words)
         folder.mkdir()
         pairs, pool_words, by_label = _write(folder, shards, parts, -np.inf if cut is None else cut, languages)
@@ -128,20 +138,28 @@ def select(
             what = f"no words selected by {method}"
             raise InputError(what, corpus, remedy="is the corpus empty after filtering?")
         summary = {
-            "method": method, "budget": budget, "seed": seed, "budget_words": budget_words, "count": count, "words": by_label.total(),
-            "pairs": pairs, "cutoff": cut, "reached": cut is not None, "pool_words": pool_words,
+            "method": method,
+            "budget": budget,
+            "seed": seed,
+            "budget_words": budget_words,
+            "count": count,
+            "words": by_label.total(),
+            "pairs": pairs,
+            "cutoff": cut,
+            "reached": cut is not None,
+            "pool_words": pool_words,
             "pool_pairs": sum(len(part.words) for part in parts),
             "words_by_label": dict(sorted(by_label.items())) if set(by_label) != {""} else {},
-        }  # fmt: skip
+        }
         write_json(folder / "selection.json", summary)
     if cut is None:
         what = f"the pool has {pool_words:,} words, the budget is {budget_words:,}"
-        log(f"{method} {budget}: {what}: everything is taken")
+        log(f"{method} {budget}: {what}: all pairs are selected")
     log(f"{method} {budget}: {pairs:,} pairs, {summary['words']:,} words, cut-off {cut}")
 
 
 def _as_many(corpus: Path, tokens: Path, scores: Sequence[Path]) -> tuple[list[Path], Sequence[Path]]:
-    """The shards of tokens, and the scores. Raises InputError unless there is one for each shard of the corpus."""
+    """The token shards and the scores. Raises InputError unless there is one of each for each shard of the corpus."""
     shards, tokenised = len(bitext.shard_paths(corpus)), bitext.shard_paths(tokens)
     for what, given, where in (
         ("shards", tokenised, tokens),
@@ -154,7 +172,7 @@ def _as_many(corpus: Path, tokens: Path, scores: Sequence[Path]) -> tuple[list[P
 
 
 def _words(shard: Path, count: str, out: Path) -> NDArray[np.uint32]:
-    """The words of each pair of a shard [n], memory-mapped from a file."""
+    """The number of words of each pair of a shard [n], memory-mapped from the file `out`."""
     with open(out, "wb") as file:
         for batch in bitext.shard_batches(shard, ["id" if count == "pairs" else count], ROWS):
             words = np.ones(len(batch)) if count == "pairs" else count_words(batch[count])
@@ -165,16 +183,19 @@ def _words(shard: Path, count: str, out: Path) -> NDArray[np.uint32]:
 def _write(
     folder: Path, shards: Sequence[Shard], parts: Sequence[Scored], least: float, languages: tuple[str, str]
 ) -> tuple[int, int, Counter[str]]:
-    """Write the tokens of the pairs that score at least so much. Their number, the words of the pool, their words by label."""
+    """Write the tokens of the pairs that score at least `least`.
+
+    Returns the number of these pairs, the words of the pool, and the words of these pairs by label.
+    """
     by_label: Counter[str] = Counter()
     pairs = pool_words = 0
     with opened(folder, languages) as files:
-        for block, labels, known, words in _blocks(shards, parts):
-            keep = known >= least
+        for block, labels, scores, words in _blocks(shards, parts):
+            keep = scores >= least
             pairs += int(keep.sum())
             pool_words += int(words.sum())
             chosen = block.filter(pa.array(keep))
-            for file, side in zip(files, ("src", "tgt"), strict=True):
+            for file, side in zip(files, bitext.SIDES, strict=True):
                 file.write("".join([f"{line}\n" for line in chosen[side].to_pylist()]))
             names = labels.dictionary_encode()
             sums = np.bincount(names.indices.to_numpy()[keep], weights=words[keep], minlength=len(names.dictionary))

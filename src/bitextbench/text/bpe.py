@@ -1,7 +1,7 @@
-"""From shards of sentences to shards of token ids: tokenise once, learn one joint BPE, encode once.
+"""BPE: one model for both languages is learned from token shards, and encodes them as ids.
 
-Kim et al. 2019, section 4: all text lower-cased, byte pair encoding learned jointly for the two languages with 20k merges,
-sentences limited to 60 tokens. Tokens are kept in their own case for the NMT stage; the ids of the encoders are lower-cased.
+Kim et al. 2019, section 4: all text lower-cased, byte pair encoding learned jointly for the two languages with 20k
+merges, sentences limited to 60 tokens. The tokens keep their case, for NMT; the ids of the encoders are lower-cased.
 """
 
 import itertools
@@ -25,7 +25,7 @@ def learn_bpe(
     """Learn one BPE model for all languages from tokenised corpora (folders of token shards), atomically.
 
     At most `sample` lines of each corpus are used, spread evenly over it. The vocabulary holds pad=0, unk=1, bos=2,
-    eos=3. A text too small for `vocab_size` gives a smaller vocabulary, and says so.
+    eos=3. A text too small for `vocab_size` gives a smaller vocabulary; the log has both sizes.
 
     Source: Sennrich et al. 2016, in the implementation of sentencepiece, over Moses tokens; kim2019 section 4.
     """
@@ -45,11 +45,20 @@ def learn_sentencepiece(lines: Iterator[str], vocab_size: int, seed: int) -> byt
     sentencepiece.set_random_generator_seed(seed)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines, model_writer=model, model_type="bpe", vocab_size=vocab_size, hard_vocab_limit=False,
-            character_coverage=0.9995,  # garbled lines hold more kinds of characters than a small vocabulary has room for
- normalization_rule_name="identity", pad_id=PAD, unk_id=UNK, bos_id=BOS, eos_id=EOS,
-            num_threads=1, minloglevel=2,
-        )  # fmt: skip
+            sentence_iterator=lines,
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocab_size,
+            hard_vocab_limit=False,
+            character_coverage=0.9995,  # garbled lines have more distinct characters than a small vocabulary can hold
+            normalization_rule_name="identity",
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+            num_threads=1,
+            minloglevel=2,
+        )
     except RuntimeError as error:
         raise InputError(
             f"sentencepiece cannot learn a BPE ({error})", remedy="give it more text or a smaller vocabulary"
@@ -73,15 +82,15 @@ def _sample(folder: Path, limit: int) -> Iterator[str]:
 
 
 def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
-    """What `learn_bpe` wrote. Raises InputError for another kind of file."""
+    """The model that `learn_bpe` wrote. Raises InputError for another kind of file."""
     try:
         return sentencepiece.SentencePieceProcessor(model_file=str(existing(path)))
     except (RuntimeError, OSError):
-        raise InputError("is no sentencepiece model", path, remedy="give the BPE, or learn it again") from None
+        raise InputError("is not a sentencepiece model", path, remedy="give the BPE, or learn it again") from None
 
 
 def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True) -> None:
-    """Write the ids of a tokenised shard: `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
+    """Write the ids of a token shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
     bpe = load_bpe(model)
     table = bitext.read_shard(tokens, ["id", *SIDES])
     for side in SIDES:

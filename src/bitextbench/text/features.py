@@ -1,4 +1,4 @@
-"""Kinds of ids by name: BPE pieces, words, n-grams, word pieces."""
+"""Text models by file name: BPE (.model), features (.json), word pieces (.txt)."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from bitextbench.text import bpe, ngrams
 
 
 def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
-    """Ids of a tokenised shard by a BPE model, or by features (.json), which know their case."""
+    """Write the ids of a token shard by a BPE model, or by features (.json), for which `lowercase` does not matter."""
     if pieces.suffix == ".json":
         ngrams.encode_shard(tokens, pieces, out)
     else:
@@ -15,10 +15,7 @@ def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> Non
 
 
 def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
-    """What the text model at `path` adds to an encoder: its spec completed, its number of ids, its pieces by id.
-
-    A text model is a BPE model, features (.json), or the vocabulary of a BERT (.txt).
-    """
+    """The encoder's spec, completed by the text model at `path`; the number of ids of that model; its pieces by id."""
     if path.suffix == ".txt":
         from bitextbench.text import wordpieces
 

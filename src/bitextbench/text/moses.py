@@ -1,6 +1,6 @@
 """Moses normalisation, tokenisation and detokenisation (sacremoses), with Chinese cut into characters.
 
-Every function takes lines and yields as many lines. Nothing is escaped: `&` stays `&`.
+Every function yields one line for each line. Nothing is escaped: `&` stays `&`.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
-# Moses does not segment Chinese: a character of these blocks is a token. Radicals to Kanbun hold the CJK punctuation.
+# Moses does not segment Chinese: each character of these blocks is a token. Radicals to Kanbun hold CJK punctuation.
 _CJK = "\u2e80-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U000323af"
 _CJK_CHARACTER = re.compile(f"([{_CJK}])")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -17,7 +17,7 @@ _SPACE_BESIDE_CJK = re.compile(f"(?<=[{_CJK}]) | (?=[{_CJK}])")
 
 
 def normalize(lines: Iterable[str], language: str) -> Iterator[str]:
-    """Unicode NFC, Moses punctuation, and white space: single spaces, none at the ends, no control characters."""
+    """Unicode NFC, Moses punctuation, single spaces; no control characters, no spaces at the ends."""
     moses = MosesPunctNormalizer(language)
     for line in lines:
         line = _CONTROL.sub(" ", line)
@@ -25,15 +25,15 @@ def normalize(lines: Iterable[str], language: str) -> Iterator[str]:
 
 
 def tokenize(lines: Iterable[str], language: str) -> Iterator[str]:
-    """Tokens joined by single spaces; case is kept and dashes inside words are not split (Moses without `-a`)."""
-    moses = MosesTokenizer("en" if language == "zh" else language)  # its own `zh` needs 3 s to start and does no more
+    """Tokens joined by single spaces, in their case; dashes inside words are not split (Moses without `-a`)."""
+    moses = MosesTokenizer("en" if language == "zh" else language)  # `zh` takes 3 s to start, with the same result
     for line in lines:
         spaced = _CJK_CHARACTER.sub(r" \1 ", line) if language == "zh" else line
         yield " ".join(moses.tokenize(spaced, escape=False))
 
 
 def detokenize(lines: Iterable[str], language: str) -> Iterator[str]:
-    """Text as it is printed, from tokens joined by spaces; Chinese without spaces."""
+    """Plain text from tokens joined by spaces; Chinese without spaces."""
     moses = MosesDetokenizer(language)
     for line in lines:
         text = moses.detokenize(line.split(), unescape=False)

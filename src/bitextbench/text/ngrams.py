@@ -1,18 +1,19 @@
-"""Sentences as words with their n-grams: ids made once, for the encoders that read no BPE.
+"""Ids of words and n-grams, for the encoders that do not read BPE.
 
-| kind | a sentence of words w1 .. wn | for |
+| kind | ids of a sentence w1 .. wn | source |
 |---|---|---|
-| words | w1, (w1 w2), w2, (w2 w3), .. wn: words and bigrams, hashed | guo2018, section 2.2 and 3.2 |
-| ngrams | w1, character n-grams of w1, w2, character n-grams of w2, ..: words by vocabulary, the rest hashed | yang2019, section 4.2 |
+| words | w1, (w1 w2), w2, (w2 w3), .. wn: words and bigrams, hashed | guo2018 sections 2.2, 3.2 |
+| ngrams | w1, its character n-grams, w2, its character n-grams, ..: n-grams are hashed | yang2019 section 4.2 |
 
-Both are one list of ids a sentence (`Ragged`): 0 is padding, an id below `words` is a word and begins a token, the others are
-n-grams of the token that they follow. Size on disk: 4 bytes an id; 2n - 1 ids a sentence of `words`, about 15n of `ngrams`.
+Both give one list of ids a sentence (`Ragged`): 0 is padding; an id below `words` is a word and begins a token; other
+ids are n-grams of the token before them. Size on disk: 4 bytes an id. A sentence of n words has 2n - 1 ids of kind
+`words`, or about 15n of kind `ngrams`.
 
-Hashes are XXH3 (64 bits) of the UTF-8 text modulo the size of a table; a bigram's mixes those of its two words. The vocabulary
-of guo2018, 200M words and 200M bigrams a language, becomes two tables of any size.
+A hash is XXH3 (64 bits) of the UTF-8 text, modulo the size of the table; that of a bigram mixes the hashes of its
+words. Two tables of any size replace the vocabulary of guo2018: 200M words and 200M bigrams a language.
 
-What yang2019 leaves open: n-grams have no marks of a word's begin and end, as none are mentioned; a word shorter than the
-shortest n-gram has none. A word outside the vocabulary is hashed to one of `oov` ids that lie behind it.
+yang2019 leave open: n-grams have no marks for the beginning and end of a word, as none are mentioned; a word shorter
+than the shortest n-gram has none. A word outside the vocabulary is hashed to one of `oov` ids after the vocabulary.
 """
 
 from collections import Counter
@@ -39,7 +40,7 @@ _A, _B, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), n
 
 
 @dataclass(frozen=True)
-class Words:
+class Bigrams:
     """Hashed words and bigrams. `unigrams`, `bigrams`: sizes of the two tables."""
 
     kind: ClassVar[str] = "words"
@@ -71,7 +72,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Ngrams:
-    """Words of a vocabulary, hashed words outside it, hashed character n-grams of `shortest` to `longest` characters."""
+    """Words of a vocabulary; other words and character n-grams of `shortest` to `longest` characters, hashed."""
 
     kind: ClassVar[str] = "ngrams"
     vocabulary: list[str]
@@ -101,14 +102,14 @@ class Ngrams:
 
     def of_word(self, word: str) -> list[int]:
         """The id of a word and those of its character n-grams, by length and place."""
-        known = self.index.get(word)
-        first = 1 + len(self.vocabulary) + hashed(word) % self.oov if known is None else known
+        place = self.index.get(word)
+        first = 1 + len(self.vocabulary) + hashed(word) % self.oov if place is None else place
         lengths = range(self.shortest, min(self.longest, len(word)) + 1)
         parts = (word[start : start + n] for n in lengths for start in range(len(word) - n + 1))
         return [first, *(self.words + hashed(part) % self.buckets for part in parts)]
 
 
-KINDS: dict[str, type[Words] | type[Ngrams]] = {"words": Words, "ngrams": Ngrams}
+KINDS: dict[str, type[Bigrams] | type[Ngrams]] = {"words": Bigrams, "ngrams": Ngrams}
 
 
 def hashed(text: str) -> int:
@@ -117,7 +118,7 @@ def hashed(text: str) -> int:
 
 
 def mixed(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One hash of two, in this order."""
+    """One hash from two, in this order."""
     with np.errstate(over="ignore"):
         x = (first * _A) ^ (first * _A >> _SHIFT)
         x = (x + second) * _B
@@ -129,7 +130,7 @@ def offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """Tokens between spaces, each as a number in the list of distinct words; where each line begins, and the end; the list."""
+    """The tokens of lines, as places in a list of distinct words; the offsets of the lines [n + 1]; that list."""
     parts = pc.split_pattern(pc.fill_null(lines, ""), " ")
     if isinstance(parts, pa.ChunkedArray):
         parts = parts.combine_chunks()
@@ -142,10 +143,10 @@ def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[
 
 
 def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
-    """Write the features of a kind as JSON, atomically. `spec`: the sizes, as the configuration's `text.features` has them.
+    """Write the features of a kind as JSON, atomically. `spec`: the sizes, as in the configuration's `text.features`.
 
-    `ngrams` takes the `vocab` most frequent words of tokenised corpora (folders of token shards); of two equally frequent ones
-    the alphabetically first. Raises InputError for an unknown kind or sizes that cannot be.
+    The vocabulary of `ngrams` is the `vocab` most frequent words of tokenised corpora (folders of token shards); ties
+    are broken alphabetically. Raises InputError for an unknown kind and for impossible sizes.
     """
     if kind not in KINDS:
         raise InputError(f"no features are called {kind}", remedy=f"there are: bpe, {', '.join(KINDS)}")
@@ -169,7 +170,7 @@ def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *
 
 
 def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> list[str]:
-    """The `count` most frequent words of both sides; a text with fewer gives fewer."""
+    """The `count` most frequent words of both sides, or all where there are fewer."""
     counts: Counter[str] = Counter()
     for path in (path for folder in corpora for path in bitext.shard_paths(folder)):
         table = bitext.read_shard(path, list(SIDES))
@@ -183,17 +184,17 @@ def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> li
     return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:count]]
 
 
-def load(path: str | Path) -> Words | Ngrams:
-    """What `learn` wrote. Raises InputError for a file that is something else."""
-    held = read_json(existing(path))
+def load(path: str | Path) -> Bigrams | Ngrams:
+    """The features that `learn` wrote. Raises InputError for another kind of file."""
+    saved = read_json(existing(path))
     try:
-        return KINDS[held.pop("kind")](**held)
+        return KINDS[saved.pop("kind")](**saved)
     except (AttributeError, KeyError, TypeError):
-        raise InputError("these are no features", path, remedy="make the file again") from None
+        raise InputError("not a file of features", path, remedy="make the file again") from None
 
 
 def encode_shard(tokens: Path, features: Path, out: Path) -> None:
-    """Write the ids of a tokenised shard: `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
-    table, made = bitext.read_shard(tokens, ["id", *SIDES]), load(features)
+    """Write the ids of a token shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
+    table, loaded = bitext.read_shard(tokens, ["id", *SIDES]), load(features)
     for side in SIDES:
-        made.ids(table[side]).save(out / f"{tokens.stem}.{side}")
+        loaded.ids(table[side]).save(out / f"{tokens.stem}.{side}")

@@ -1,7 +1,8 @@
-"""The embedded corpus: parallel documents in six languages, made from typed lexica by a small synchronous grammar.
+"""The embedded corpus: parallel documents in six languages, generated from typed lexica by a small synchronous grammar.
 
-`meaning` draws what a document says, as trees that know no language; a module for each language says a tree in it; the
-`.tsv` tables are the lexicon. Drawing comes first, so a language's text does not depend on which others are asked for.
+`meaning` draws the contents of a document as language-independent trees. A module for each language turns trees into
+sentences. The `.tsv` tables are the lexicon. Trees are drawn first, so that the text of a language does not depend on
+the other languages.
 """
 
 import itertools
@@ -26,11 +27,11 @@ LANGUAGES: dict[str, type[Language]] = {
 
 
 def sentences(stretch: str, languages: Sequence[str], seed: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Endless stream of (document id, the sentence in each of `languages`).
+    """An endless stream of (document id, the sentence in each of `languages`).
 
-    Streams with different stretch names are independent draws: they share the lexicon and, by chance, a few sentences.
-    The same (stretch, seed) gives the same text, and a language's text does not depend on which others are asked for.
-    Raises InputError, at the call, for a language that the grammar does not know.
+    Streams of different `stretch` names are independent draws: they share the lexicon and, by chance, a few sentences.
+    The same (stretch, seed) gives the same text in a language, whatever the other languages are.
+    Raises InputError, at the call, for a language without a grammar.
     """
     if unknown := [language for language in languages if language not in LANGUAGES]:
         known = ", ".join(LANGUAGES)

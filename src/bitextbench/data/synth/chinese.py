@@ -50,7 +50,7 @@ class Chinese(Language):
         return rel + det + (f"{self.adj(x.adj, x.noun)}的" if x.adj else "") + noun
 
     def adj(self, adj: str, noun: str) -> str:
-        """People and things are old in two words."""
+        """The form of an adjective; some have another form for people."""
         (form, *_), special = self.adjectives[adj]
         return special.get("p", form) if noun in PEOPLE else form
 
@@ -83,7 +83,8 @@ class Chinese(Language):
         )
         text = "".join(
             (
-                self.adverb(c, "mid"), modal.get(c.tense, ""),
+                self.adverb(c, "mid"),
+                modal.get(c.tense, ""),
                 self.place(c.place) if c.place else "",
                 f"被{self.np(c.subj) if c.subj else ''}" if c.passive else "",
                 self.adverb(c, "manner"),
@@ -94,7 +95,7 @@ class Chinese(Language):
                 self.np(c.obj) if c.obj and not c.passive else "",
                 self.np(c.goal) if c.goal else "",
             )
-        )  # fmt: skip
+        )
         return f"{when}，{subj}{text}" if c.fronted and not relative else subj + when + text
 
     def place(self, place: Any) -> str:
@@ -113,7 +114,7 @@ class Chinese(Language):
         return super().say(meaning)
 
     def question(self, wh: str, c: Clause) -> str:
-        """The question word stands where its answer would: when, where, why all come after the subject."""
+        """The question word has the place of its answer: when, where and why come after the subject."""
         text = self.clause(c)
         if not wh:
             return f"{text}吗"

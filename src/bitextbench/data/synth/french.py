@@ -6,7 +6,7 @@ from typing import Any
 from bitextbench.data.synth.grammar import NBSP, Romance, plural, words
 from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, Person, Pronoun, There
 
-# a vowel or a mute h; a name's H is not taken as mute; huit and onze are not elided before
+# before a vowel or a mute h; the H of a name is not mute; there is no elision before huit and onze
 VOWEL = "(?=[aàâeéèêiîoôuœhAEÉIÎOU](?!uit |nze ))"
 ELISION = re.compile(rf"\b([ldn]|qu)[ea] {VOWEL}")
 BEFORE_VOWEL = re.compile(rf"\b(ce|sa) {VOWEL}")
@@ -121,7 +121,10 @@ class French(Romance):
             finite = f"ne {finite} pas"
         subj = "" if relative else self.np(c.obj if c.passive else c.subj)
         text = words(
-            subj, finite, self.adverb(c, "mid"), verb,
+            subj,
+            finite,
+            self.adverb(c, "mid"),
+            verb,
             self.np(c.obj) if c.obj and not c.passive else "",
             self.adverb(c, "manner"),
             f"à {self.np(c.recipient)}" if c.recipient else "",
@@ -129,7 +132,7 @@ class French(Romance):
             f"à {self.np(c.goal)}" if c.goal else "",
             f"par {self.np(c.subj)}" if c.passive and c.subj else "",
             self.place(c.place) if c.place else "",
-        )  # fmt: skip
+        )
         when = self.time(c.time)
         return f"{when}, {text}" if c.fronted and not relative else words(text, when)
 
@@ -141,7 +144,7 @@ class French(Romance):
 
     def finish(self, text: str, question: bool) -> str:
         text = ELISION.sub(r"\1'", text)
-        text = BEFORE_VOWEL.sub(lambda found: {"ce": "cet ", "sa": "son "}[found[1]], text)
+        text = BEFORE_VOWEL.sub(lambda match: {"ce": "cet ", "sa": "son "}[match[1]], text)
         for apart, joined in CONTRACTIONS.items():
             text = text.replace(f" {apart} ", f" {joined} ")
         return text[0].upper() + text[1:] + (f"{NBSP}?" if question else ".")

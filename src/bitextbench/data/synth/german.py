@@ -77,7 +77,7 @@ class German(Language):
         return prefix if tilde else "", stem if many else third, infinitive.replace("~", ""), participle, perfect
 
     def parts(self, c: Any) -> tuple[str, str, list[str], str, str]:
-        """Subject, finite verb, midfield, what ends a main clause, what comes before the finite in a verb-final one."""
+        """Subject, finite verb, midfield, the end of a main clause, and what precedes a clause-final finite verb."""
         match c:
             case Copula(subj, adj, past, than):
                 forms = self.adjectives[adj][0]
@@ -146,7 +146,7 @@ class German(Language):
         return words(subj, finite, time, *mid, final)
 
     def sub(self, c: Any, relative: bool = False) -> str:
-        """Verb-final order; a separated prefix goes back to its verb."""
+        """Verb-final order; a separable prefix joins its verb."""
         subj, finite, mid, _, final = self.parts(c)
         time = self.time(c.time) if isinstance(c, Clause) else ""
         end = final[:-1] + finite if final.endswith("~") else words(final, finite)

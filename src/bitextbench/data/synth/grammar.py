@@ -1,4 +1,4 @@
-"""What the grammars share; a class for each language adds its morphology, agreement and word order."""
+"""The shared part of the grammars; a class for each language adds morphology, agreement and word order."""
 
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ PEOPLE = {key(row["en"]) for row in table("nouns") if row["type"] == "p"}
 
 
 class Language:
-    """What the languages share: the lexicon's cells, and the shape of complex sentences."""
+    """The cells of the lexicon, and the structure of complex sentences."""
 
     code = ""
     that = ""  # opens reported speech, with its comma
@@ -28,7 +28,7 @@ class Language:
         self.verbs = {key(row["en"]): cell(row[self.code]) for row in table("verbs")}
         self.cities = {row["en"]: row[self.code] for row in table("cities")}
         self.words = {(row["type"], row["key"]): row[self.code] for row in table("words")}
-        for method in ("noun", "adj", "verb"):  # the same few forms are asked for again and again
+        for method in ("noun", "adj", "verb"):  # the same few forms are needed again and again
             if hasattr(self, method):
                 setattr(self, method, cache(getattr(self, method)))
 
@@ -109,7 +109,7 @@ def plural(np: Any) -> bool:
 
 
 class Romance(Language):
-    """What French and Spanish share: gender and number of the noun phrase, and subject, verb, object."""
+    """Shared by French and Spanish: gender and number of the noun phrase."""
 
     def gender(self, x: Any) -> str:
         return x.gender if isinstance(x, Person | Pronoun) else self.nouns[x.noun][0][0]

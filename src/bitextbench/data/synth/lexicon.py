@@ -1,14 +1,16 @@
-"""The tables of the lexicon. The head of each column names a language; a cell holds the forms that its grammar needs.
+"""The tables of the lexicon: a column for each language; a cell holds the forms that its grammar needs.
 
-| table | cells |
-|---|---|
-| nouns | type letter; en `sg [pl]`; de `gender sg pl [w]` (w: weak); fr, es `gender sg [pl]`; ru `gender[a][!][0] nom [s=stem] [p=, gp=, l=, ins=]` (a: animate, !: stressed endings, 0: not declined); zh `word measure`; loc: the preposition of a place in each language |
-| adjectives | types of nouns it goes with (c: a colour); positive and comparative; fr `<`: stands before the noun, `v=` before vowels |
-| verbs | `subject>object>recipient` types (g: goal, s: that-clause); principal parts; `@` governs a case or preposition |
-| names, cities, words | as they stand |
+- nouns: type letter; en `sg [pl]`; de `gender sg pl [w]` (w: weak); fr, es `gender sg [pl]`;
+  ru `gender[a][!][0] nom [s=stem] [p=, gp=, l=, ins=]` (a: animate, !: stressed endings, 0: not declined);
+  zh `word measure`; loc: the preposition of a place in each language
+- adjectives: types of the nouns that it modifies (c: a colour); positive and comparative; fr `<`: precedes the noun,
+  `v=`: the form before vowels
+- verbs: `subject>object>recipient` types (g: goal, s: that-clause); principal parts; `@`: the case or preposition that
+  it governs
+- names, cities, words: the form itself
 
-Types: p person, o organisation, n animal, f food, t thing, v vehicle, d text, m medium, b building, l place, a abstract, e event.
-Rows of one type are ordered: earlier is more frequent (Zipf).
+Types: p person, o organisation, n animal, f food, t thing, v vehicle, d text, m medium, b building, l place, a
+abstract, e event. Rows of one type are ordered by falling frequency (Zipf).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a document says: language-independent trees, drawn from typed concepts. The grammar says them in a language."""
+"""The contents of documents: language-independent trees, drawn from typed concepts. Grammars turn them into text."""
 
 import random
 from bisect import bisect
@@ -28,7 +28,7 @@ class City(NamedTuple):
 
 
 class Time(NamedTuple):
-    """kind and value: date (d, m, y), month (m, y), year (y), clock (h, min), or the kind and key of a word."""
+    """`kind` and `value`: date (d, m, y), month (m, y), year (y), clock (h, min); or the kind and key of a word."""
 
     kind: str
     value: tuple[int, ...] | str
@@ -43,14 +43,14 @@ class NP(NamedTuple):
     noun: str
     det: str = "the"  # the, a, this, his, her
     plural: bool = False
-    number: int = 0  # 0: no number is said; else plural is true
+    number: int = 0  # 0: no number; else `plural` is true
     adj: str = ""
     owner: Any = None  # Person or NP
     rel: Any = None  # a Clause whose subject is this NP
 
 
 class Clause(NamedTuple):
-    """An event. In the passive `obj` is what is done to, `subj` (perhaps None) the agent."""
+    """An event. In the passive, `obj` is the patient and `subj` the agent, or None."""
 
     subj: Any
     verb: str
@@ -181,12 +181,12 @@ def zipf(rng: random.Random, items: list[Item]) -> Item:
     return items[bisect(weights, rng.random() * weights[-1])]
 
 
-FINAL = {"die", "disappear", "lose", "forget", "flee"}  # said of the past and the future only
+FINAL = {"die", "disappear", "lose", "forget", "flee"}  # in the past and the future only
 TENSES = {"past": 50, "pres": 18, "fut": 16, "can": 6, "must": 6, "want": 4}
 
 
 class Writer:
-    """Draws the sentences of one document: its people, cities, things and year come back from sentence to sentence."""
+    """Draws the sentences of one document, which share people, cities, things and a year."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.world = rng, world()
@@ -194,7 +194,7 @@ class Writer:
         self.cities = [zipf(rng, self.world.cities) for _ in range(3)]
         self.cast = {kind: [zipf(rng, nouns) for _ in range(3)] for kind, nouns in self.world.nouns.items()}
         self.year = rng.randint(1990, 2018)
-        self.last: Person | None = None  # the person that a pronoun would mean
+        self.last: Person | None = None  # the person that a pronoun refers to
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -217,7 +217,7 @@ class Writer:
         return self.rng.choice(self.world.adjectives[self.world.types[noun]])
 
     def count(self) -> int:
-        """Small numbers mostly; never one that ends in 1, which some languages put in the singular."""
+        """Mostly a small number; never one that ends in 1, which takes the singular in some languages."""
         low, high = self.rng.choices([(2, 10), (12, 99), (100, 999), (1000, 60000)], cum_weights=[60, 85, 95, 100])[0]
         number = self.rng.randint(low, high)
         return number + 1 if number % 10 == 1 else number
@@ -244,8 +244,8 @@ class Writer:
     def subject(self, types: str, simple: bool = True) -> Any:
         if "p" in types and self.chance(0.5):
             person = self.person()
-            said, self.last = self.last, person
-            return Pronoun(person.gender) if said == person and self.chance(0.5) else person
+            before, self.last = self.last, person
+            return Pronoun(person.gender) if before == person and self.chance(0.5) else person
         np = self.np(types)._replace(owner=None)
         if not simple and self.world.types[np.noun] == "p" and not np.number and self.chance(0.12):
             clause = self.clause(tense="past", subj=np, simple=True)
@@ -303,11 +303,20 @@ class Writer:
         goal = self.city() if frame.obj == "g" else None
         source = self.city() if goal and self.chance(0.4) else None
         return Clause(
-            subj, frame.verb, tense, obj, self.recipient(frame.recipient), source if source != goal else None, goal,
+            subj,
+            frame.verb,
+            tense,
+            obj,
+            self.recipient(frame.recipient),
+            source if source != goal else None,
+            goal,
             place=self.place() if not goal and frame.verb != "visit" and self.chance(0.2 if simple else 0.4) else None,
             time=self.time(tense) if timed else None,
-            adv=adv, neg=neg, passive=passive, fronted=timed and self.chance(0.35),
-        )  # fmt: skip
+            adv=adv,
+            neg=neg,
+            passive=passive,
+            fronted=timed and self.chance(0.35),
+        )
 
     def obj(self, types: str, subj: Any, neg: bool, passive: bool) -> Any:
         if types in ("", "g"):
@@ -379,8 +388,8 @@ class Writer:
         if pick < 0.83:
             frame = zipf(self.rng, self.world.says)
             speaker = self.subject(frame.subj)
-            said = self.fact() if self.chance(0.2) else self.clause(simple=self.chance(0.5))
-            return Report(speaker, frame.verb, "past" if self.chance(0.7) else "pres", said)
+            reported = self.fact() if self.chance(0.2) else self.clause(simple=self.chance(0.5))
+            return Report(speaker, frame.verb, "past" if self.chance(0.7) else "pres", reported)
         if pick < 0.93:
             conj = self.rng.choice(["because", "although", "when"])
             main = self.clause("past", simple=True)
@@ -443,7 +452,7 @@ def paths(tree: Any, here: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
 
 
 def change_one_fact(tree: Any, writer: Writer) -> Any:
-    """The same meaning but for one fact, or None when it holds no fact that can change."""
+    """The same meaning with one fact changed, or None when it has no fact that can change."""
     places = list(paths(tree))
     writer.rng.shuffle(places)
     for place in places:
@@ -459,7 +468,7 @@ def change_one_fact(tree: Any, writer: Writer) -> Any:
 
 
 def draw_document(rng: random.Random) -> list[Any]:
-    """The meanings of one document's 6 to 20 sentences; about one in six repeats another but for one fact."""
+    """The meanings of the 6 to 20 sentences of a document; about one in six is another with one fact changed."""
     writer = Writer(rng)
     meanings: dict[Any, None] = {}
     length = rng.randint(6, 20)

@@ -107,8 +107,11 @@ class Spanish(Romance):
                 return f"hay {self.np(what)} {self.place(place)}"
         text = words(
             "" if relative else self.np(c.obj if c.passive else c.subj),
-            "no" if c.neg else "", self.adverb(c, "mid"), self.vp(c), self.rest(c),
-        )  # fmt: skip
+            "no" if c.neg else "",
+            self.adverb(c, "mid"),
+            self.vp(c),
+            self.rest(c),
+        )
         when = self.time(c.time)
         return f"{when}, {text}" if c.fronted and not relative else words(text, when)
 

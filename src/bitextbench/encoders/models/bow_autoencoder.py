@@ -1,20 +1,21 @@
 """The bilingual bag-of-words autoencoder of Chandar et al. 2014, as zhang2016 section 3 describes it (their BBoWAE).
 
-A sentence is a binary vector over the vocabulary; one hidden layer sees either side, or both, and rebuilds both.
+A sentence is a binary vector over the vocabulary. One hidden layer reads either side, or both, and reconstructs both.
 
 Shapes: b sentences, V vocabulary, D hidden.
 
 What the papers leave open, and what is done here:
-- `activation`: h of eq. 1 is "an element-wise non-linear function"; sigmoid by default, which eq. 2-3 name for the same h.
-- Joint input: both sentences are presented together, a([x, y]) = c + W^X v(x) + W^Y v(y), and l([x, y], [x, y]) is the
-  cross-entropy of both sides rebuilt from it.
-- l sums the binary cross-entropies of all V words, and is averaged over the pairs of a batch; `correlation` is no mean
-  over pairs but one number a batch, as in eq. 4.
-- `merge`: Chandar et al. speed training up by merging neighbouring pairs (5 of them) into one bag a side; here
-  neighbours in a batch, which have about the same length. 1 (no merging) by default.
+- `activation`: h of eq. 1 is "an element-wise non-linear function"; sigmoid by default, which eq. 2-3 name for the same
+  h.
+- Joint input: both sentences are read together, a([x, y]) = c + W^X v(x) + W^Y v(y); l([x, y], [x, y]) is the
+  cross-entropy of both sides reconstructed from it.
+- l sums the binary cross-entropies of all V words, and is averaged over the pairs of a batch; `correlation` is one
+  number for a batch, not a mean over pairs, as in eq. 4.
+- `merge`: Chandar et al. speed training up by merging 5 neighbouring pairs into one bag for each side; here neighbours
+  in a batch are merged, which have about the same length. 1 (no merging) by default.
 - `representation`: "the sentence representation a(x)" (`sum`, the default), or phi(x) (`hidden`).
-- Sizes: Zhang et al. took "the same hyperparameters": D = 40 (their table 3), beta = 1, lambda = 4, mini-batches of 20.
-- PAD is no word: it is in no bag, though it has a row as every id.
+- Sizes: Zhang et al. use "the same hyperparameters": D = 40 (their table 3), beta = 1, lambda = 4, mini-batches of 20.
+- PAD is not a word: it is in no bag, but it has a row, as every id.
 """
 
 from typing import ClassVar
@@ -67,7 +68,7 @@ class Model(Encoder):
         return {"pairs": Buckets(columns, batch, max_tokens, [seed], "bitext")}
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
-        """Eq. 4: the four reconstructions, beta times the joint one, -lambda times the correlation."""
+        """Eq. 4: the four reconstructions, beta times the joint one, and -lambda times the correlation."""
         bags = [self.merged(self.bag(column)) for column in batches["pairs"]]
         a = self.activity(dict(zip(self.sides, bags, strict=True)))
         alone, joint = self.reconstruction(a, bags)
@@ -83,13 +84,13 @@ class Model(Encoder):
         return a if self.representation == "sum" else self.h(a)
 
     def similarity(self, source: Padded, target: Padded) -> torch.Tensor:
-        """How well pair i is rebuilt [b]: -(eq. 4 without the correlation), the measure of zhang2016 section 6.1."""
+        """The quality of reconstruction of pair i [b]: minus eq. 4 without the correlation; zhang2016 section 6.1."""
         bags = [self.bag(source), self.bag(target)]
         alone, joint = self.reconstruction(self.activity(dict(zip(self.sides, bags, strict=True))), bags)
         return -(alone + self.beta * joint)
 
     def bag(self, sentences: Padded) -> torch.Tensor:
-        """v(x), as the parameters [b, V]: 1 for each word that occurs, however often."""
+        """v(x) [b, V], in the type of the parameters: 1 for each word that occurs."""
         ids = sentences.ids
         past = torch.arange(ids.shape[1], device=ids.device) >= sentences.lengths.to(ids.device)[:, None]
         bags = self.c.new_zeros(len(ids), self.vocab_size).scatter_(1, ids.masked_fill(past, PAD), 1.0)
@@ -97,7 +98,7 @@ class Model(Encoder):
         return bags
 
     def merged(self, bags: torch.Tensor) -> torch.Tensor:
-        """The bags [b / merge, V] of `merge` sentences each; the last may hold fewer."""
+        """The bags [b / merge, V] of `merge` sentences each; the last may have fewer."""
         return torch.stack([part.amax(0) for part in bags.split(self.merge)]) if self.merge > 1 else bags
 
     def activity(self, bags: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -114,12 +115,12 @@ class Model(Encoder):
         return cost["src"] + cost["tgt"], cost["both"]
 
     def cross_entropy(self, a: torch.Tensor, side: str, bag: torch.Tensor) -> torch.Tensor:
-        """Of the bag of a side, rebuilt from the hidden layer h(a): [b], summed over the vocabulary."""
+        """The cross-entropy [b] of a bag and its reconstruction from h(a), summed over the vocabulary."""
         logits = nn.functional.linear(self.h(a), self.words[side], self.bias[side]).to(bag.dtype)
         return nn.functional.binary_cross_entropy_with_logits(logits, bag, reduction="none").sum(1)
 
 
 def correlation(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The sum over dimensions of the correlation of a[:, i] and b[:, i] over a batch; a constant dimension counts 0."""
+    """The sum over dimensions i of the correlation of a[:, i] and b[:, i] over a batch; 0 for a constant dimension."""
     unit = [nn.functional.normalize(x - x.mean(0), dim=0) for x in (a, b)]
     return (unit[0] * unit[1]).sum(0).sum()

@@ -1,17 +1,19 @@
-"""The cross-encoder of Yang et al. 2019, section 6.2: BERT (Devlin et al. 2019) reads both sentences and says whether they translate
-each other. It gives a pair one logit, and a sentence no vector: pairs are rescored by it, not searched.
+"""The cross-encoder of Yang et al. 2019, section 6.2: BERT (Devlin et al. 2019) reads a pair and classifies it.
+
+It gives one logit to a pair, and no vector to a sentence: it rescores pairs, and cannot search them.
 
     [CLS] source [SEP] target [SEP]
 
-with segment 0 up to the first [SEP] and 1 after it; a linear layer on the pooled [CLS] (`BertForSequenceClassification` of
-transformers with one output). The loss is the binary cross-entropy, a mean over the batch.
+with segment 0 up to the first [SEP] and 1 after it; a linear layer on the pooled [CLS] (`BertForSequenceClassification`
+of transformers with one output). The loss is the binary cross-entropy, averaged over the batch.
 
-It learns from corpora `positives` and `negatives` (see `rescoring`), or from the pairs of a `bitext`, each with a wrong target
-(`streams.Wrong`): of another pair, after `easy` updates a hard negative. The latter is how a small model starts that has no multilingual
-pre-training behind it. It stands for that of Devlin et al. and is no part of the paper; without the easy ones first, it does not learn.
+It learns from corpora `positives` and `negatives` (see `rescoring`), or from the pairs of a `bitext`, each with a wrong
+target (`streams.Wrong`): that of another pair or, after `easy` updates, a hard negative. The bitext is for a small
+model without multilingual pre-training: it replaces the pre-training of Devlin et al., and is not part of the paper.
+Without the easy negatives first, the model does not learn.
 
-What the paper leaves open, and what is done here: one logit in place of two (the same model: only their difference matters); a side
-longer than half of the positions is cut.
+What the paper leaves open, and what is done here: one logit in place of two (the same model, as only their difference
+matters); a side longer than half of the positions is truncated.
 """
 
 from pathlib import Path
@@ -24,62 +26,81 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
-from bitextbench.encoders.batches import Buckets, Padded, Sentences, Stream, aligned, batches_of_one_length
-from bitextbench.encoders.models.transformer_dual import Norm
+from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, aligned, batches_of_one_length
+from bitextbench.encoders.layers import Norm
 from bitextbench.encoders.streams import Wrong
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 
 nn = torch.nn
-PIECES, PAIRS = 32_768, 512  # of a batch that is scored, at most
+PIECES, PAIRS = 32_768, 512  # in a batch for scoring, at most
 
 
 class Model(Encoder):
-    """Sizes default to BERT base; `cls` and `sep` are the ids of these marks; `easy`: updates without hard negatives."""
+    """Defaults: BERT base. `cls` and `sep`: the ids of these marks; `easy`: updates without hard negatives."""
 
     bidirectional = False
     score = "F1"
 
     def __init__(
-        self, vocab_size: int, *, hidden: int = 768, layers: int = 12, heads: int = 12, filters: int = 3072, dropout: float = 0.1,
-        positions: int = 512, cls: int = BOS, sep: int = EOS, easy: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        vocab_size: int,
+        *,
+        hidden: int = 768,
+        layers: int = 12,
+        heads: int = 12,
+        filters: int = 3072,
+        dropout: float = 0.1,
+        positions: int = 512,
+        cls: int = BOS,
+        sep: int = EOS,
+        easy: int = 0,
+    ) -> None:
         super().__init__()
         from transformers import BertConfig, BertForSequenceClassification
 
         if hidden % heads or not max(cls, sep) < vocab_size or positions < 5 or easy < 0:
             raise InputError(
-                f"hidden: {hidden}, heads: {heads}, positions: {positions}, easy: {easy}, marks {cls} and {sep} of {vocab_size} ids",
+                f"hidden: {hidden}, heads: {heads}, positions: {positions}, easy: {easy},"
+                f" marks {cls} and {sep} of {vocab_size} ids",
                 "encoder cross_encoder: model",
                 remedy="heads divide hidden; positions hold a pair; the marks are in the vocabulary",
             )
         self.vocab_size, self.dimension, self.cls, self.sep, self.easy = vocab_size, hidden, cls, sep, easy
-        self.positions, self.longest = positions, (positions - 3) // 2  # the latter: pieces of a side
+        self.positions, self.longest = positions, (positions - 3) // 2  # `longest`: pieces of a side
         config = BertConfig(
-            vocab_size=vocab_size, hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
-            intermediate_size=filters, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout,
-            max_position_embeddings=positions, pad_token_id=PAD, num_labels=1, attn_implementation="eager",
-        )  # fmt: skip
+            vocab_size=vocab_size,
+            hidden_size=hidden,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            intermediate_size=filters,
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
+            max_position_embeddings=positions,
+            pad_token_id=PAD,
+            num_labels=1,
+            attn_implementation="eager",
+        )
         self.bert = BertForSequenceClassification(config)
         for name, module in list(self.bert.named_modules()):
             if isinstance(module, nn.LayerNorm):
                 self.bert.set_submodule(name, Norm(hidden, eps=module.eps))
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
-        """Start from `vectors["model"]`: a cross-encoder of this project (.pt), or `model.safetensors` in a folder of transformers.
+        """Start from `vectors["model"]`: a cross-encoder of this project (.pt), or `model.safetensors` of transformers.
 
-        Raises InputError for one of another vocabulary or of other sizes.
+        Raises InputError for a model of another vocabulary or of other sizes.
         """
         path = vectors["model"]
-        held = encoders.read(path, "train it again")["state_dict"] if path.suffix == ".pt" else published(path)
-        wanted = self.state_dict()
-        own = {name: tensor for name, tensor in held.items() if name in wanted}
-        new = [name for name in wanted if name not in own and not name.startswith("bert.classifier.")]
-        if wrong := [name for name, tensor in own.items() if tensor.shape != wanted[name].shape] or new:
+        saved = encoders.read(path, "train it again")["state_dict"] if path.suffix == ".pt" else published(path)
+        own = self.state_dict()
+        shared = {name: tensor for name, tensor in saved.items() if name in own}
+        missing = [name for name in own if name not in shared and not name.startswith("bert.classifier.")]
+        if wrong := [name for name, tensor in shared.items() if tensor.shape != own[name].shape] or missing:
             name = wrong[0]
-            shapes = [tuple(of[name].shape) if name in of else "none" for of in (held, wanted)]
+            shapes = [tuple(state[name].shape) if name in state else "none" for state in (saved, own)]
             raise InputError(f"{name} is {shapes[0]}, not {shapes[1]}", path, remedy="same vocabulary, same sizes")
-        self.load_state_dict(own, strict=False)
-        return {"model": len(own["bert.bert.embeddings.word_embeddings.weight"])}
+        self.load_state_dict(shared, strict=False)
+        return {"model": len(shared["bert.bert.embeddings.word_embeddings.weight"])}
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """Positive and negative pairs in their proportion, or pairs of a bitext with as many wrong ones."""
@@ -94,41 +115,44 @@ class Model(Encoder):
             for place, (role, size) in enumerate((("positives", positives), ("negatives", batch - positives)))
         }
 
-    def columns(self, corpus: dict[str, Sentences]) -> list[Sentences]:
+    def columns(self, corpus: dict[str, SentenceIds]) -> list[SentenceIds]:
         return [corpus[side] for side in self.sides]
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """Binary cross-entropy of the pairs of the batch."""
         if "bitext" in batches:
             src, tgt, wrong = batches["bitext"]
-            found = [self.logits(src, tgt), self.logits(src, wrong)]
+            logits = [self.logits(src, tgt), self.logits(src, wrong)]
         else:
-            found = [self.logits(*batches[role]) for role in ("positives", "negatives")]
-        right = torch.cat([torch.full_like(logits, float(not place)) for place, logits in enumerate(found)])
-        return {"pairs": nn.functional.binary_cross_entropy_with_logits(torch.cat(found).float(), right.float())}
+            logits = [self.logits(*batches[role]) for role in ("positives", "negatives")]
+        gold = torch.cat([torch.full_like(part, float(not place)) for place, part in enumerate(logits)])
+        return {"pairs": nn.functional.binary_cross_entropy_with_logits(torch.cat(logits).float(), gold.float())}
 
     def development(self, corpora: Corpora) -> float:
-        """F1 of what it selects of the pairs `valid` and `valid_negatives`, or as many wrong ones."""
+        """F1 of its selection from the pairs `valid` and `valid_negatives`, or as many wrong ones."""
         right = self.columns(corpora["valid"])
         if "valid_negatives" in corpora:
             wrong = self.columns(corpora["valid_negatives"])
         else:
             rows = np.roll(np.arange(len(right[1])), -1).tolist()
-            wrong = [right[0], Sentences([Ragged.of(right[1][row] for row in rows)])]
-        found = [self.score_pairs(*columns) > 0 for columns in (right, wrong)]
-        return 2 * float(found[0].sum()) / max(1.0, float(found[0].sum() + found[1].sum() + len(found[0])))
+            wrong = [right[0], SentenceIds([Ragged.of(right[1][row] for row in rows)])]
+        selected = [self.score_pairs(*columns) > 0 for columns in (right, wrong)]
+        return 2 * float(selected[0].sum()) / max(1.0, float(selected[0].sum() + selected[1].sum() + len(selected[0])))
 
     @torch.no_grad()
-    def score_pairs(self, src: Sentences, tgt: Sentences) -> NDArray[np.float32]:
-        """The logit of each pair [n], in float32. Pairs of one length make a batch: without padding, none depends on the others."""
+    def score_pairs(self, src: SentenceIds, tgt: SentenceIds) -> NDArray[np.float32]:
+        """The logit of each pair [n], float32. The pairs of a batch have one length: without padding, logits do not
+        depend on the other pairs.
+        """
         self.eval()
         lengths = sum(np.minimum(side.lengths, self.longest) for side in (src, tgt)) + 3
-        found = np.zeros(len(src), np.float32)
+        scores = np.zeros(len(src), np.float32)
         device = next(self.parameters()).device
         for rows in batches_of_one_length(lengths, PIECES, PAIRS):
             batch = [side.padded(rows) for side in (src, tgt)]
-            found[rows] = self.logits(*(side._replace(ids=side.ids.to(device)) for side in batch)).float().cpu().numpy()
-        return found
+            logits = self.logits(*(side._replace(ids=side.ids.to(device)) for side in batch))
+            scores[rows] = logits.float().cpu().numpy()
+        return scores
 
     def logits(self, src: Padded, tgt: Padded) -> torch.Tensor:
         """One logit a pair [b], above 0 for a translation."""
@@ -136,7 +160,7 @@ class Model(Encoder):
         return self.bert(input_ids=ids, token_type_ids=segments, attention_mask=inside.long()).logits[:, 0]
 
     def joined(self, src: Padded, tgt: Padded) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What BERT reads, [b, t] each: ids, segments (0 or 1), and bool: no padding."""
+        """The input of BERT, [b, t] each: ids, segments (0 or 1), and bool: no padding."""
         device = src.ids.device
         a, b = (side.lengths.clamp(max=self.longest).to(device)[:, None] for side in (src, tgt))
         width = int((a + b).max()) + 3
@@ -154,7 +178,7 @@ class Model(Encoder):
 
 
 def published(weights: Path) -> dict[str, torch.Tensor]:
-    """The weights of a BERT of transformers (model.safetensors beside config.json), by our names."""
+    """The weights of a BERT of transformers (model.safetensors with config.json), by the names of our model."""
     from transformers import BertForSequenceClassification
 
     model: Any = BertForSequenceClassification.from_pretrained(weights.parent, num_labels=1, local_files_only=True)

@@ -1,22 +1,24 @@
-"""The dual encoder of Guo et al. 2018, sections 2 and 3.2: a deep averaging network a language, trained to rank translations.
+"""The dual encoder of Guo et al. 2018, sections 2 and 3.2: deep averaging networks, trained to rank translations.
 
-Embeddings of words and bigrams are summed and divided by the square root of the sentence's length in words (footnote 1); four
-layers with residual connections follow; nothing is shared between the sides. phi(x, y) is the dot product (section 2.1).
+Embeddings of words and bigrams are summed and divided by the square root of the number of words (footnote 1); four
+layers with residual connections follow. The sides share nothing. phi(x, y) is the dot product (section 2.1).
 
 Shapes: b sentences, n words and bigrams of all, E embedding, D sentence embedding.
 
 What the paper leaves open or contradicts, and what is done here:
-- The last layer has 500 units, the sentence embedding 512 dimensions: the vectors "are taken from the last layer" (section 2.2),
-  so D is the last of `layers`, 500 by default; 512 is a matter of configuration.
-- Residual connections: a layer adds its input to its output where the two have one size, as 320, 320, 500, 500 over embeddings
-  of 320 do but for the third; no projection is mentioned.
+- The last layer has 500 units, the sentence embedding 512 dimensions. The vectors "are taken from the last layer"
+  (section 2.2), so D is the last of `layers`, 500 by default; 512 can be configured.
+- Residual connections: a layer adds its input to its output if they have the same size. With layers of 320, 320, 500,
+  500 over embeddings of 320, all but the third do; no projection is mentioned.
 - The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
-- Embeddings start normal with a standard deviation of `initial`, a small one: a bigram never trained on adds next to nothing.
-- Tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients touch the rows of a batch only.
-- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set [...] removed from training" (footnote
-  6), and "trained jointly" (section 3.2): jointly, on batches of the corpus `valid` where there is one, else on those of the
-  bitext, whose pairs the encoder comes to know by heart: of new ones it then thinks too little. A tenth of the workers train
-  it: its loss weighs `confidence` / (1 - `confidence`) of the other's.
+- Embeddings start from a normal distribution with the small standard deviation `initial`: a bigram that is never
+  trained adds almost nothing.
+- The tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients have only the rows
+  of a batch.
+- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set [...] removed from training"
+  (footnote 6), and "trained jointly" (section 3.2). It is trained jointly, on batches of the corpus `valid`, or of the
+  bitext if there is no `valid`; the encoder overfits the bitext, and the confidence of new pairs is then too low. A
+  tenth of the workers train it: its loss has the weight `confidence` / (1 - `confidence`).
 """
 
 from bitextbench.base.device import torch
@@ -29,7 +31,7 @@ nn = torch.nn
 
 
 class Model(DualEncoder):
-    """`confidence` is the share of the confidence task, 0 for none; `extra`: random negatives beside the batch's, an example."""
+    """`confidence`: the share of the confidence task, 0 for none; `extra`: random negatives an example."""
 
     metric = "dot"
 
@@ -64,11 +66,11 @@ class Model(DualEncoder):
         self.dropout = nn.Dropout(confidence_dropout)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
-        """Those of the ranking task, and held-out pairs for the confidence."""
+        """The streams of the ranking task, and held-out pairs for the confidence."""
         streams = super().streams(corpora, batch, max_tokens, seed)
         if self.calibration is not None and "valid" in corpora:
             pair = [corpora["valid"][side] for side in self.sides]
-            size = min(batch, len(pair[0]))  # no pair twice: its copy would count as a negative
+            size = min(batch, len(pair[0]))  # no repeated pair: a copy would count as a negative
             streams["confidence"] = Buckets(pair, size, max_tokens, [seed, 4], "valid", self.together)
         return streams
 
@@ -76,13 +78,14 @@ class Model(DualEncoder):
         """Eq. 2, and the confidence task, whose gradient stops at the sentence embeddings."""
         columns = batches["ranking"]
         u, v = self.vectors(columns)
-        found = {"ranking": self.ranking(u, v, len(columns[0].ids))}
+        objectives = {"ranking": self.ranking(u, v, len(columns[0].ids))}
         if self.calibration is not None:
             if "confidence" in batches:
                 with torch.no_grad():
                     u, v = self.vectors(batches["confidence"])
-            found["confidence"] = self.weight * losses.calibration(self.confidence(u.detach(), v.detach())).mean()
-        return found
+            confidence = self.confidence(u.detach(), v.detach())
+            objectives["confidence"] = self.weight * losses.calibration(confidence).mean()
+        return objectives
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D]: section 2.2, footnote 1 and section 3.2."""
@@ -96,8 +99,8 @@ class Model(DualEncoder):
     def confidence(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Logits [a, b] of calibrated confidences of vectors [a, D] and [b, D]: section 2.4.2, figure 3.
 
-        Scale and bias are weighted sums of [u, u^2] of the source, so that the order of targets stays the dot product's wherever
-        the scale is positive. Raises InputError where the model was trained without.
+        Scale and bias are weighted sums of [u, u^2] of the source: where the scale is positive, targets keep the order
+        of the dot product. Raises InputError for a model that was trained without it.
         """
         if self.calibration is None:
             raise InputError("trained without a confidence", "encoder dan_dual", remedy="set model.confidence: 0.1")
@@ -106,7 +109,7 @@ class Model(DualEncoder):
 
 
 class Residual(nn.Sequential):
-    """Linear layers of `sizes`: a residual connection where input and output have one size, ReLU on all but the last."""
+    """Linear layers; a residual connection where input and output have the same size; ReLU on all but the last."""
 
     def __init__(self, sizes: list[int]) -> None:
         super().__init__(*map(nn.Linear, sizes, sizes[1:]))

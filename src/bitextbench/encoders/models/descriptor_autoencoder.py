@@ -1,33 +1,36 @@
 """The bilingual autoencoder with global descriptors of Zhang et al. 2016, section 4: MM2AS and AS2MM.
 
-A sentence is four statistics of its word embeddings, over positions: min, max, avg, std (eq. 5). Two of them are encoded,
-the other two decoded from the code (eq. 6-8). Each language has its own word embeddings and encoder; the decoder is
-shared, and the centres of both languages' codes are drawn together (eq. 9).
+A sentence is four statistics of its word embeddings over positions: min, max, avg, std (eq. 5). Two of them are
+encoded; the other two are decoded from the code (eq. 6-8). Each language has its own word embeddings and encoder. The
+decoder is shared, and the loss pulls the centres of the codes of both languages together (eq. 9).
 
 Shapes: b sentences, t positions, V vocabulary, d word embedding, m = 2d hidden, N pairs.
 
 What the paper leaves open or contradicts, and what is done here:
 - W^dec is given as m x 2d, but eq. 7 needs 2d x m, whose transpose eq. 11-12 use: 2d x m. Eq. 6 has [max; min], eq. 11
   [min; max]: the order is [min; max] throughout.
-- b^enc bears no language in eq. 6, 11 and 12: both share it.
+- b^enc has no language index in eq. 6, 11 and 12: both languages share it.
 - x_k,i of eq. 9 is the code hid of eq. 6, of length one.
-- C of eq. 9 and 10 is what `loss` is given: one batch of the trainer. With the whole corpus as the batch and L-BFGS it is
-  the paper's; with batches of B = `block` pairs it is its stochastic estimate, but that eq. 9 sums over blocks where
+- C of eq. 9 and 10 is what `loss` is given: one batch of the trainer. With the whole corpus as the batch and L-BFGS it
+  is the paper's; with batches of B = `block` pairs it is its stochastic estimate, but that eq. 9 sums over blocks where
   eq. 8 is averaged. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by length.
 - "We normalize all output vectors of the hidden layer": also those of eq. 11-12 (`unit`).
 - Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
-- Eq. 10 is 0, its least value, where all parameters are 0: word embeddings that are trained to the end shrink to nothing,
-  and sentences with them. The paper trains them (`train_words`) and does not say when L-BFGS stops; false keeps them.
-- Eq. 9 sums over the blocks, eq. 8 is a mean: over a whole corpus the former outweighs the latter by the number of blocks.
-- What can be had: word vectors of each language for itself (section 4.3) tell parallel pairs from random strings of words, the
-  test of table 2, which hardly needs more than a sentence's length; they do not find a translation among thousands
-  (`mm2as_alone` in config/tiny-encoders.yaml). With word vectors in one space (`vectors` with a `mapping`), which are kept,
-  they find some, about as many as the decoded descriptors do by themselves. Of 2,998 of newstest2018, P@1 de-en and en-de
-  (benchmarks/descriptors.py): AS2MM 1.2, 1.3; min and max alone 1.3, 1.2; avg alone 7.5, 7.7; all four through canonical
-  correlations fitted on the same pairs 44.0, 42.2. So the descriptors have it, and eq. 10 does not ask for it: eq. 9 only
-  draws together, never apart (codes of any two sentences have a cosine of 0.97, the error of eq. 8 is 0.68 where the mean's is
-  0.82 and a linear map's 0.16). P@1 on held-out pairs is no better for `block` 10 or 1 (1.7, 1.1 against 2.2), nor for
-  `decay_weights` 1e-4, 1e-5 or 0 (2.3, 0.9, 0.9), which reconstructs better.
+- Eq. 10 has its minimum, 0, where all parameters are 0: word embeddings that are trained to the end vanish, and
+  sentence vectors with them. The paper trains them (`train_words`), and does not say when L-BFGS stops; false keeps
+  them.
+- Eq. 9 is a sum over the blocks, eq. 8 a mean: over a whole corpus, eq. 9 outweighs eq. 8 by the number of blocks.
+- Results with separate word vectors for each language (section 4.3): the model tells parallel pairs from random words,
+  the test of table 2, for which the length of a sentence is almost enough. It does not find a translation among
+  thousands (`mm2as_alone` in config/tiny-encoders.yaml).
+- Results with word vectors in one space (`vectors` with a `mapping`), which are kept: it finds some translations, about
+  as many as the decoded descriptors alone. P@1 de-en and en-de among 2,998 pairs of newstest2018
+  (benchmarks/descriptors.py): AS2MM 1.2, 1.3; min and max alone 1.3, 1.2; avg alone 7.5, 7.7; all four by canonical
+  correlations fitted on the same pairs 44.0, 42.2. So the descriptors contain the information, but eq. 10 does not ask
+  for it: eq. 9 pulls codes together, and never apart. The codes of any two sentences have a cosine of 0.97; the error
+  of eq. 8 is 0.68, where that of the mean is 0.82, and that of a linear map 0.16. P@1 on held-out pairs is no better
+  for `block` 10 or 1 (1.7, 1.1 against 2.2), nor for `decay_weights` 1e-4, 1e-5 or 0 (2.3, 0.9, 0.9), which reconstruct
+  better.
 """
 
 from pathlib import Path
@@ -84,7 +87,7 @@ class Model(Encoder):
         self.words.requires_grad_(train_words)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
-        """Sentence pairs; all of them, always, where `batch` is as large as the bitext."""
+        """Sentence pairs; all of them in every batch where `batch` is as large as the bitext."""
         columns = [corpora["bitext"][side] for side in self.sides]
         pairs = Buckets(columns, batch, max_tokens, [seed], "bitext")
         return {"pairs": pairs if batch < len(pairs) else Whole(pairs)}
@@ -99,7 +102,10 @@ class Model(Encoder):
         }
 
     def autoencode(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
-        """The code hid [b, m] of eq. 6, and the error E_ae [b] of eq. 7-8; of many sentences part by part, computed twice."""
+        """The code hid [b, m] of eq. 6, and the error E_ae [b] of eq. 7-8.
+
+        Many sentences are computed in parts, and again in the backward pass, to save memory.
+        """
         rows = max(1, PART // sentences.ids.shape[1])
         if len(sentences.ids) > rows:
             parts = (
@@ -131,7 +137,7 @@ class Model(Encoder):
         return nn.functional.normalize(hidden, dim=1) if self.unit else hidden
 
     def descriptors(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
-        """What is encoded and what is decoded, [b, 2d] each: eq. 5."""
+        """The descriptors to encode and those to decode, [b, 2d] each: eq. 5."""
         ids, n = sentences.ids, sentences.lengths.to(sentences.ids.device)[:, None]  # [b, t], [b, 1]
         past = (torch.arange(ids.shape[1], device=ids.device) >= n)[:, :, None]
         words = self.words[side](ids.masked_fill(past[:, :, 0], PAD))  # [b, t, d]
@@ -144,7 +150,7 @@ class Model(Encoder):
         return (extremes, moments) if self.direction == "mm2as" else (moments, extremes)
 
     def regularisation(self) -> torch.Tensor:
-        """R of eq. 10: half the squared norms of the embeddings and of the three matrices, with their coefficients."""
+        """R of eq. 10: half the squared norms of the embeddings and of the three matrices, times their coefficients."""
         words, weights = square(self.words), square(self.encoders) + square(self.decoder)
         return self.decay_words / 2 * words + self.decay_weights / 2 * weights
 
@@ -174,6 +180,6 @@ def semantic_distance(x: torch.Tensor, y: torch.Tensor, block: int) -> torch.Ten
 def square(module: nn.Module) -> torch.Tensor:
     """The squared norm of the matrices of a module, a number.
 
-    Column by column first: the sum of a big tensor to one number depends on the threads.
+    Columns are summed first: the sum of all elements of a large tensor depends on the number of threads.
     """
     return torch.stack([matrix.square().sum(0).sum() for matrix in module.parameters() if matrix.dim() == 2]).sum()

@@ -1,16 +1,18 @@
 """The encoder of Artetxe & Schwenk 2019, section 2: one BiLSTM for all languages, trained by translation.
 
-The encoder is told no language. The maximum over the positions of its output is the sentence embedding; a linear map of
-it is the first hidden and cell state of the decoder, which also reads it, and the output language, at every step.
+The encoder does not know the language. The maximum of its output over positions is the sentence embedding. A linear map
+of it is the first hidden and cell state of the decoder, which also reads the embedding and the output language at every
+step.
 
 Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
 What the paper leaves open, and what is done here:
 - `pairs`: the languages of the two sides of each bitext, by role. "Alternating over all combinations of the languages
-  involved": one direction of one bitext an update, in turn; N-way text makes a bitext of each pair.
-- `autoencoding` adds the combinations of each side with itself. Two languages alone need it: where no two inputs have an
-  output language in common, nothing makes their vectors alike. False by default: the paper has four languages or six.
-- Loss: the mean over the tokens of a batch and the ends of its sentences.
+  involved": one direction of one bitext in each update, in turn; N-way text gives a bitext for each pair.
+- `autoencoding` adds the combinations of each side with itself. It is needed for two languages: unless two input
+  languages have a common output language, nothing makes their vectors similar. False by default: the paper has four
+  languages, or six.
+- Loss: the mean over the tokens of a batch, including the ends of sentences.
 - Dropout 0.1: on word embeddings and on decoder states before the output layer.
 - Word embeddings: one table for the encoder and one for the decoder.
 - Section 2 counts batches in tokens (48,000), the trainer in sentences.
@@ -29,7 +31,7 @@ nn = torch.nn
 
 
 class Model(Encoder):
-    """`hidden` is that of each direction of the encoder: D = 2 x 512 = 1024 by default."""
+    """`hidden`: the size of each direction of the encoder; D = 2 x 512 = 1024 by default."""
 
     narrow, rows = True, 256
 
@@ -72,14 +74,14 @@ class Model(Encoder):
                 f"no bitext {', '.join(sorted(missing))}", "encoder shared_seq2seq", remedy="give those of `pairs`"
             )
         turns = [(role, sides) for role in self.pairs for sides in self.directions]
-        made: dict[str, Stream] = {}
+        streams: dict[str, Stream] = {}
         for number, (role, sides) in enumerate(turns):
             buckets = Buckets([corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role)
-            made[".".join((role, *sides))] = Turn(buckets, number, len(turns))
-        return made
+            streams[".".join((role, *sides))] = Turn(buckets, number, len(turns))
+        return streams
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
-        """-log p(target | sentence, language) a token, of the directions whose turn it is."""
+        """The mean of -log p(target | sentence, language) over tokens, for the directions whose turn it is."""
         losses, tokens = [], 0
         for name, (source, target) in batches.items():
             if len(source.ids):
@@ -106,7 +108,7 @@ class Model(Encoder):
 
 
 class Turn:
-    """A stream that gives a batch in every `count`-th update, from update `first` on, and empty ones between."""
+    """A stream with a batch in every `count`-th update, from update `first` on, and empty batches between."""
 
     def __init__(self, stream: Buckets, first: int, count: int) -> None:
         self.stream, self.first, self.count = stream, first, count

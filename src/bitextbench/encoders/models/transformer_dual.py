@@ -1,7 +1,8 @@
-"""The dual encoder of Yang et al. 2019, sections 3 and 4.2: one Transformer for both languages, trained to rank translations.
+"""The dual encoder of Yang et al. 2019, sections 3 and 4.2: one Transformer for both languages ranks translations.
 
-A token is the sum of its word embedding and those of its character n-grams; three Transformer layers follow; max, mean, first
-and attention pooling of the last one are concatenated and projected. `direction` and `margin` make the paper's three models:
+A token is the sum of its word embedding and those of its character n-grams. Three Transformer layers follow. Max, mean,
+first and attention pooling of the last one are concatenated and projected. `direction` and `margin` give the three
+models of the paper:
 
 | model | direction | margin | equations |
 |---|---|---|---|
@@ -12,15 +13,16 @@ and attention pooling of the last one are concatenated and projected. `direction
 Shapes: b sentences, t tokens of the longest, n words and n-grams of all, E embedding, H hidden, D sentence embedding.
 
 What the paper leaves open or contradicts, and what is done here:
-- phi is "dot-product" (section 3.1), "cosine" (sections 2 and 5.2): `similarity`, cosine by default, for a margin of 0.3 and
-  the scores of figure 4 mean cosines. `scale` multiplies it: 1 is the paper's equations; Wang et al. 2018, whose margin it is,
-  have 30, and without one a softmax over cosines has a floor (3.6 nats for 100 candidates).
-- Footnote 3 weighs the length penalty, the l2 norm of an embedding, by a constant printed as "11": `length_penalty`. It is the
-  mean over the sentences of a batch; where phi is the cosine, it does nothing to phi but to its parameters' scale.
-- Tokens of E = 300 reach layers of H = 512 through a linear map, times the square root of H; positions are sinusoids, layers
-  normalise after the sum (Vaswani et al. 2017, sections 3.4, 3.5, 5.4).
-- Attention pooling "[dos Santos et al. 2016]" attends over pairs; here sentences are encoded apart, so the query is learned.
-- "Multiply the gradients of the word and character embeddings by a factor of 25": before the gradient's norm is clipped.
+- phi is "dot-product" (section 3.1) and "cosine" (sections 2 and 5.2): `similarity`, cosine by default, as a margin of
+  0.3 and the scores of figure 4 are of cosines. `scale` multiplies it: 1 in the equations of the paper, 30 in Wang et
+  al. 2018, the source of the margin. Without a scale, a softmax over cosines is at least 3.6 nats for 100 candidates.
+- Footnote 3 weights the length penalty, the l2 norm of an embedding, by a constant printed as "11": `length_penalty`.
+  It is the mean over the sentences of a batch. Where phi is the cosine, it affects the scale of the parameters only.
+- A linear map, times the square root of H, takes tokens of E = 300 to layers of H = 512; positions are sinusoids;
+  layers normalise after the sum (Vaswani et al. 2017, sections 3.4, 3.5, 5.4).
+- Attention pooling "[dos Santos et al. 2016]" attends over pairs; here sentences are encoded separately, so the query
+  is learned.
+- "Multiply the gradients of the word and character embeddings by a factor of 25": before the norm is clipped.
 - Dropout: none by default, as none is mentioned.
 """
 
@@ -31,14 +33,15 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.batches import Padded, aligned
 from bitextbench.encoders.dual import DualEncoder, bags, features
+from bitextbench.encoders.layers import Layer
 
 nn = torch.nn
-TOGETHER = {"cpu": 1024, "cuda": 65_536}  # tokens that meet the layers together: more is padding, less is overhead
+TOGETHER = {"cpu": 1024, "cuda": 65_536}  # tokens in the layers at a time: more costs padding, less costs overhead
 DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 
 
 class Model(DualEncoder):
-    """`embedding_gradient` is the factor of section 4.2; `together` see `dual_encoder`."""
+    """`embedding_gradient`: the factor of section 4.2; `together`: see `dual`."""
 
     narrow, rows = True, 128
 
@@ -69,7 +72,8 @@ class Model(DualEncoder):
             raise InputError(
                 f"direction: {direction}, similarity: {similarity}, hidden: {hidden}, heads: {heads}",
                 "encoder transformer_dual: model",
-                remedy="direction is forward or both, similarity is cosine or dot, hidden is even and a multiple of heads",
+                remedy="direction is forward or both, similarity is cosine or dot,"
+                " hidden is even and a multiple of heads",
             )
         self.metric, self.bidirectional = similarity, direction == "both"
         self.dimension, self.length_penalty, self.embedding_gradient = dimension, length_penalty, embedding_gradient
@@ -88,7 +92,7 @@ class Model(DualEncoder):
         return {"ranking": self.ranking(u, v, len(columns[0].ids)), "length": self.length_penalty * length}
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
-        """Sentence embeddings [b, D] of either side: section 4.2. Those of like length go through the layers together."""
+        """Sentence embeddings [b, D] of either side: section 4.2. Sentences of similar length are computed together."""
         order = sentences.lengths.argsort(descending=True, stable=True)
         ids, lengths = sentences.ids[order.to(sentences.ids.device)], sentences.lengths[order]
         parts = [
@@ -107,7 +111,7 @@ class Model(DualEncoder):
         return self.project(torch.cat(self.pool(h, tokens), 1))
 
     def embed(self, ids: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens [b, t, H]: words with their n-grams and positions, zero words in padding. `ids` [b, n], `tokens` bool [b, t]."""
+        """Tokens [b, t, H]: words with their n-grams, and positions. `ids` [b, n]; `tokens` bool [b, t]: no padding."""
         flat = features(ids)
         words = bags(flat, flat < self.words, self.embeddings, self.sparse)  # [tokens, E]
         if words.requires_grad:
@@ -118,7 +122,7 @@ class Model(DualEncoder):
         return self.dropout(h + sinusoids(tokens.shape[1], hidden, ids.device).to(h.dtype))
 
     def pool(self, h: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Max, mean, first and attention pooling [b, H] each of `h` [b, t, H] where `tokens` [b, t]."""
+        """Max, mean, first and attention pooling, [b, H] each, of `h` [b, t, H] where `tokens` [b, t] is true."""
         inside = tokens[:, :, None]
         maximum = h.masked_fill(~inside, -torch.inf).amax(1)
         mean = (h * inside).sum(1) / inside.sum(1)
@@ -126,67 +130,8 @@ class Model(DualEncoder):
         return maximum, mean, h[:, 0], (attention[:, :, None] * h).sum(1)
 
 
-class Layer(nn.TransformerEncoderLayer):
-    """torch's layer, with a gradient that is the same for any number of threads, and faster in a CPU's bfloat16."""
-
-    def __init__(self, hidden: int, heads: int, filters: int, dropout: float) -> None:
-        super().__init__(hidden, heads, filters, dropout, batch_first=True)
-        self.norm1, self.norm2 = Norm(hidden), Norm(hidden)
-
-    def forward(
-        self,
-        src: torch.Tensor,
-        src_mask: torch.Tensor | None = None,
-        src_key_padding_mask: torch.Tensor | None = None,
-        is_causal: bool = False,
-    ) -> torch.Tensor:
-        """[b, t, H] of `src` [b, t, H]; `src_key_padding_mask` is true in padding, bool [b, t]."""
-        learning = self.training or torch.is_grad_enabled()
-        if learning or src_mask is not None or not all(fused(each) for each in (src, self.linear1.weight)):
-            return super().forward(src, src_mask, src_key_padding_mask, is_causal)
-        x = src.flatten(0, 1)  # [b t, H]
-        mixed = self.attend(x, src.shape[1], src_key_padding_mask)
-        x = self.norm1(product(mixed, self.self_attn.out_proj.weight, self.self_attn.out_proj.bias, plus=x))
-        inner = product(x, self.linear1.weight, self.linear1.bias, after="relu")
-        return self.norm2(product(inner, self.linear2.weight, self.linear2.bias, plus=x)).view_as(src)
-
-    def attend(self, x: torch.Tensor, t: int, padding: torch.Tensor | None) -> torch.Tensor:
-        """Attention within sentences of `t` tokens, [b t, H] of `x` [b t, H]; half the time of torch's own at 25 tokens."""
-        heads, size = self.self_attn.num_heads, self.self_attn.head_dim
-        qkv = product(x, self.self_attn.in_proj_weight, self.self_attn.in_proj_bias)
-        q, k, v = qkv.view(-1, t, 3, heads, size).permute(2, 0, 3, 1, 4).contiguous()  # [b, heads, t, size] each
-        logits = (q @ k.transpose(2, 3)).float() / math.sqrt(size)
-        if padding is not None:
-            logits = logits.masked_fill(padding[:, None, None], -torch.inf)
-        return (logits.softmax(3).to(v.dtype) @ v).transpose(1, 2).reshape(x.shape)
-
-
-def fused(tensor: torch.Tensor) -> bool:
-    """Whether `product` takes such tensors: the CPU's in bfloat16, where oneDNN computes them."""
-    held = tensor.device.type == "cpu" and tensor.dtype == torch.bfloat16
-    return held and torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def product(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, *, after: str = "none", plus: torch.Tensor | None = None
-) -> torch.Tensor:
-    """`after`(x weight^T + bias), or that `plus` a tensor, in one pass over the result where torch's own takes three."""
-    if plus is None:
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], "")
-    return torch.ops.mkldnn._linear_pointwise.binary(x, plus, weight, bias, "add")
-
-
-class Norm(nn.LayerNorm):
-    """Layer normalisation whose gradient is the same for any number of threads: that of torch's own is summed by thread."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if not torch.is_grad_enabled():
-            return super().forward(x)
-        return nn.functional.layer_norm(x, self.normalized_shape, eps=self.eps) * self.weight + self.bias
-
-
 def alike(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Where to cut sentences of falling `lengths`: a part, padded to its longest, has `most` tokens or needs no padding."""
+    """Ranges of sentences of falling `lengths`: a range has at most `most` tokens with padding, or needs no padding."""
     start = 0
     while start < len(lengths):
         end = min(len(lengths), start + max(1, most // max(1, lengths[start])))

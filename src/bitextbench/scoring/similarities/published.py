@@ -1,4 +1,4 @@
-"""Scores that others published for given pairs."""
+"""Scores that were published with a data set."""
 
 import math
 from pathlib import Path
@@ -23,30 +23,29 @@ def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
 
 
 def published(shard: Path, data_set: str, column: str, languages: tuple[str, str], raw: Path, out: Path) -> None:
-    """Scores that came with a data set of the registry, for the pairs of a corpus shard.
+    """Write the published scores of the pairs of a corpus shard to `out`.
 
-    `raw` has the fetched data set, a text of columns between tabs; `column` is one of them: numbers, or "label", which
-    scores 1 for a good pair and 0 for a bad one: a second annotator. A pair that stands there twice has its first score.
-    Raises InputError for another kind of data set, a column it has not, a pair that is not in it.
+    `raw` has the fetched data set, a text of columns between tabs. `column` is a column of numbers, or "label", which
+    gives 1 for a good pair and 0 for a bad one: a second annotator. A pair that appears twice has its first score.
+    Raises InputError for another kind of data set, an unknown column, and a pair that is not in the data set.
     """
-    known = entry(data_set)
-    parser = next((parser for parser in known.parsers if parser.name == "tsv"), None)
+    parser = next((parser for parser in entry(data_set).parsers if parser.name == "tsv"), None)
     if not parser or column not in parser.arguments["columns"]:
         columns = parser.arguments["columns"] if parser else []
         raise InputError(f"no column {column!r}", data_set, remedy=near(column, columns) if columns else "it has none")
     columns, labels = parser.arguments["columns"], parser.arguments.get("labels", {})
     places = [columns.index(name) for name in (*languages, column)]
-    found: dict[tuple[str, str], float] = {}
+    scores: dict[tuple[str, str], float] = {}
     with open_place(raw, parser.arguments["text"]) as stream:
         for number, line in enumerate(stream, 1):
             src, tgt, value = (line.decode().rstrip("\r\n").split("\t")[place] for place in places)
             score = float(labels.get(value) == PARALLEL) if column == "label" else _number(value, raw, number)
-            found.setdefault((src, tgt), score)
+            scores.setdefault((src, tgt), score)
     rows = bitext.read_shard(shard, ["src", "tgt"])
     pairs = list(zip(rows["src"].to_pylist(), rows["tgt"].to_pylist(), strict=True))
-    if missing := [row for row, pair in enumerate(pairs, 1) if pair not in found]:
-        raise InputError(f"pair {missing[0]} is not in {data_set}", shard, remedy="name the data set that it is of")
-    arrays.save(out, np.array([found[pair] for pair in pairs], np.float32))
+    if missing := [row for row, pair in enumerate(pairs, 1) if pair not in scores]:
+        raise InputError(f"pair {missing[0]} is not in {data_set}", shard, remedy="name the data set of this corpus")
+    arrays.save(out, np.array([scores[pair] for pair in pairs], np.float32))
 
 
 def _number(text: str, where: Path, line: int) -> float:
