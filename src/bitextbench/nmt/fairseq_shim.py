@@ -11,6 +11,7 @@ Importing this module imports torch (2.7 s) and fairseq (1.5 s), and mends what 
   on exactly where it was.
 """
 
+import copy
 import dataclasses
 import importlib
 import logging
@@ -18,7 +19,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -48,10 +49,16 @@ logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO, stream=s
 logging.root.handlers[0].addFilter(lambda record: isinstance(record.msg, str))  # not the dumps of config and model
 logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)  # asks for tensorboardX
 
+import fairseq.dataclass.utils  # noqa: E402
 import fairseq_cli.train  # noqa: E402
+import hydra  # noqa: E402
 from fairseq import checkpoint_utils, trainer  # noqa: E402
 from fairseq.file_io import PathManager  # noqa: E402
 from fairseq.modules.transformer_layer import TransformerEncoderLayerBase  # noqa: E402
+from fairseq.optim import OPTIMIZER_REGISTRY  # noqa: E402
+from fairseq.optim.adam import FairseqAdam  # noqa: E402
+from hydra.core.override_parser.overrides_parser import OverridesParser  # noqa: E402
+from omegaconf import DictConfig, OmegaConf  # noqa: E402
 
 TransformerEncoderLayerBase.can_use_fastpath = property(lambda layer: False, lambda layer, value: None)
 
@@ -72,8 +79,53 @@ def _copy(source: str, target: str, overwrite: bool = False) -> bool:
 PathManager.copy = staticmethod(_copy)
 
 
+_composed: dict[tuple[str, ...], tuple[list[str], DictConfig]] = {}
+
+
+def _compose(config_name: str, overrides: list[str], strict: bool) -> DictConfig:
+    """hydra's configuration of a call, a second's work: made once for calls that differ in numbers and paths alone."""
+    names = tuple(override.partition("=")[0] for override in overrides)
+    key = tuple(name if "." in name else override for name, override in zip(names, overrides, strict=True))
+    if key not in _composed:
+        _composed[key] = overrides, hydra.compose(config_name, overrides=overrides, strict=strict)
+    known, config = _composed[key]
+    config = copy.deepcopy(config)
+    for override in set(overrides).difference(known):
+        value = OverridesParser.create().parse_override(override)
+        OmegaConf.update(config, value.key_or_group, value.value())
+    return config
+
+
+fairseq.dataclass.utils.compose = _compose
+
+
+class _FlatAdam(FairseqAdam):
+    """fairseq's Adam over all parameters as one vector, which they and their gradients are views of.
+
+    The arithmetic of an element is the same; scaling, clipping and a step are ten operations an update, not ten a parameter.
+    """
+
+    def __init__(self, cfg: Any, params: Iterable[torch.nn.Parameter]) -> None:
+        params = list(params)
+        flat = torch.nn.Parameter(torch.nn.utils.parameters_to_vector(params).detach())
+        flat.grad = torch.zeros_like(flat)
+        sizes = [param.numel() for param in params]
+        for param, values, gradients in zip(params, flat.data.split(sizes), flat.grad.split(sizes), strict=True):
+            param.data, param.grad = values.view_as(param), gradients.view_as(param)
+        super().__init__(cfg, [flat])
+
+    def zero_grad(self) -> None:
+        for param in self.params:
+            param.grad.zero_()
+
+
 class _Trainer(trainer.Trainer):
     """The counter of early stopping, an attribute of a function in fairseq, goes with the checkpoint."""
+
+    def _build_optimizer(self) -> None:
+        adam = FairseqAdam if self.cuda else _FlatAdam  # with fp16 fairseq's own is flat
+        with mock.patch.dict(OPTIMIZER_REGISTRY, adam=adam):
+            super()._build_optimizer()
 
     def save_checkpoint(self, filename: str, extra_state: dict) -> None:
         super().save_checkpoint(filename, extra_state | {"early_stop": dict(vars(fairseq_cli.train.should_stop_early))})
