@@ -10,12 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import hydra
 import pytest
 import torch
 
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation.bleu import bleu
 from bitextbench.nmt import data, fairseq_shim, train, translate
+from bitextbench.nmt.fairseq_shim import fairseq
 
 PAIR = ("de", "en")
 SPEC = {
@@ -193,6 +195,34 @@ def test_checkpoints_of_another_run_are_not_continued(trained, tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here a GPU is present")
+def test_a_configuration_is_what_hydra_composes(monkeypatch):
+    def composed(spec, seed, data):
+        options = train.arguments(train.translation(PAIR, spec) | train._schedule(spec))
+        parser = fairseq.options.get_training_parser()
+        arguments = fairseq.options.parse_args_and_arch(parser, [data, "--cpu", "--seed", str(seed), *options])
+        return str(fairseq.dataclass.utils.convert_namespace_to_omegaconf(arguments))
+
+    composed(SPEC, 1, "/a")
+    kept = composed({**SPEC, "learning_rate": 0.5, "dropout": 0.0}, 2, "it's")
+    monkeypatch.setattr("fairseq.dataclass.utils.compose", hydra.compose)
+    assert kept == composed({**SPEC, "learning_rate": 0.5, "dropout": 0.0}, 2, "it's")
+
+
+def test_adam_over_one_vector_is_fairseqs():
+    def trained(kind):
+        torch.manual_seed(1)
+        model = torch.nn.Linear(7, 5)
+        adam = kind(fairseq.optim.adam.FairseqAdamConfig(lr=[0.1], adam_betas="(0.9, 0.98)"), model.parameters())
+        for _ in range(3):
+            adam.zero_grad()
+            adam.backward(model(torch.ones(2, 7)).square().sum())
+            adam.clip_grad_norm(1.0)
+            adam.step()
+        return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+    torch.testing.assert_close(trained(fairseq_shim._FlatAdam), trained(fairseq_shim.FairseqAdam))
+
+
 def test_a_missing_gpu_is_said(trained, tmp_path):
     with pytest.raises(InputError, match=r"a GPU was asked for .*; set device: cpu"):
         train.train(trained / "data", PAIR, SPEC, 1, tmp_path / "model.pt", tmp_path / "checkpoints", device="gpu")
