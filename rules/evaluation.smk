@@ -509,7 +509,7 @@ rule significance:
 
 rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2
     input:
-        data=f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}",
+        data=lambda w: f"{WORK}/nmt/{w.method}.{w.budget}/data/{batch_with(w.seed)}",
         models=lambda w: f"{WORK}/nmt/{w.method}.{w.budget}/{batch_with(w.seed)}",
         tokens=files.tokens(VALID),
         references=files.corpus(VALID),
@@ -526,13 +526,14 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
         gpu=config["nmt"]["gpus"],
         runtime="8h",
     params:
+        data=lambda w, input: f"{input.data}/{w.seed}",
         model=lambda w, input: f"{input.models}/{w.seed}/model.pt",
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         spec=nmt_spec(MODEL_KEYS),
         languages=languages(config["pair"]),
         gpus=config["nmt"]["gpus"],
     shell:
-        "python -m bitextbench step validation-bleu {input.data:q} --model {params.model:q} --tokens {params.tokens:q}"
+        "python -m bitextbench step validation-bleu {params.data:q} --model {params.model:q} --tokens {params.tokens:q}"
         " --references {input.references:q} --spec {params.spec:q} {params.languages:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
 

@@ -20,32 +20,33 @@ whole = lambda w: translation(w)["train"].get("corpora", [])
 
 rule nmt_prepare:
     input:
-        selected=multiext(f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/", f"train.{SRC}", f"train.{TGT}"),
+        selected=lambda w: expand(f"{WORK}/selected/{w.method}.{w.budget}/{{seed}}/train.{SRC}", seed=batch_of(w)),
         valid=files.tokens(VALID),
     output:
-        directory(f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seed}}"),
+        directory(f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seeds}}"),  # of each seed a folder
     log:
-        f"logs/{RUN}/nmt_prepare/{{method}}.{{budget}}.{{seed}}.log",
+        f"logs/{RUN}/nmt_prepare/{{method}}.{{budget}}.{{seeds}}.log",
     benchmark:
-        benchmarked("nmt_prepare", "{method}.{budget}.{seed}")
+        benchmarked("nmt_prepare", "{method}.{budget}.{seeds}")
     conda:
         "../envs/nmt.yaml"
     resources:
         mem_mb=megabytes(10, 1500),
         runtime="4h",
     params:
-        selected=lambda w, input: os.path.dirname(input.selected[0]),
+        selected=lambda w, input: [os.path.dirname(path) for path in input.selected],
         valid=lambda w, input: os.path.dirname(input.valid[0]),
         spec=nmt_spec(PREPARE_KEYS),
         languages=languages(config["pair"]),
+        out=lambda w, output: [f"--out={output[0]}/{seed}" for seed in batch_of(w)],
     shell:
         "python -m bitextbench step nmt-prepare {params.selected:q} --valid {params.valid:q} --spec {params.spec:q} {params.languages:q}"
-        " --out {output:q} 2> {log:q}"
+        " {params.out:q} 2> {log:q}"
 
 
 rule nmt_train:  # and translation, in the same process
     input:
-        data=lambda w: expand(f"{WORK}/nmt/{w.method}.{w.budget}/data/{{seed}}", seed=batch_of(w)),
+        data=f"{WORK}/nmt/{{method}}.{{budget}}/data/{{seeds}}",
         tests=files.tokens(*TESTS),
     output:
         directory(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}"),  # of each seed a folder: model.pt and <test>.<language>
@@ -62,6 +63,7 @@ rule nmt_train:  # and translation, in the same process
         gpu=config["nmt"]["gpus"],
         runtime="72h",
     params:
+        data=lambda w, input: [f"{input.data}/{seed}" for seed in batch_of(w)],
         spec=nmt_spec(MODEL_KEYS),
         languages=languages(config["pair"]),
         seeds=lambda w: [f"--seed={seed}" for seed in batch_of(w)],
@@ -73,7 +75,7 @@ rule nmt_train:  # and translation, in the same process
         ],
         out=lambda w, output: [f"--out={output[0]}/{seed}" for seed in batch_of(w)],
     shell:
-        "python -m bitextbench step nmt-train {input.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
+        "python -m bitextbench step nmt-train {params.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
         " {params.seeds:q} --gpus {params.gpus:q} --threads {threads} {params.checkpoints:q} {params.out:q} 2>> {log:q}"
 
 
@@ -214,6 +216,8 @@ use rule nmt_prepare as translation_prepare with:
     benchmark:
         benchmarked("translation_prepare", LOG)
     params:
+        selected=lambda w, input: os.path.dirname(input.selected[0]),
+        out=lambda w, output: f"--out={output}",
         spec=lambda w: nmt_spec(PREPARE_KEYS, transformer(w)),
         languages=PAIR,
 
@@ -234,6 +238,7 @@ use rule nmt_train as translation_train with:
         gpu=lambda w: transformer(w)["gpus"],
         runtime="72h",
     params:
+        data=lambda w, input: input.data,
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
         languages=PAIR,
         seeds=f"--seed={config['seed']}",

@@ -30,7 +30,7 @@ EXACT = STAGES[:3]  # no floating point: the same bytes on any machine
 FLAGS = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16", "amx_tile")
 PACKAGES = ("faiss-cpu", "fairseq", "numpy", "pyarrow", "sacrebleu", "scikit-learn", "scipy", "sentencepiece", "torch")
 SEED = re.compile(r"[.]seed[0-9]+|/[0-9-]+(?=/)")  # in the name of a file
-BATCH = r"/[\d-]+/(\d+)$"  # of seeds whose models one job trains: the folder says nothing of what is in it
+BATCH = r"/[\d-]+/(\d+)(?=/|$)"  # of seeds whose models one job trains: the folder says nothing of what is in it
 SEED_OF = r"\.seed(\d+)|/(\d+)(?=/)"
 MARGINS = {"loss": 0.1, "dev": 0.1, "precision": 0.15, "bleu": 5.0}
 RULE = (

@@ -32,10 +32,8 @@ def corpus(
     out: Path,
 ) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
-    from bitextbench.base.memory import keep_freed
     from bitextbench.corpus.build import build
 
-    keep_freed()
     counts = build(name, spec, (src, tgt), data, dict(excluded), out, seed)
     if counts["in"] and not counts["out"]:
         why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())

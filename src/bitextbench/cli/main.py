@@ -12,12 +12,14 @@ from pathlib import Path
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.memory import keep_freed
 from bitextbench.cli import corpus, data, encoders, evaluation, mining, nmt, report, scoring, text  # noqa: F401  they add their commands
 from bitextbench.cli.groups import cli
 
 
 def main() -> None:
     """Run a command; bad input, or a place that cannot be written, ends in one line on standard error and exit code 1."""
+    keep_freed()
     try:
         cli()
     except InputError as error:

@@ -81,18 +81,24 @@ def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: i
 
 
 @step.command("nmt-prepare")
-@click.argument("selected", type=FILE)
+@click.argument("selected", type=FILE, nargs=-1, required=True)
 @click.option("--valid", type=FILE, required=True, help="Validation corpus, tokenised.")
 @spec_option
 @src_option
 @tgt_option
-@out_option
-def nmt_prepare(selected: Path, valid: Path, spec: dict[str, Any], src: str, tgt: str, out: Path) -> None:
-    """Learn a BPE on a selection and make fairseq's binary data."""
+@click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
+def nmt_prepare(
+    selected: tuple[Path, ...], valid: Path, spec: dict[str, Any], src: str, tgt: str, out: tuple[Path, ...]
+) -> None:
+    """Learn a BPE on each selection and make fairseq's binary data."""
     from bitextbench.formats.bitext import read_side
     from bitextbench.nmt.data import prepare
 
-    prepare(selected, (read_side(valid, "src"), read_side(valid, "tgt")), (src, tgt), spec, out)
+    if len(selected) != len(out):
+        raise InputError("unequal numbers of SELECTED and --out", remedy="give each selection a folder")
+    validation = read_side(valid, "src"), read_side(valid, "tgt")
+    for text, folder in zip(selected, out, strict=True):
+        prepare(text, validation, (src, tgt), spec, folder)
 
 
 @step.command("nmt-train")
