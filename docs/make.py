@@ -157,10 +157,11 @@ def readme(text: str) -> str:
 def docstrings(folder: str) -> list[tuple[str, str]]:
     """The modules of a folder of the package that say more than one sentence, and what they say, in Markdown."""
     found = []
-    for path in sorted((ROOT / "src/bitextbench" / folder).glob("*.py")):
+    package = ROOT / "src/bitextbench"
+    for path in sorted([*(package / folder).glob("*.py"), *(package / folder).glob("*/__init__.py")]):
         says = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         if "\n\n" in says:
-            name = folder if path.stem == "__init__" else f"{folder}/{path.stem}"
+            name = path.relative_to(package).with_suffix("").as_posix().removesuffix("/__init__")
             found.append((name, re.sub(r"(`[^`\n]*`)|<", lambda part: part[1] or "&lt;", says)))
     return found
 

@@ -1,9 +1,9 @@
 """The BUCC mining task: Zweigenbaum et al. 2017; artetxe2019 section 4.1, yang2019 section 6.
 
-A few per cent of two texts of `id<TAB>sentence` are translations of each other; the gold file has these pairs, `source
-id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which the papers
-tune on the pairs that they report. A two-fold figure is given, too: tuned on one half of the sources, measured on the
-other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
+Two texts of `id<TAB>sentence` have a few per cent of translations of each other. The gold file has these pairs as
+`source id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which the
+papers tune on the pairs that they report. A two-fold figure is given, too: tuned on one half of the sources, measured
+on the other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
 """
 
 from collections.abc import Iterable, Sequence

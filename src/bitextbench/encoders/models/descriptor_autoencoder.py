@@ -11,9 +11,10 @@ What the paper leaves open or contradicts, and what is done here:
   [min; max]: the order is [min; max] throughout.
 - b^enc has no language index in eq. 6, 11 and 12: both languages share it.
 - x_k,i of eq. 9 is the code hid of eq. 6, of length one.
-- C of eq. 9 and 10 is what `loss` is given: one batch of the trainer. With the whole corpus as the batch and L-BFGS it
-  is the paper's; with batches of B = `block` pairs it is its stochastic estimate, but that eq. 9 sums over blocks where
-  eq. 8 is averaged. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by length.
+- C of eq. 9 and 10 is the argument of `loss`: one batch of the trainer. With the whole corpus as the batch and L-BFGS,
+  it is that of the paper. With batches of B = `block` pairs it is a stochastic estimate, except that eq. 9 is a sum
+  over blocks, and eq. 8 an average. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by
+  length.
 - "We normalize all output vectors of the hidden layer": also those of eq. 11-12 (`unit`).
 - Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
 - Eq. 10 has its minimum, 0, where all parameters are 0: word embeddings that are trained to the end vanish, and
