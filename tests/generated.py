@@ -14,8 +14,10 @@ from pathlib import Path
 
 import sentencepiece
 
+from bitextbench.base.device import torch
 from bitextbench.data import synth
 from bitextbench.encoders import trainer
+from bitextbench.encoders.models import dan_dual
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import moses
 from bitextbench.text.bpe import learn_sentencepiece
@@ -89,3 +91,14 @@ def main(spec: dict) -> None:
 
 if __name__ == "__main__":
     main(json.loads(sys.argv[1]))
+
+
+def plain_model(path, dimension):
+    """An encoder whose confidence is the logistic function of the dot product."""
+    model = dan_dual.Model(50, words=50, embedding=dimension, layers=(dimension,))
+    torch.nn.init.zeros_(model.calibration.weight)
+    with torch.no_grad():
+        model.calibration.bias.copy_(torch.tensor([1.0, 0.0]))
+    spec = {"type": "dan_dual", "model": {"words": 50, "embedding": dimension, "layers": [dimension]}}
+    torch.save({"spec": spec, "vocab_size": 50, "state_dict": model.state_dict()}, path)
+    return path

@@ -14,7 +14,7 @@ from bitextbench.data import registry
 from bitextbench.report import amounts, settings
 from bitextbench.report.references import PAPERS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CONFIG = settings.paper_scale(ROOT / "config.yaml")
 
 

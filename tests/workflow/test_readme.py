@@ -10,8 +10,8 @@ from pathlib import Path
 import golden
 import numpy as np
 import pytest
+from checkout import ROOT, copy_checkout
 from pyarrow import parquet
-from test_workflow import ROOT, copy_checkout
 
 from bitextbench.base.files import read_json
 from bitextbench.data.synth import sentences

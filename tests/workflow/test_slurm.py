@@ -12,7 +12,7 @@ from bitextbench.report.cells import read_csv
 
 pytestmark = pytest.mark.slurm
 
-REPO = Path(__file__).parents[1]
+REPO = Path(__file__).parents[2]
 # what a run writes, and version control: everything else of a checkout is the same for every run
 OUTPUTS = {".git", ".snakemake", "data", "work", "logs", "results"}
 

@@ -376,7 +376,7 @@ def test_damaged_archives(tmp_path: Path, damage: str) -> None:
 
 
 def mirror() -> Path:
-    beside = Path(__file__).parents[2] / "shared" / "mirror"
+    beside = Path(__file__).parents[3] / "shared" / "mirror"
     named = os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep)[0]
     return Path(named) if named else beside
 

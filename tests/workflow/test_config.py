@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from checkout import OVERLAYS
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
-from test_workflow import OVERLAYS
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import parse
@@ -20,7 +20,7 @@ from bitextbench.corpus.prefilter import RULES
 from bitextbench.encoders.trainer import Training
 from bitextbench.encoders.word_mapping import Spec
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "src/bitextbench/schema.yaml"
 
 

@@ -15,7 +15,7 @@ from bitextbench.cli.main import cli
 from bitextbench.report import audit, claims, references
 from bitextbench.report.cells import Cell, to_csv
 
-REFERENCES = Path(__file__).parents[1] / "references"
+REFERENCES = Path(__file__).parents[2] / "references"
 TABLE1 = """paper,table,row,row_label,column,value,unit,condition,note
 p,1,a,A,x,20.0,BLEU [%],here,
 p,1,a,A,y,30.15,BLEU [%],there,doubtful

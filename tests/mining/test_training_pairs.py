@@ -6,15 +6,14 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pytest
+from checkout import copy_checkout, jobs, snakemake
+from generated import plain_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_workflow import copy_checkout, jobs, snakemake
 
-from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.config import scorers
-from bitextbench.encoders.models import dan_dual
 from bitextbench.evaluation.agreement import agreement
 from bitextbench.evaluation.bleu import bleu, tokenised
 from bitextbench.formats import bitext
@@ -68,17 +67,6 @@ def test_rules_drop_pairs_and_count_them(tmp_path):
         run(tmp_path, FORWARD, np.eye(3), np.eye(3))
     with pytest.raises(InputError, match="documents are aligned by a calibrated confidence; name a dan_dual"):
         run(tmp_path, {"similarity": "dot", "documents": True}, np.eye(2), np.eye(2))
-
-
-def plain_model(path, dimension):
-    """An encoder whose confidence is the logistic function of the dot product."""
-    model = dan_dual.Model(50, words=50, embedding=dimension, layers=(dimension,))
-    torch.nn.init.zeros_(model.calibration.weight)
-    with torch.no_grad():
-        model.calibration.bias.copy_(torch.tensor([1.0, 0.0]))
-    spec = {"type": "dan_dual", "model": {"words": 50, "embedding": dimension, "layers": [dimension]}}
-    torch.save({"spec": spec, "vocab_size": 50, "state_dict": model.state_dict()}, path)
-    return path
 
 
 def test_the_threshold_is_of_the_calibrated_confidence(tmp_path):

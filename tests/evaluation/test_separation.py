@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from checkout import copy_checkout, jobs, snakemake
 from click.testing import CliRunner
-from test_workflow import copy_checkout, jobs, snakemake
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli

@@ -9,7 +9,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.report import claims, references
 from bitextbench.report.claims import Claim
 
-FOLDER = Path(__file__).parents[1] / "references"
+FOLDER = Path(__file__).parents[2] / "references"
 TABLES = references.load_all(FOLDER)
 ARITHMETIC = claims.load(FOLDER / "arithmetic.yaml")
 CLAIMS = claims.load(FOLDER / "claims.yaml")

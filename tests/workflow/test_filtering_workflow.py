@@ -1,7 +1,7 @@
 """Quality, precision, curves and kim2019 table 5 through the workflow: what is planned, and one small run."""
 
 import pytest
-from test_workflow import copy_checkout, jobs, snakemake
+from checkout import copy_checkout, jobs, snakemake
 
 from bitextbench.base.files import read_json
 from bitextbench.report.cells import read_csv

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from test_training_pairs import plain_model
+from generated import plain_model
 
 from bitextbench.cli.main import cli
 from bitextbench.data import synth

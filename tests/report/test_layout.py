@@ -10,7 +10,7 @@ from bitextbench.report import references
 from bitextbench.report.layout import Entry, load
 from bitextbench.scoring.margins import SIMILARITIES
 
-FOLDER = Path(__file__).parents[1] / "references"
+FOLDER = Path(__file__).parents[2] / "references"
 MEASURES = {
     "bleu": {""},
     "alignment": {"forward", "backward", "average"},

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from test_workflow import ROOT, copy_checkout, environment, snakemake
+from checkout import ROOT, copy_checkout, environment, snakemake
 
 from bitextbench.base import members
 from bitextbench.base.errors import InputError

@@ -15,52 +15,17 @@ from pathlib import Path
 import golden
 import numpy as np
 import pytest
+from checkout import OVERLAYS, ROOT, copy_checkout, environment, jobs, snakemake
 
 from bitextbench.base import run_lock
 from bitextbench.base.files import read_json
 from bitextbench.report.cells import read_csv
 from bitextbench.report.layout import load
 
-ROOT = Path(__file__).parents[1]
-
-
-def snakemake(*arguments: str, cwd: Path = ROOT, check: bool = True) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "snakemake", *arguments]
-    done = subprocess.run(command, cwd=cwd, text=True, capture_output=True, env=environment())
-    assert not check or done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
-    return done
-
-
-def environment() -> dict[str, str]:
-    """Rules call `python`: this one."""
-    return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-
-
-def copy_checkout(target_root: Path) -> Path:
-    """What a clone of the repository holds but our results, which would count as made, with uncommitted changes, in `target_root`/repo."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", ":!results"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        source, target = ROOT / name, target_root / "repo" / name
-        if source.exists() or source.is_symlink():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(os.readlink(source)) if source.is_symlink() else target.write_bytes(source.read_bytes())
-    return target_root / "repo"
-
 
 @pytest.fixture
 def checkout(tmp_path):
     return copy_checkout(tmp_path)
-
-
-def jobs(output: str) -> dict[str, int]:
-    """The jobs of a dry run, by rule."""
-    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, flags=re.M)}
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +82,6 @@ def test_smaller_runs_have_the_same_rows(checkout, run, rows, seeds):
     assert planned["fit_similarity"] == seeds
     assert planned["train_encoder"] == (1 if run == "tiny" else 2) * seeds
     assert (planned.get("fetch", 0) == 0) == (run == "tiny")  # the tiny run needs no download
-
-
-OVERLAYS = {
-    path.name: command[1]
-    for path in sorted((ROOT / "config").glob("*.yaml"))
-    if (command := re.search(r"^#   snakemake (.+)$", path.read_text(encoding="utf-8"), flags=re.M))
-}
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -8,7 +8,7 @@ import pytest
 from bitextbench.config import laid_over, read, resolve
 from bitextbench.workflow import Files, batches, datasets
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @cache

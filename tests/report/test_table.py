@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.evaluation import significance
 from bitextbench.report import cells, filtering, references, table
 
-REFERENCE = Path(__file__).parents[1] / "references" / "kim2019" / "table2.csv"
+REFERENCE = Path(__file__).parents[2] / "references" / "kim2019" / "table2.csv"
 BUDGETS = {"10M": 1000, "100M": 5000}
 TESTS = ("test2017", "test2018")
 ROWS = ("random", "cosine", "mlp")
