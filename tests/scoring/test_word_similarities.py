@@ -199,6 +199,20 @@ def test_margins_of_given_pairs_equal_a_loop_in_batches(tmp_path):
         margin.score(Pairs(np.array([30]), src[:1], tgt[:1]), tmp_path / "m.npz")
 
 
+def test_copies_of_a_sentence_are_one_neighbour(tmp_path):
+    """artetxe2019 section 3.1: the k nearest neighbours, excluding duplicates."""
+    rng = np.random.default_rng(2)
+    src, tgt = (rng.standard_normal((12, 8)).astype(np.float32) + 1 for _ in range(2))
+    copied = np.r_[0:12, 3, 3, 3]  # the target of pair 3 is that of three more pairs, whose sources are others
+    more = np.concatenate([src, rng.standard_normal((3, 8)).astype(np.float32)])
+    margin.fit(Embeddings(more), Embeddings(tgt[copied]), {"k": 3}, tmp_path / "m.npz")
+    means = np.load(tmp_path / "m.npz")["means"]
+    unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (more, tgt)]
+    cosine = unit[0] @ unit[1].T  # 15 sources, 12 distinct targets
+    np.testing.assert_allclose(means[:, 0], np.sort(cosine, axis=1)[:, -3:].mean(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(means[:, 1], np.sort(cosine.T, axis=1)[:, -3:].mean(axis=1)[copied], rtol=1e-5)
+
+
 def test_a_ratio_without_meaning_comes_last(tmp_path, capsys):
     src, tgt = np.array([[1, 0], [0, 1]], np.float32), np.array([[-1, 0], [0, 1]], np.float32)
     margin.fit(Embeddings(src), Embeddings(tgt), {"k": 2}, tmp_path / "m.npz")

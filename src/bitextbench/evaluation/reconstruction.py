@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import margin
@@ -27,13 +27,24 @@ def ranked(
 ) -> Both:
     """The max(at) best targets of each source, and sources of each target, by a similarity of `margins.SIMILARITIES`.
 
-    A margin is computed over k neighbours, and ranks the max(k, *at) nearest ones (artetxe2019, footnote 7, rank the k
+    A margin is computed over k neighbours, of equal sentences one ("excluding duplicates", section 3.1), and ranks the max(k, *at) nearest ones (artetxe2019, footnote 7, rank the k
     nearest, too few for P@10). The `similarities` of the result are the scores.
     """
     metric, rule = metric_and_margin(name)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
-    f, g = (side.similarities[:, :k].mean(axis=1, dtype=np.float64) for side in both)
+    f, g = neighbourhoods(src, tgt, both, k, metric=metric, **search)
     return Both(_rank(both.forward, rule, f, g, max(at)), _rank(both.backward, rule, g, f, max(at)))
+
+
+def neighbourhoods(
+    src: Embeddings, tgt: Embeddings, both: Both, k: int, **search: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean similarity of each source and each target to its k nearest distinct sentences; `both` are the nearest of all."""
+    (sources, of_src), (targets, of_tgt) = distinct(src), distinct(tgt)
+    if len(sources) < len(src) or len(targets) < len(tgt):
+        both = neighbours.search(src.select(sources), tgt.select(targets), k, **search)
+    f, g = (side.similarities[:, :k].mean(axis=1, dtype=np.float64) for side in both)
+    return f[of_src], g[of_tgt]
 
 
 def _rank(side: Neighbours, rule: str, own: NDArray[np.float64], other: NDArray[np.float64], n: int) -> Neighbours:

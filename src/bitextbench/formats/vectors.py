@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from bitextbench.base import arrays
@@ -171,6 +172,24 @@ def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], ND
         if len(bad := np.flatnonzero(~np.isfinite(array).all(axis=1))):
             raise InputError("vector is not finite", path, line=int(bad[0]) + 1, remedy="encode again")
     return a, b
+
+
+def distinct(vectors: Embeddings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Equal vectors once: the rows of first copies [m], and for each row [n] which of them it is.
+
+    Equal sentences have equal vectors, so that artetxe2019's "excluding duplicates" needs no text. Memory: a block of
+    rows and 16 bytes a row.
+    """
+    copies: dict[bytes, int] = {}
+    first: list[int] = []
+    which = np.empty(len(vectors), np.int64)
+    step = max(1, BLOCK // max(1, vectors.dimension))
+    for start in range(0, len(vectors), step):
+        for row, vector in enumerate(vectors.block(start, start + step), start):
+            which[row] = copies.setdefault(xxhash.xxh3_128_digest(vector), len(copies))
+            if len(copies) > len(first):
+                first.append(row)
+    return np.array(first, np.int64), which
 
 
 def check_pair(src: Embeddings, tgt: Embeddings) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bitextbench.base.arrays import load_npz, save_npz
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.scoring import Pairs, margins
 from bitextbench.scoring.neighbours import search
 from bitextbench.scoring.similarities import cosine
@@ -31,6 +31,8 @@ BATCH = 5_000_000
 def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **settings: Any) -> None:
     """Write the mean cosine of each sentence's `k` nearest translations, for both sides of the pairs [n] of a corpus.
 
+    Of equal sentences one is a neighbour: "excluding duplicates" (section 3.1).
+
     `src`, `tgt` [n, d]: row i is pair i. spec: `margin`, one of margins.MARGINS (ratio); `k` (4); `batch`, the most pairs of
     a neighbourhood (5 million). `settings`: of `neighbours.search`. Memory: the vectors of a batch are memory-mapped.
     """
@@ -39,9 +41,11 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
     means = np.zeros((len(src), 2), np.float32)
     batch = spec.get("batch", BATCH)
     for start in range(0, len(src), batch):
-        near, far = (side.part(start, min(start + batch, len(src))) for side in (src, tgt))
-        both = search(near, far, spec.get("k", 4), metric="cosine", **settings)
-        means[start : start + batch] = np.stack(margins.means(both), axis=1)
+        sides = [side.part(start, min(start + batch, len(src))) for side in (src, tgt)]
+        (near, of_src), (far, of_tgt) = map(distinct, sides)
+        both = search(sides[0].select(near), sides[1].select(far), spec.get("k", 4), metric="cosine", **settings)
+        forward, backward = margins.means(both)
+        means[start : start + batch] = np.stack([forward[of_src], backward[of_tgt]], axis=1)
     log(f"neighbourhoods of {len(src):,} pairs, in batches of {batch:,}")
     save_npz(out, means=means, margin=np.array(spec.get("margin", "ratio")))
 
