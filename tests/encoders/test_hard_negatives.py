@@ -26,11 +26,14 @@ def write(folder: Path, name: str, src: list[list[int]], tgt: list[list[int]], u
     return folder / name
 
 
-def loop(queries, candidates, translation, sentences, count):
-    """For query i (its translation reads `translation[i]`): the best other sentences, ties by number."""
+def loop(queries, candidates, own, sentences, count):
+    """For query i (which reads `own[i]`): the best sentences that translate it in no pair, ties by number."""
     found = []
-    for query, own in zip(queries, translation, strict=True):
-        scores = [(-float(query @ c), j) for j, c in enumerate(candidates) if sentences[j] and sentences[j] != own]
+    for query, text in zip(queries, own, strict=True):
+        known = [translation for other, translation in zip(own, sentences, strict=True) if other == text]
+        scores = [
+            (-float(query @ c), j) for j, c in enumerate(candidates) if sentences[j] and sentences[j] not in known
+        ]
         found.append([j for _, j in sorted(scores)[:count]])
     return found
 
@@ -54,7 +57,7 @@ def test_mining_equals_a_loop_with_ties_duplicates_and_empty_sentences(tmp_path_
     assert chosen == len(whole)
     for side, own, other, q, c in (("src", src, tgt, u, v), ("tgt", tgt, src, v, u)):
         assert len(own) == 9
-        expected = loop(q, c, other, other, count)
+        expected = loop(q, c, own, other, count)
         mined = Ragged.load(folder / f"hard.{side}")
         assert [mined[i].tolist() for i in range(9)] == [expected[i] if i in whole else [] for i in range(9)]
 

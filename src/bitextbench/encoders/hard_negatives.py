@@ -41,9 +41,9 @@ def mine(
     """Write `<out>.src` and `<out>.tgt` (see Ragged.save): `count` hard negatives for a random `share` of the pairs.
 
     `vector_stems`, `id_stems`: the shards of the bitext, in order, without `.src` and `.tgt`; pairs are numbered by id.
-    guo2018 mine by `dot`, for a `share` of 0.2. A candidate with the same ids as the translation is not a negative, nor
-    is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors of the chosen pairs, and one
-    block.
+    guo2018 mine by `dot`, for a `share` of 0.2. A candidate that translates the sentence in any pair of the bitext (by
+    equal ids) is not a negative, nor is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors
+    of the chosen pairs, one block, and a hash of each pair.
 
     Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids, and for an unknown
     similarity.
@@ -62,7 +62,8 @@ def mine(
     chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
     for side, other in (("src", "tgt"), ("tgt", "src")):
         queries = unit(vectors[side].take(chosen), similarity)
-        negatives = nearest(queries, keys[other][chosen], vectors[other], keys[other], count, similarity, where)
+        known = np.sort(pair_keys(keys[side], keys[other]))
+        negatives = nearest(queries, keys[side][chosen], known, vectors[other], keys[other], count, similarity, where)
         lengths = np.zeros(len(keys[side]), np.int64)
         lengths[chosen] = [len(row) for row in negatives]
         flat = np.concatenate([np.empty(0, np.int32), *negatives]).astype(np.int32)
@@ -77,6 +78,11 @@ def texts(sentences: Ragged) -> NDArray[np.uint64]:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, rows), np.uint64, len(sentences))
 
 
+def pair_keys(sentences: NDArray[np.uint64], translations: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of each pair of hashes [n]."""
+    return sentences * np.uint64(0x9E3779B97F4A7C15) ^ translations
+
+
 def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:
     """The rows whose products are the similarities: of unit length for the cosine."""
     tensor = torch.from_numpy(rows)
@@ -85,7 +91,8 @@ def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:
 
 def nearest(
     queries: torch.Tensor,
-    excluded: NDArray[np.uint64],
+    sentences: NDArray[np.uint64],
+    known: NDArray[np.uint64],
     vectors: Embeddings,
     keys: NDArray[np.uint64],
     count: int,
@@ -94,21 +101,24 @@ def nearest(
 ) -> list[NDArray[np.int64]]:
     """For each query, the numbers of its `count` nearest candidates, by (-similarity, number).
 
-    A candidate whose key is EMPTY, or the `excluded` one of the query, is left out. Each block is read once.
+    A candidate whose key is EMPTY is left out, and one that is `known` (the pair_keys of the bitext, ascending) to
+    translate the query, whose key is in `sentences`. Each block is read once.
     """
     best = torch.full((len(queries), count), NONE, device=device)
-    queries, excluded_keys = queries.to(device), torch.from_numpy(excluded.view(np.int64)).to(device)
+    queries = queries.to(device)
     for first, block in progress(blocks(vectors), "hard negatives", unit="blocks"):
         candidates = unit(block, similarity).to(device).T
-        candidate_keys = torch.from_numpy(keys[first : first + len(block)].view(np.int64)).to(device)
+        candidate_keys = keys[first : first + len(block)]
         for low in range(0, len(queries), BLOCK[0]):
             part = slice(low, low + BLOCK[0])
             scores = queries[part] @ candidates
             # rank only the few that are better than the worst so far; of equal ones the lower number stays
             row, column = (scores > similarities(best[part, -1:])).nonzero(as_tuple=True)
             order = ordered(scores[row, column], first + column)
-            key = candidate_keys[column]
-            order[(key == excluded_keys[part][row]) | (key == int(EMPTY.view(np.int64)))] = NONE
+            key = candidate_keys[column.cpu().numpy()]
+            pairs = pair_keys(sentences[part][row.cpu().numpy()], key)
+            translated = known[np.searchsorted(known, pairs).clip(max=len(known) - 1)] == pairs
+            order[torch.from_numpy(translated | (key == EMPTY)).to(device)] = NONE
             better = by_row(row, order, len(scores))
             best[part] = torch.cat([best[part], better], 1).topk(count).values
     return [(LAST - (row[row != NONE] & LAST)).numpy() for row in best.cpu()]
