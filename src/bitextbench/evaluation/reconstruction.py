@@ -27,13 +27,14 @@ def ranked(
 ) -> Both:
     """The max(at) best targets of each source, and sources of each target, by a similarity of `margins.SIMILARITIES`.
 
-    A margin is computed over k neighbours, of equal sentences one ("excluding duplicates", section 3.1), and ranks the max(k, *at) nearest ones (artetxe2019, footnote 7, rank the k
-    nearest, too few for P@10). The `similarities` of the result are the scores.
+    A margin is computed over k neighbours, of equal sentences one ("excluding duplicates", artetxe2019 section 3.1), and
+    ranks the k nearest (footnote 7). For P@10 the next ones come after them, by their margins as well. The `similarities`
+    of the result are the scores.
     """
     metric, rule = metric_and_margin(name)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
     f, g = neighbourhoods(src, tgt, both, k, metric=metric, **search)
-    return Both(_rank(both.forward, rule, f, g, max(at)), _rank(both.backward, rule, g, f, max(at)))
+    return Both(_rank(both.forward, rule, f, g, k, max(at)), _rank(both.backward, rule, g, f, k, max(at)))
 
 
 def neighbourhoods(
@@ -47,10 +48,15 @@ def neighbourhoods(
     return f[of_src], g[of_tgt]
 
 
-def _rank(side: Neighbours, rule: str, own: NDArray[np.float64], other: NDArray[np.float64], n: int) -> Neighbours:
-    """Neighbours by their margins; `own` and `other` are the means of the side that searches and of the other."""
+def _rank(
+    side: Neighbours, rule: str, own: NDArray[np.float64], other: NDArray[np.float64], k: int, n: int
+) -> Neighbours:
+    """The n best neighbours: the k nearest by their margins, then others by theirs. `own` and `other` are the means of the
+    side that searches and of the other.
+    """
     scores = margin(rule, side.similarities, own[:, None], other[side.ids])
-    order = np.lexsort((side.ids, np.where(np.isnan(scores), np.inf, -scores)), axis=-1)[:, :n]
+    further = np.broadcast_to(np.arange(scores.shape[1]) >= k, scores.shape)
+    order = np.lexsort((side.ids, np.where(np.isnan(scores), np.inf, -scores), further), axis=-1)[:, :n]
     return Neighbours(np.take_along_axis(side.ids, order, 1), np.take_along_axis(scores, order, 1))
 
 
