@@ -20,8 +20,8 @@ def test_a_file_for_each_shard():
     paper, tiny = files(), files("tiny.yaml")
     assert (paper.results, tiny.results) == ("results", "results/tiny")
     assert len(paper.tokens("pool", "valid")) == 64 + 1
-    assert tiny.vectors("pivot_nmt", "pool", "tgt") == [
-        f"work/tiny/vectors/pivot_nmt/pool/0000{i}.tgt.npy" for i in range(2)
+    assert tiny.vectors("pivot_nmt", "raw.en-fr", "tgt") == [
+        f"work/tiny/vectors/pivot_nmt/raw.en-fr/0000{i}.tgt.npy" for i in range(2)
     ]
     assert tiny.pair("raw.en-de") == {"src": "en", "tgt": "de"}
     assert [paper.text_model(name) for name in ("joint", "words", "bert")] == [

@@ -6,6 +6,7 @@ Every process has the whole model and starts from the same state; equal gradient
 process is rank 0 of 1.
 """
 
+import atexit
 import os
 from collections.abc import Iterable
 
@@ -24,6 +25,7 @@ def join(device: torch.device) -> tuple[torch.device, int, int]:
         torch.cuda.set_device(device)
     if not distributed.is_initialized():
         distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        atexit.register(distributed.destroy_process_group)  # its threads, left alone, may abort the process at its end
     return device, distributed.get_rank(), ranks
 
 
