@@ -33,17 +33,23 @@ def ranked(
     """
     metric, rule = metric_and_margin(name)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
-    f, g = neighbourhoods(src, tgt, both, k, metric=metric, **search)
+    f, g = neighbourhoods(src, tgt, both, k, rule, metric=metric, **search)
     return Both(_rank(both.forward, rule, f, g, k, max(at)), _rank(both.backward, rule, g, f, k, max(at)))
 
 
 def neighbourhoods(
-    src: Embeddings, tgt: Embeddings, both: Both, k: int, **search: Any
+    src: Embeddings, tgt: Embeddings, both: Both, k: int, rule: str, **search: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean similarity of each source and each target to its k nearest distinct sentences; `both` are the nearest of all."""
-    (sources, of_src), (targets, of_tgt) = distinct(src), distinct(tgt)
-    if len(sources) < len(src) or len(targets) < len(tgt):
-        both = neighbours.search(src.select(sources), tgt.select(targets), k, **search)
+    """Mean similarity of each source and each target to its k nearest distinct sentences; `both` are the nearest of all.
+
+    The rule `absolute` does not look at them: for it no copies are sought, and nothing is searched again.
+    """
+    of_src: Any = slice(None)
+    of_tgt: Any = slice(None)
+    if rule != "absolute":
+        (sources, of_src), (targets, of_tgt) = distinct(src), distinct(tgt)
+        if len(sources) < len(src) or len(targets) < len(tgt):
+            both = neighbours.search(src.select(sources), tgt.select(targets), k, **search)
     f, g = (side.similarities[:, :k].mean(axis=1, dtype=np.float64) for side in both)
     return f[of_src], g[of_tgt]
 
