@@ -16,6 +16,12 @@ def snakemake(*arguments: str, cwd: Path = ROOT, check: bool = True) -> subproce
     return done
 
 
+def laid_over(*overlays: str) -> list[str]:
+    """The options of a run on two cores of configurations laid over each other; targets follow."""
+    shown = "--show-failed-logs", "--quiet", "rules", "progress"
+    return ["--profile", "profiles/tiny", "--cores", "2", *shown, "--configfile", *overlays, "--"]
+
+
 def environment() -> dict[str, str]:
     """Rules call `python`: this one."""
     return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

@@ -1,7 +1,7 @@
 """Quality, precision, curves and kim2019 table 5 through the workflow: what is planned, and one small run."""
 
 import pytest
-from checkout import copy_checkout, jobs, snakemake
+from checkout import copy_checkout, jobs, laid_over, snakemake
 
 from bitextbench.base.files import read_json
 from bitextbench.report.cells import read_csv
@@ -63,21 +63,7 @@ def test_a_run_of_all_of_it(checkout):
     targets = [
         f"results/micro/{name}.csv" for name in ("quality", "precision", "sweep", "distribution", "kim2019/figure3")
     ]
-    command = (
-        "--profile",
-        "profiles/tiny",
-        "--cores",
-        "2",
-        "--show-failed-logs",
-        "--quiet",
-        "rules",
-        "progress",
-        "--configfile",
-        *overlays,
-        "--",
-        *targets,
-    )
-    snakemake(*command, cwd=checkout)
+    snakemake(*laid_over(*overlays), *targets, cwd=checkout)
     quality = {(line.row, line.column): line for line in read_csv(checkout / targets[0])}
     assert {scorer for _, scorer in quality} == {"random", "cosine", "mlp", "margin", "zipporah"}
     for corpus in ("pool", "labelled"):

@@ -15,7 +15,7 @@ from pathlib import Path
 import golden
 import numpy as np
 import pytest
-from checkout import OVERLAYS, ROOT, copy_checkout, environment, jobs, snakemake
+from checkout import OVERLAYS, ROOT, copy_checkout, environment, jobs, laid_over, snakemake
 
 from bitextbench.base import run_lock
 from bitextbench.base.files import read_json
@@ -186,20 +186,7 @@ def test_make_waits_for_another_that_sets_up_and_then_has_nothing_to_do(checkout
     assert make.wait() == 0
 
 
-MICRO = [
-    "--profile",
-    "profiles/tiny",
-    "--cores",
-    "2",
-    "--show-failed-logs",
-    "--quiet",
-    "rules",
-    "progress",
-    "--configfile",
-    "config/tiny.yaml",
-    "tests/micro.yaml",
-    "--",
-]
+MICRO = laid_over("config/tiny.yaml", "tests/micro.yaml")
 TABLE = "results/micro/table2.csv"
 
 

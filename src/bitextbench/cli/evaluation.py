@@ -49,6 +49,15 @@ def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
     return sides
 
 
+def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
+    """Both sides, each of its shards, where row i of both belong together."""
+    from bitextbench.formats.vectors import check_aligned, read_shards
+
+    sides = read_shards(src), read_shards(tgt)
+    check_aligned(*sides)
+    return sides
+
+
 def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
     """The text of a side, a line a vector, if it is given."""
     from bitextbench.formats import sentences
@@ -179,11 +188,9 @@ def evaluate_alignment(
     """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
     from bitextbench.base import members
     from bitextbench.evaluation import alignment
-    from bitextbench.formats.vectors import check_aligned
     from bitextbench.scoring import declared
 
-    src, tgt = _vectors(src_emb, tgt_emb)
-    check_aligned(src, tgt)
+    src, tgt = _aligned(src_emb, tgt_emb)
     lines = [
         _lines(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))
     ]
@@ -215,10 +222,8 @@ def evaluate_separation(
 ) -> None:  # fmt: skip
     """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
     from bitextbench.evaluation.separation import separation
-    from bitextbench.formats.vectors import check_aligned
 
-    src, tgt = _vectors(src_emb, tgt_emb)
-    check_aligned(src, tgt)
+    src, tgt = _aligned(src_emb, tgt_emb)
     show(separation(src, tgt, _lines(tgt_text, "tgt", form, tgt), k, **search_settings(**settings)), out)
 
 
@@ -241,10 +246,8 @@ def evaluate_reconstruction(
 ) -> None:  # fmt: skip
     """P@1, P@3 and P@10 of the true sentence, in both directions (Guo et al. 2018, Yang et al. 2019)."""
     from bitextbench.evaluation import reconstruction
-    from bitextbench.formats.vectors import check_aligned
 
-    src, tgt = _vectors(src_emb, tgt_emb)
-    check_aligned(src, tgt)
+    src, tgt = _aligned(src_emb, tgt_emb)
     lines = [
         _lines(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))
     ]

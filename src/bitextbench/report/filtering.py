@@ -107,13 +107,13 @@ def _with_own_tests(cells: Sequence[Printed], measurements: Sequence[Measurement
     own = [
         replace(cell, column=f"{budget}/{test}", value=None) for (_, budget), cell in first.items() for test in tests
     ]
-    rows, budgets = _values(cells, "row"), list(dict.fromkeys(place["budget"]))
+    rows, budgets = names(cells, "row"), list(dict.fromkeys(place["budget"]))
     return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
 
 
 def _with_own_rows(cells: Sequence[Printed], methods: Sequence[str]) -> list[Printed]:
     """The cells and, after them, cells without a number for rows that only this run has."""
-    rows = _values(cells, "row")
+    rows = names(cells, "row")
     first = [cell for cell in cells if cell.row == rows[0]]
     own = [
         replace(cell, row=method, row_label=method, value=None)
@@ -122,10 +122,6 @@ def _with_own_rows(cells: Sequence[Printed], methods: Sequence[str]) -> list[Pri
         for cell in first
     ]
     return [*cells, *own]
-
-
-def _values(cells: Sequence[Printed], field: str) -> list[str]:
-    return list(dict.fromkeys(getattr(cell, field) for cell in cells))
 
 
 def pooled(selections: Sequence[Selection]) -> list[Selection]:

@@ -82,7 +82,7 @@ def write(table: Sequence[Cell], out: Path, page: Path, **parts: Any) -> None:
             part.write_text(text, encoding="utf-8")
 
 
-def names(table: Sequence[Cell], field: str) -> list[str]:
+def names(table: Sequence[Cell] | Sequence[Printed], field: str) -> list[str]:
     """The values of a field, in the order in which they come."""
     return list(dict.fromkeys(getattr(cell, field) for cell in table))
 
