@@ -150,3 +150,26 @@ def test_from_vectors_to_the_table(reference, tmp_path):
 def test_a_wrong_cell_is_refused(spec, message):
     with pytest.raises(InputError, match=message):
         cells.of_specs([spec])
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ([], "a table has a --reference or a --name; give one of them"),
+    (["--name", "x", "--reference", "y.csv"], "a table has a --reference or a --name"),
+    (["--name", "x", "--selection", "s.json"], "--selection belongs to a table of a paper"),
+    (["--name", "x", "--provenance", "p.json"], "give --config, --benchmarks and --provenance together"),
+])  # fmt: skip
+def test_options_of_a_table_that_do_not_go_together_are_refused(options, message, tmp_path):
+    command = [
+        "step",
+        "table",
+        *options,
+        "--scale",
+        "tiny",
+        "--html",
+        f"{tmp_path}/t.html",
+        "--out",
+        f"{tmp_path}/t.csv",
+    ]
+    refused = CliRunner().invoke(cli, command)
+    assert message in str(refused.exception)
+    assert not [*tmp_path.iterdir()]

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
@@ -144,6 +145,12 @@ def table(
     from bitextbench.report.provenance import collect
     from bitextbench.report.table import beside, own, write
 
+    if (reference is None) == (name is None):
+        raise InputError("a table has a --reference or a --name", remedy="give one of them")
+    if selections and name:
+        raise InputError("--selection belongs to a table of a paper", "--name", remedy="give --reference in its place")
+    if len({provenance is None, config is None, benchmarks is None}) == 2:
+        raise InputError("a provenance is incomplete", remedy="give --config, --benchmarks and --provenance together")
     measurements, notes = of_specs(cells)
     parts: dict[str, Any] = {}
     if config and benchmarks and provenance:
@@ -151,7 +158,7 @@ def table(
         collect(config, [*inputs, *measured, *selections], benchmarks, provenance)
         parts["provenance"] = read_json(provenance)
     if reference is None:
-        made = own(name or "own", measurements, scale, notes)
+        made = own(str(name), measurements, scale, notes)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
         made = filtering.cells(references.load(reference), measurements, chosen, scale, notes)
