@@ -259,7 +259,7 @@ def test_a_killed_training_goes_on_to_the_same_model(trained, tmp_path):
     assert process.wait() == -signal.SIGKILL
     assert not (tmp_path / "tgt.pt").exists()
     train("tgt", trained, tmp_path / "tgt.pt", checkpoints)
-    assert parameters(tmp_path / "tgt.pt") == parameters(trained / "tgt.pt")
+    assert (tmp_path / "tgt.pt").read_bytes() == (trained / "tgt.pt").read_bytes()
     assert str(trained).encode() not in (trained / "tgt.pt").read_bytes()
 
 

@@ -169,13 +169,23 @@ def _write_model(checkpoint: Path, about: str, out: Path) -> None:
             "model": vars(settings["model"]) | {"data": "", "save_dir": ""},
             "task": settings["task"] | {"data": ""},
         },
-        "model": {name: value for name, value in state["model"].items() if not _NO_PARAMETER.search(name)},
+        "model": _alone({name: value for name, value in state["model"].items() if not _NO_PARAMETER.search(name)}),
         "optimizer_history": [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": updates}],
         "extra_state": {"train_iterator": {}, "model": about},
     }
     with atomic(out) as part:
         torch.save(_interned(model), part)
     log(f"nmt train: validation loss {state['extra_state']['best']} at update {updates:,}")
+
+
+def _alone(model: dict[str, Any]) -> dict[str, Any]:
+    """The same without the rest of the memory that the tensors lie in: torch.save writes all of it, and a training that was
+    killed leaves other values in what is no parameter. What two names share stays shared.
+    """
+    copies: dict[tuple, Any] = {}
+    return {
+        name: copies.setdefault((value.data_ptr(), value.shape), value.clone()) for name, value in model.items()
+    }
 
 
 def _interned(value: Any) -> Any:
