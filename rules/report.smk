@@ -39,6 +39,7 @@ rule table2:
         csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
         html=report(f"{RESULTS}/table2.html", category="kim2019"),
         provenance=f"{RESULTS}/table2.provenance.json",
+        draws=f"{WORK}/draws/table2.npz",
     log:
         f"logs/{RUN}/table2.log",
     conda:
@@ -71,7 +72,7 @@ rule table2:
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config {params.config:q}"
         " {params.selections:q} --significance {input.significance:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
-        " --html {output.html:q} --provenance {output.provenance:q} --out {output.csv:q} 2> {log:q}"
+        " --html {output.html:q} --provenance {output.provenance:q} --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
@@ -81,6 +82,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
     output:
         csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
         html=report(f"{RESULTS}/{{place}}.html", category="tables"),
+        draws=f"{WORK}/draws/{{place}}.npz",
     log:
         f"logs/{RUN}/grid_table/{{place}}.log",
     wildcard_constraints:
@@ -95,7 +97,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         cells=lambda w: cell_options(map(files.cell, CELLS[w.place])),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_figure3:
@@ -105,6 +107,7 @@ rule kim2019_figure3:
     output:
         csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
         html=report(f"{RESULTS}/kim2019/figure3.html", category="kim2019"),
+        draws=f"{WORK}/draws/kim2019/figure3.npz",
     log:
         f"logs/{RUN}/kim2019_figure3.log",
     conda:
@@ -125,7 +128,7 @@ rule kim2019_figure3:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_table5:
@@ -139,6 +142,7 @@ rule kim2019_table5:
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
         html=report(f"{RESULTS}/kim2019/table5.html", category="kim2019"),
+        draws=f"{WORK}/draws/kim2019/table5.npz",
     log:
         f"logs/{RUN}/kim2019_table5.log",
     conda:
@@ -158,8 +162,8 @@ rule kim2019_table5:
             for (method, seed), path in zip(itertools.product(PORTIONS, SEEDS), input.metrics)
         ),
     shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --html {output.html:q}"
-        " --out {output.csv:q} 2> {log:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
+        " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule yang2019_figure4:
@@ -327,19 +331,23 @@ rule audit:
         references=sorted(map(str, Path("references").glob("*/*.csv"))),
         claims="references/claims.yaml",
         tables=TABLES,
+        draws=[f"{WORK}/draws/{table.removeprefix(RESULTS + '/').removesuffix('.csv')}.npz" for table in TABLES],
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),
         claims=report(f"{RESULTS}/claims.csv", category="audit"),
+        instances=report(f"{RESULTS}/instances.csv", category="audit"),
     log:
         f"logs/{RUN}/audit.log",
     conda:
         "../envs/report.yaml"
     resources:
-        mem_mb=1000,
+        mem_mb=2000,
         runtime="10m",
+    params:
+        draws=lambda w, input: option("--draws", ([path] for path in input.draws)),
     shell:
-        "python -m bitextbench step audit {input.tables:q} --references references --claims {output.claims:q} --out {output.numbers:q}"
-        " > {log:q} 2>&1"
+        "python -m bitextbench step audit {input.tables:q} {params.draws:q} --references references --claims {output.claims:q}"
+        " --instances {output.instances:q} --out {output.numbers:q} > {log:q} 2>&1"
 
 
 rule settings:  # what the papers say, beside what is configured at paper scale, whichever run this is

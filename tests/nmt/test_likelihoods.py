@@ -19,7 +19,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from test_nmt import LINES, parameters
+from test_nmt import LINES
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli

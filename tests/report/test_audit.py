@@ -1,6 +1,7 @@
 """The audit: verdicts worked out by hand, every number of the papers once, and tables that do not belong together."""
 
 import csv
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -48,7 +49,7 @@ def ours(
 def run(folder: Path, *lines: Cell) -> tuple[dict, dict]:
     path = folder.parent / "table1.csv"
     path.write_text(to_csv(lines), encoding="utf-8")
-    numbers, judgements = audit.audit(folder, [path])
+    numbers, judgements, _ = audit.audit(folder, [path])
     return {(n.row, n.column): n for n in numbers}, {j.claim: j for j in judgements}
 
 
@@ -84,10 +85,13 @@ def test_another_scale_is_not_comparable(folder, scale):
 
 def test_claims_worked_out_by_hand(folder):
     _, judgements = run(folder, ours("a", "x", 20.0, 20.0, 2.0), ours("b", "x", 25.0, 23.0, 2.0))
-    first = judgements["b-beats-a"]  # 21 to 25 against 18 to 22
+    first = judgements["b-beats-a"]  # 3 +- 2.8
+    assert first.verdict == "holds"
+    _, judgements = run(folder, ours("a", "x", 20.0, 20.0, 2.0), ours("b", "x", 25.0, 22.0, 2.0))
+    first = judgements["b-beats-a"]  # 2 +- 2.8
     assert (first.verdict, first.on_paper, first.otherwise) == ("undecided", "holds", "undecided: as a whole")
     assert (first.instances, first.holds, first.fails, first.undecided, first.not_run) == (1, 0, 0, 1, 0)
-    assert (judgements["by-5"].verdict, judgements["by-5"].scale) == ("undecided", "paper")
+    assert (judgements["by-5"].verdict, judgements["by-5"].scale) == ("fails", "paper")
     assert judgements["all-over-10"].evidence.endswith("table1.csv")
     grows = judgements["a-grows"]
     assert (grows.verdict, grows.not_run, grows.evidence, grows.scale, grows.note) == ("not run", 1, "", "", "by 10.15")
@@ -96,7 +100,7 @@ def test_claims_worked_out_by_hand(folder):
 def test_part_of_a_claim_is_not_the_claim(folder):
     _, judgements = run(folder, ours("a", "x", 20.0, 20.0, 2.0))
     part = judgements["all-over-10"]
-    assert (part.verdict, part.holds, part.not_run, part.otherwise) == ("undecided", 1, 1, "")
+    assert (part.verdict, part.holds, part.not_run, part.otherwise) == ("holds", 1, 1, "")
     _, judgements = run(folder, ours("a", "x", 20.0, 5.0, 2.0))
     assert (judgements["all-over-10"].verdict, judgements["all-over-10"].otherwise) == ("fails", "fails: a")
 
@@ -149,37 +153,50 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
         ]  # fmt: skip
         paths.append(tmp_path / f"{place.replace('/', '-')}.csv")
         paths[-1].write_text(to_csv(lines), encoding="utf-8")
-    numbers, judgements = audit.audit(REFERENCES, paths)
+    numbers, judgements, instances = audit.audit(REFERENCES, paths)
     assert len(numbers) == sum(map(len, printed.values()))
     assert {(number.verdict, number.delta) for number in numbers} == {("reproduced", 0.0)}
     listed = [claim.id for claim in claims.load(REFERENCES / "claims.yaml") if claim.fails]
     assert [judgement.claim for judgement in judgements if judgement.verdict != "holds"] == listed
     assert all(judgement.verdict == judgement.on_paper for judgement in judgements)
+    assert Counter(line.claim for line in instances if line.verdict == "holds") == Counter(
+        {judgement.claim: judgement.holds for judgement in judgements if judgement.holds}
+    )
 
 
 def test_the_command_writes_both_files(folder):
     lines = [ours("a", "x", 20.0, 20.0, 1.0), replace(ours("b", "x", 25.0, None, None), note="not in this run")]
     (folder.parent / "table1.csv").write_text(to_csv(lines), encoding="utf-8")
-    arguments = ["--references", folder, "--claims", folder.parent / "claims.csv", "-o", folder.parent / "audit.csv"]
+    arguments = [
+        *("--references", folder, "--claims", folder.parent / "claims.csv"),
+        *("--instances", folder.parent / "instances.csv", "-o", folder.parent / "audit.csv"),
+    ]
     done = CliRunner().invoke(cli, ["step", "audit", str(folder.parent / "table1.csv"), *map(str, arguments)])
     assert done.exit_code == 0, done.output
-    assert done.output == "3 numbers: 2 not run, 1 reproduced; 4 claims: 3 not run, 1 undecided\n"
+    assert done.output == (
+        "3 numbers: 2 not run, 1 reproduced; 4 claims: 3 not run, 1 holds; 5 instances: 4 not run, 1 holds\n"
+    )
     numbers, judged = (
         list(csv.DictReader((folder.parent / name).open(encoding="utf-8"))) for name in ("audit.csv", "claims.csv")
     )
     assert [(line["row"], line["printed"], line["ours"], line["verdict"]) for line in numbers] == [
         ("a", "20.0", "20.0", "reproduced"), ("a", "30.15", "", "not run"), ("b", "25.0", "", "not run")
     ]  # fmt: skip
-    assert [line["verdict"] for line in judged] == ["not run", "not run", "not run", "undecided"]
+    assert [line["verdict"] for line in judged] == ["not run", "not run", "not run", "holds"]
+    *_, tried, _ = csv.DictReader((folder.parent / "instances.csv").open(encoding="utf-8"))
+    assert (tried["values"], tried["predicate"], tried["slack"], tried["seeds"]) == ("a", "[a, x] > 10", "10.0", "")
+    assert float(tried["low"]) == pytest.approx(9, abs=0.1)
+    assert float(tried["high"]) == pytest.approx(11, abs=0.1)
+    assert float(tried["p"]) == float(tried["q"]) == 0.001
 
 
 def test_no_table_at_all_is_an_audit_of_nothing(folder):
-    numbers, judgements = audit.audit(folder, [])
-    assert {number.verdict for number in numbers} == {judgement.verdict for judgement in judgements} == {"not run"}
+    assert {line.verdict for lines in audit.audit(folder, []) for line in lines} == {"not run"}
 
 
 def test_nothing_is_written_when_something_is_wrong(folder):
     (folder.parent / "table1.csv").write_text("a,b\n1,2\n")
+    outputs = [folder.parent / f"{name}.csv" for name in ("audit", "claims", "instances")]
     with pytest.raises(InputError, match="not a table of this program"):
-        audit.write(folder, [folder.parent / "table1.csv"], folder.parent / "audit.csv", folder.parent / "claims.csv")
+        audit.write(folder, [folder.parent / "table1.csv"], [], *outputs)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["references", "table1.csv"]

@@ -118,12 +118,17 @@ def test_variables_take_each_value():
     [
         (["holds", "holds"], "holds"),
         (["holds", "undecided"], "undecided"),
-        (["holds", "not run"], "undecided"),
+        (["holds", "holds", "undecided"], "holds"),
+        (["holds", "not run"], "holds"),
         (["not run", "not run"], "not run"),
+        ([], "not run"),
+        (["undecided", "not run"], "undecided"),
         (["holds", "not run", "fails"], "fails"),
+        (["holds", "holds", "fails"], "holds in part"),
+        (["undecided", "undecided", "fails"], "fails"),
     ],
 )
-def test_a_claim_holds_when_all_its_instances_do(verdicts, expected):
+def test_the_verdict_of_a_claim_is_that_of_its_instances(verdicts, expected):
     assert claims.overall(verdicts) == expected
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitextbench import __version__
 from bitextbench.base.errors import InputError
+from bitextbench.base.items import grouped, packed
 
 SAMPLES = 1000
 SEED = 12345
@@ -20,21 +21,21 @@ CHUNK = 1 << 22  # weights that are drawn at a time
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-def measure(
-    metric: str, counts: ArrayLike, statistic: Statistic, *, seed: int = SEED, signature: str = ""
-) -> dict[str, Any]:
-    """A statistic of the summed counts of all units, with its interval.
+def ratio(metric: str, counts: ArrayLike, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
+    """The sum of one number of all units over that of another, in percent, with its interval; and the units as `items`.
 
-    counts: [n, c], a row a unit. statistic: sums float64 [s, c] -> values [s].
-    Raises InputError for no units.
+    counts: [n, 2], a row a unit: numerator and denominator. Raises InputError for no units.
     """
     rows = np.asarray(counts, np.float64)
     if not len(rows):
         raise InputError(f"nothing to measure {metric} on", remedy="give it at least one sentence")
-    types, frequencies = np.unique(rows.reshape(len(rows), -1), axis=0, return_counts=True)
-    return measure_types(
-        metric, frequencies, lambda weights: statistic(weights @ types), seed=seed, signature=signature
-    )
+    types, frequencies = np.unique(rows, axis=0, return_counts=True)
+
+    def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 100 * quotient(*(weights @ types).T)
+
+    measured = measure_types(metric, frequencies, statistic, seed=seed, signature=signature)
+    return measured | {"items": packed(grouped("ratio", rows))}
 
 
 def measure_types(
@@ -92,8 +93,7 @@ def _weights(frequencies: NDArray[np.integer], seed: int) -> Iterator[NDArray[np
 def rate(metric: str, hits: ArrayLike, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
     """The mean of a number in [0, 1] for each unit [n], in percent."""
     values = np.asarray(hits, np.float64)
-    counts = np.stack([values, np.ones_like(values)], 1)
-    return measure(metric, counts, lambda sums: 100 * quotient(sums[:, 0], sums[:, 1]), seed=seed, signature=signature)
+    return ratio(metric, np.stack([values, np.ones_like(values)], 1), seed=seed, signature=signature)
 
 
 def quotient(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:

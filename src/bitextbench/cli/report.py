@@ -130,20 +130,22 @@ def figure_margins(points: tuple[tuple[float, Path, Path], ...], picture: Path, 
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, help="Where the provenance goes.")
+@click.option("--draws", type=FILE, help="Where the draws of its cells go, for the audit.")
 @html_option
 @out_option
 def table(
     reference: Path | None, name: str | None, cells: tuple[dict[str, Any], ...], scale: Any, selections: tuple[Path, ...],
     significance: Path | None, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
-    provenance: Path | None, html: Path, out: Path,
+    provenance: Path | None, draws: Path | None, html: Path, out: Path,
 ) -> None:  # fmt: skip
     """Set our numbers beside the paper's: CSV, page and, where it is asked for, provenance."""
     from bitextbench.base.files import read_json
     from bitextbench.evaluation import significance as paired
+    from bitextbench.report import draws as drawn
     from bitextbench.report import filtering, references
     from bitextbench.report.cells import of_specs
     from bitextbench.report.provenance import collect
-    from bitextbench.report.table import beside, own, write
+    from bitextbench.report.table import beside, by_place, own, write
 
     if (reference is None) == (name is None):
         raise InputError("a table has a --reference or a --name", remedy="give one of them")
@@ -166,19 +168,30 @@ def table(
         parts |= {"selections": filtering.pooled(chosen), "reading": filtering.reading(made, compared)}
     else:
         made = beside(references.load(reference), measurements, scale, notes)
+    if draws:
+        drawn.save(
+            {(made[0].paper_table, *place): drawn.of_cell(held) for place, held in by_place(measurements).items()},
+            draws,
+        )
     write(made, out, html, **parts)
 
 
 @step.command()
 @click.argument("tables", type=FILE, nargs=-1)
 @click.option("--references", "folder", type=FILE, default=Path("references"), help="What the papers printed.")
+@click.option(
+    "--draws", type=FILE, multiple=True, help="What `step table` drew; other cells are drawn from their intervals."
+)
 @click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
+@click.option("--instances", type=FILE, required=True, help="Where the CSV of their instances goes.")
 @out_option
-def audit(tables: tuple[Path, ...], folder: Path, claims: Path, out: Path) -> None:
+def audit(
+    tables: tuple[Path, ...], folder: Path, draws: tuple[Path, ...], claims: Path, instances: Path, out: Path
+) -> None:
     """Set the tables of a run beside every number and every claim of the papers."""
     from bitextbench.report.audit import write
 
-    click.echo(write(folder, tables, out, claims))
+    click.echo(write(folder, tables, draws, out, claims, instances))
 
 
 @step.command()

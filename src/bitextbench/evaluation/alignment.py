@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bitextbench.base.bootstrap import SEED, measure, quotient
+from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import Pairs, neighbours, similarity
@@ -115,15 +115,7 @@ def error_rates(
 
 
 def _rates(forward: NDArray[np.bool_], backward: NDArray[np.bool_], seed: int, signature: str) -> dict[str, Any]:
-    counts = np.stack([forward, backward, np.ones_like(forward)], 1)
-    columns = {"forward": [0], "backward": [1], "average": [0, 1]}
+    wrong = {"forward": forward, "backward": backward, "average": (forward.astype(np.float64) + backward) / 2}
     return {
-        name: measure(
-            f"error rate ({name})",
-            counts,
-            lambda sums, which=which: 100 * quotient(sums[:, which].mean(axis=1), sums[:, 2]),  # type: ignore[misc]
-            seed=seed,
-            signature=signature,
-        )
-        for name, which in columns.items()
+        name: rate(f"error rate ({name})", column, seed=seed, signature=signature) for name, column in wrong.items()
     }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.items import grouped, packed
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -27,10 +28,10 @@ def bleu(
     """Corpus BLEU of detokenised lines, in percent, cased. sacreBLEU's tokenizer is `zh` (characters), or else `13a`.
 
     Returns metric, value, signature (the full one of sacreBLEU), interval (95%, bootstrap over sentences: the mean of
-    the resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens).
+    the resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens), items.
     Raises InputError (`where` is the place that it names) for no lines and unequal counts.
     """
-    return _scored(sacre(language), hypotheses, references, where)
+    return _scored("bleu", sacre(language), hypotheses, references, where)
 
 
 def tokenised(
@@ -46,11 +47,11 @@ def tokenised(
 
     hypothesis_tokens, reference_tokens = ([*moses.tokenize(lines, language)] for lines in (hypotheses, references))
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    return _scored(metric, hypothesis_tokens, reference_tokens, where)
+    return _scored("multi-bleu", metric, hypothesis_tokens, reference_tokens, where)
 
 
 def _scored(
-    metric: "BLEU", hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None
+    kind: str, metric: "BLEU", hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None
 ) -> dict[str, Any]:
     if not len(hypotheses):
         raise InputError("no hypotheses", where, remedy="translate a test set first")
@@ -71,4 +72,5 @@ def _scored(
         "signature": str(metric.get_signature()),
         "sys_len": score.sys_len,
         "ref_len": score.ref_len,
+        "items": packed(grouped(kind, metric._extract_corpus_statistics(hypotheses, [references]))),
     }

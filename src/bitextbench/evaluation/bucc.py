@@ -7,13 +7,14 @@ on the other. Gold pairs that cannot be found because of deduplication count in 
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.bootstrap import SEED, measure_all, quotient
+from bitextbench.base.bootstrap import SEED, quotient, ratio
 from bitextbench.evaluation.curves import curve
 from bitextbench.formats.gold import Gold, check_ids
 from bitextbench.formats.mined_pairs import Candidates
@@ -43,39 +44,29 @@ def _f1(right: Any, pairs: Any, gold: Any) -> NDArray[np.float64]:
     return quotient(2 * np.asarray(right, np.float64), np.asarray(pairs + gold, np.float64))
 
 
-def scores_of(right: int, pairs: int, gold: int, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
-    """Precision, recall and F1 in percent. Intervals are over the mined and the missed pairs."""
-    frequencies = np.array([right, pairs - right, gold - right])  # right, wrong, missed
-
-    def statistics(weights: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        right, wrong, missed = weights.T
-        return {
-            "precision": 100 * quotient(right, right + wrong),
-            "recall": 100 * quotient(right, right + missed),
-            "f1": 100 * _f1(right, right + wrong, right + missed),
-        }
-
-    return measure_all(frequencies, statistics, seed=seed, signature=signature)
+def scores_of(counts: NDArray[np.int64], *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
+    """Precision, recall and F1 in percent, with intervals over sources. counts [n, 3]: right, mined and gold pairs of each."""
+    right, pairs, gold = counts.T
+    quotients = {"precision": (right, pairs), "recall": (right, gold), "f1": (2 * right, pairs + gold)}
+    return {name: ratio(name, np.stack(parts, 1), seed=seed, signature=signature) for name, parts in quotients.items()}
 
 
 def two_fold(
     scores: NDArray[np.float32], src: Sequence[str], correct: NDArray[np.bool_], gold: Gold, seed: int = SEED
-) -> tuple[dict[str, int], list[float | None]]:
-    """Tune on one half, measure on the other, and vice versa: right, pairs and gold of both together; the thresholds.
+) -> tuple[NDArray[np.bool_], list[float | None]]:
+    """Tune on one half, measure on the other, and vice versa: which pairs [n] are taken, and the thresholds.
 
     The sources that occur in pairs or gold are split into two random halves; a pair belongs to the half of its source.
     """
     first = half({*src, *(pair[0] for pair in gold)}, seed)
     in_first = np.array([name in first for name in src], bool)
     gold_first = sum(pair[0] in first for pair in gold)
-    total, thresholds = {"right": 0, "pairs": 0, "gold": len(gold)}, []
+    taken, thresholds = np.zeros(len(scores), bool), []
     for tuned, measured, size in ((in_first, ~in_first, gold_first), (~in_first, in_first, len(gold) - gold_first)):
         threshold = tune(scores[tuned], correct[tuned], size)
-        taken = measured & (scores >= np.float32(np.inf if threshold is None else threshold))
-        total["pairs"] += int(taken.sum())
-        total["right"] += int((taken & correct).sum())
+        taken |= measured & (scores >= np.float32(np.inf if threshold is None else threshold))
         thresholds.append(threshold)
-    return total, thresholds
+    return taken, thresholds
 
 
 def half(names: Iterable[str], seed: int) -> set[str]:
@@ -110,14 +101,22 @@ def evaluate(
     chosen = tune(candidates.scores, correct, len(gold)) if threshold is None else threshold
     taken = candidates.scores >= np.float32(np.inf if chosen is None else chosen)
     how = "given" if threshold is not None else "best F1 on these pairs"
-    total, thresholds = two_fold(candidates.scores, candidates.src, correct, gold, seed)
+    taken_by_half, thresholds = two_fold(candidates.scores, candidates.src, correct, gold, seed)
+
+    def measured(taken: NDArray[np.bool_], signature: str) -> dict[str, Any]:
+        places = [[src.index[name] for name in compress(candidates.src, mask)] for mask in (taken & correct, taken)] + [
+            [src.index[name] for name, _ in gold]
+        ]
+        counts = np.stack([np.bincount(np.array(rows, np.int64), minlength=len(src.ids)) for rows in places], 1)
+        return scores_of(counts, seed=seed, signature=signature)
+
     return {
-        **scores_of(int((taken & correct).sum()), int(taken.sum()), len(gold), seed=seed, signature=f"threshold:{how}"),
+        **measured(taken, f"threshold:{how}"),
         "threshold": chosen,
         "threshold_from": how,
         "candidates": len(correct),
         "pairs": int(taken.sum()),
         "gold": len(gold),
         "gold_lost_to_duplicates": lost_to_duplicates(gold, src, tgt),
-        "two_fold": {**scores_of(**total, seed=seed, signature="threshold:two-fold"), "thresholds": thresholds},
+        "two_fold": {**measured(taken_by_half, "threshold:two-fold"), "thresholds": thresholds},
     }

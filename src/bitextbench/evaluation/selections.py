@@ -58,9 +58,7 @@ def precision(
     cut = cutoff([Scored(pool.scores, pool.words)], budget)
     kept = pool.scores >= (-np.inf if cut is None else cut)
     counts = np.stack([pool.good[kept], pool.labelled[kept]], axis=1)
-    metric = bootstrap.measure(
-        "precision", counts, lambda sums: 100 * bootstrap.quotient(sums[:, 0], sums[:, 1]), seed=seed
-    )
+    metric = bootstrap.ratio("precision", counts, seed=seed)
     recall = float(100 * pool.good[kept].sum() / max(1, pool.good.sum()))
     words = int(pool.words[kept].sum())
     return metric | {"threshold": cut, "budget": budget, "words": words, "pairs": int(kept.sum()), "recall": recall}

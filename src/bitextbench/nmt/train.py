@@ -183,9 +183,7 @@ def _alone(model: dict[str, Any]) -> dict[str, Any]:
     killed leaves other values in what is no parameter. What two names share stays shared.
     """
     copies: dict[tuple, Any] = {}
-    return {
-        name: copies.setdefault((value.data_ptr(), value.shape), value.clone()) for name, value in model.items()
-    }
+    return {name: copies.setdefault((value.data_ptr(), value.shape), value.clone()) for name, value in model.items()}
 
 
 def _interned(value: Any) -> Any:

@@ -9,9 +9,9 @@
 | scale not comparable | computed, but in a run that has not the paper's data, models and budgets |
 | not run | no table has it |
 
-`claims.csv` has a line for each entry of claims.yaml: whether it holds, fails or is undecided on our numbers, by their
-intervals, and whether it holds on the paper's own as printed. A claim that states the paper's figures is not judged on
-the numbers of another scale.
+`claims.csv` has a line for each entry of claims.yaml: whether it holds, fails or is undecided on our numbers, by draws of their
+cells (`evidence`), and whether it holds on the paper's own as printed. `instances.csv` has a line for each of its instances. A
+claim that states the paper's figures is not judged on the numbers of another scale.
 """
 
 import csv
@@ -21,16 +21,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
-from bitextbench.report import claims, references
+from bitextbench.report import claims, draws, references
 from bitextbench.report.cells import Cell, read_csv
-from bitextbench.report.claims import Claim, Interval, Key
+from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict
+from bitextbench.report.draws import Draws
+from bitextbench.report.evidence import Evidence, adjusted, of
 from bitextbench.report.references import Printed
 
-NOT_RUN, NOT_COMPARABLE = "not run", "scale not comparable"
+NOT_RUN: Literal["not run"] = "not run"
+NOT_COMPARABLE = "scale not comparable"
 
 
 class Found(NamedTuple):
@@ -46,6 +49,11 @@ class Found(NamedTuple):
         ours = self.line.ours
         ends = (ours if end is None else end for end in (self.line.low, self.line.high))
         return Interval(*(Fraction(str(end)) for end in ends))
+
+    def alone(self, key: Key) -> Draws:
+        """The line's number, drawn from its interval."""
+        assert self.line.ours is not None
+        return draws.alone(" ".join(key), self.line.ours, self.line.low, self.line.high, len(self.line.seeds.split()))
 
 
 @dataclass(frozen=True)
@@ -93,26 +101,57 @@ class Judgement:
     note: str
 
 
-def write(folder: Path, tables: Sequence[Path], numbers: Path, judgements: Path) -> str:
-    """Write audit.csv to `numbers`, claims.csv to `judgements`; returns how many there are of each verdict, in words.
+@dataclass(frozen=True)
+class Tried:
+    """A line of instances.csv: a claim for one choice of its variables. `slack`: above 0 where it holds, with its 95% interval;
+    `q`: p for a false discovery rate over all instances.
+    """
+
+    claim: str
+    paper: str
+    values: str
+    predicate: str
+    verdict: str
+    slack: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    q: float | None = None
+    seeds: int | None = None
+    items: int | None = None
+    needed: str = ""  # what would decide it
+
+
+class Audit(NamedTuple):
+    numbers: list[Number]
+    claims: list[Judgement]
+    instances: list[Tried]
+
+
+def write(
+    folder: Path, tables: Sequence[Path], drawn: Sequence[Path], numbers: Path, judgements: Path, instances: Path
+) -> str:
+    """Write audit.csv, claims.csv, instances.csv; returns how many there are of each verdict, in words.
 
     `folder` holds the references and claims.yaml. Raises InputError as `audit` does; then nothing is written.
     """
-    audited, judged = audit(folder, tables)
-    for path, lines in ((numbers, audited), (judgements, judged)):
+    made = audit(folder, tables, drawn)
+    texts = [to_csv(lines) for lines in (made.numbers, made.claims, made.instances)]
+    for path, text in zip((numbers, judgements, instances), texts, strict=True):
         with atomic(path) as part:
-            part.write_text(to_csv(lines), encoding="utf-8")
+            part.write_text(text, encoding="utf-8")
     counts = (
-        f"{len(lines)} {name}: " + ", ".join(f"{count} {verdict}" for verdict, count in found.most_common())
-        for name, lines in (("numbers", audited), ("claims", judged))
+        f"{len(lines):,} {name}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in found.most_common())
+        for name, lines in made._asdict().items()
         for found in [Counter(line.verdict for line in lines)]
     )
     return "; ".join(counts)
 
 
-def audit(folder: Path, tables: Sequence[Path]) -> tuple[list[Number], list[Judgement]]:
+def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> Audit:
     """The papers' numbers and claims, in the order of the references, beside the tables of one run.
 
+    `drawn`: what `draws.save` wrote for them; a cell that is not there is drawn on its own, from its interval.
     Raises InputError for a table that is damaged or of another scale than the rest, that has a number twice, or that
     was made from other references than those of `folder`.
     """
@@ -122,9 +161,17 @@ def audit(folder: Path, tables: Sequence[Path]) -> tuple[list[Number], list[Judg
     if len(scales) > 1:
         raise InputError(f"tables of several scales: {', '.join(scales)}", remedy="audit each run by itself")
     numbers = [_number(cell, found.get((place, cell.row, cell.column))) for place in printed for cell in printed[place]]
-    on_paper = claims.points(printed)
-    entries = claims.load(folder / "claims.yaml")
-    return numbers, [_judgement(claim, on_paper, found, "".join(scales)) for claim in entries]
+    saved = {key: one for path in drawn for key, one in draws.load(path).items()}
+    cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in found.items()}
+    on_paper, scale = claims.points(printed), "".join(scales)
+    judged, tried = [], []
+    for claim in claims.load(folder / "claims.yaml"):
+        instances = claims.instances(claim)
+        evidence = [of(instance, cells) for instance in instances]
+        comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
+        judged.append(_judgement(claim, on_paper, instances, evidence, found, scale, comparable))
+        tried += [_tried(claim, *pair, comparable) for pair in zip(instances, evidence, strict=True)]
+    return Audit(numbers, judged, _with_q(tried))
 
 
 def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
@@ -172,14 +219,35 @@ def _number(cell: Printed, found: Found | None) -> Number:
     return replace(number, **ours)  # type: ignore[arg-type]
 
 
+def _tried(claim: Claim, instance: Instance, evidence: Evidence | None, comparable: bool) -> Tried:
+    values = " ".join(instance.values.values())
+    if evidence is None:
+        return Tried(claim.id, claim.paper, values, instance.predicate, NOT_RUN)
+    numbers = {name: round(getattr(evidence, name), 4) for name in ("slack", "low", "high", "p")}
+    return Tried(
+        claim.id, claim.paper, values, instance.predicate, evidence.verdict if comparable else NOT_COMPARABLE, **numbers,
+        seeds=evidence.seeds or None, items=evidence.items or None, needed=evidence.needed,
+    )  # fmt: skip
+
+
+def _with_q(tried: Sequence[Tried]) -> list[Tried]:
+    """With p adjusted over all instances that are judged."""
+    judged = [line for line in tried if line.p is not None and line.verdict != NOT_COMPARABLE]
+    q = dict(zip(map(id, judged), adjusted([line.p for line in judged if line.p is not None]), strict=True))
+    return [replace(line, q=round(q[id(line)], 4)) if id(line) in q else line for line in tried]
+
+
 def _difference(ours: float | None, printed: float) -> float:
     """Without the noise of binary fractions."""
     return float(Fraction(str(ours)) - Fraction(str(printed)))
 
 
-def _judgement(claim: Claim, on_paper: dict[Key, Interval], found: dict[Key, Found], scale: str) -> Judgement:
-    verdicts = claims.judge(claim, {key: entry.interval for key, entry in found.items()})
-    judged = [pair for pair in zip(claims.instances(claim), verdicts, strict=True) if pair[1] != NOT_RUN]
+def _judgement(
+    claim: Claim, on_paper: dict[Key, Interval], instances: Sequence[Instance], evidence: Sequence[Evidence | None],
+    found: dict[Key, Found], scale: str, comparable: bool,
+) -> Judgement:  # fmt: skip
+    verdicts: list[Verdict] = [NOT_RUN if one is None else one.verdict for one in evidence]
+    judged = [pair for pair in zip(instances, verdicts, strict=True) if pair[1] != NOT_RUN]
     used = {found[key].path.as_posix() for instance, _ in judged for key in instance.cells.values()}
     otherwise = [
         f"{verdict}: {' '.join(instance.values.values()) or 'as a whole'}"
@@ -187,7 +255,6 @@ def _judgement(claim: Claim, on_paper: dict[Key, Interval], found: dict[Key, Fou
         if verdict != "holds"
     ]
     counts = Counter[str](verdicts)
-    comparable = claim.scale == "any" or scale == "paper" or not judged
     return Judgement(
         claim.id, claim.paper, claim.section, claim.quote, claim.predicate,
         on_paper=claims.overall(claims.judge(claim, on_paper)),

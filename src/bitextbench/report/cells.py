@@ -19,11 +19,13 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json
+from bitextbench.base.items import Items, unpacked
 from bitextbench.formats.metrics import checked_fields, interval_of
 
 NOT_RUN = "not in this run"
@@ -80,6 +82,7 @@ class Measurement:
     n: int
     signature: str
     path: Path
+    items: tuple[Items, ...] = ()  # of each test set; none where the metric is no statistic of sums
 
 
 def read_measurement(row: str, column: str, seed: int, path: Path, key: str = "") -> Measurement:
@@ -95,7 +98,8 @@ def read_measurement(row: str, column: str, seed: int, path: Path, key: str = ""
     kinds = {"value": (int, float), "interval": list, "n": int, "signature": str}
     known = checked_fields(metric, kinds, path)
     low, high = interval_of(known, path)
-    return Measurement(row, column, seed, known["value"], low, high, known["n"], known["signature"], path)
+    items = (unpacked(metric["items"], path),) if "items" in metric else ()
+    return Measurement(row, column, seed, known["value"], low, high, known["n"], known["signature"], path, items)
 
 
 def mean(parts: Sequence[Measurement]) -> Measurement:
@@ -107,7 +111,8 @@ def mean(parts: Sequence[Measurement]) -> Measurement:
     below = math.hypot(*(part.value - part.low for part in parts)) / n
     above = math.hypot(*(part.high - part.value for part in parts)) / n
     signature = f"mean of {n}|{parts[0].signature}"
-    return replace(parts[0], value=value, low=value - below, high=value + above, signature=signature)
+    items = tuple(chain(*(part.items for part in parts))) if all(part.items for part in parts) else ()
+    return replace(parts[0], value=value, low=value - below, high=value + above, signature=signature, items=items)
 
 
 def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dict[tuple[str, str], str]]:

@@ -10,10 +10,9 @@ A predicate is arithmetic and comparison over cells:
 `for` lists, so that one claim may have many instances. Besides `+ - *`, `and or not` and comparisons, there are `mean`,
 `min`, `max`, `abs`, and `f1(P, R)` = 2PR / (P + R). Nothing else is evaluated: no names, attributes, calls or code.
 
-Numbers are intervals, and their ends are exact fractions, so that 28.4 - 23.1 is 5.3. A comparison holds when it does for
-every choice of numbers from the intervals, fails when it does for none, and is undecided otherwise: a > b is undecided
-while their intervals overlap. This is the careful side: each mention of a cell counts as a number of its own, and no use
-is made of rows that were measured on the same sentences.
+The papers' numbers are intervals (what rounds to the printed digits, or a point), and their ends are exact fractions, so that
+28.4 - 23.1 is 5.3. A comparison holds when it does for every choice of numbers from the intervals, fails when it does for
+none, and is undecided otherwise. Our numbers have draws in place of intervals: see `evidence`.
 """
 
 import ast
@@ -34,7 +33,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_yaml
 from bitextbench.report.references import Printed
 
-Verdict = Literal["holds", "fails", "undecided", "not run"]
+Verdict = Literal["holds", "holds in part", "fails", "undecided", "not run"]
 Key = tuple[str, str, str]  # place of the table, row, column
 
 
@@ -186,11 +185,17 @@ def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict for a claim: fails when an instance does, holds when all do, not run when none was, else undecided."""
-    kinds = set(verdicts)
-    if "fails" in kinds:
-        return "fails"
-    return kinds.pop() if len(kinds) == 1 else "undecided"
+    """One verdict for a claim, of its instances that were run: that of all of them; where there are several, it fails as often as
+    it holds or more, holds when none fails and most hold, and holds in part when some fail and more hold; else it is undecided.
+    """
+    count = Counter(verdict for verdict in verdicts if verdict != "not run")
+    if len(count) == 1:
+        return next(iter(count))
+    if not count:
+        return "not run"
+    if count["fails"]:
+        return "fails" if count["fails"] >= count["holds"] else "holds in part"
+    return "holds" if 2 * count["holds"] > count.total() else "undecided"
 
 
 def _truth(node: ast.expr, cells: dict[str, Interval]) -> bool | None:

@@ -1,0 +1,128 @@
+"""Draws: what the cells of a table might have been with other test items and other seeds, for the comparison of cells.
+
+A cell is the mean of its seeds' values x_s, s = 1..k. Draw b of it is its value plus two independent deviations:
+
+- of items: the test items are drawn again, with replacement (bootstrap, Efron 1979), the same items for every seed and for
+  every cell that has as many. Rows measured on one test set are so compared on the same items (paired). Test sets that have as
+  many items by chance have outcomes that are independent, to which this changes nothing.
+- of seeds: c_b * sum_s g_bs (x_s - mean) / sqrt(k (k - 1)) with g_bs standard normal, the same for seed s of every cell, and
+  c_b = sqrt((k - 1) / chi^2_b). So the difference of two cells with the same k seeds has Student's t distribution with k - 1 degrees
+  of freedom and the standard error of its paired differences. (Seeds drawn with replacement would make intervals of three
+  seeds too short by half.) With one seed there is no such part.
+
+A cell without items (an average precision, a table of which only the CSV is left) is drawn on its own: normally, each side by
+its end of the interval.
+"""
+
+import functools
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.arrays import load_npz, save_npz
+from bitextbench.base.bootstrap import SEED, quotient
+from bitextbench.base.items import Items
+from bitextbench.report.cells import Measurement
+
+DRAWS = 2000
+
+Array = NDArray[np.float64]
+Key = tuple[str, str, str]  # place of the table, row, column
+
+
+class Draws(NamedTuple):
+    """`value`: the cell's; items, seeds [DRAWS]: deviations from it; k, n: how many seeds and items it has (0: not known)."""
+
+    value: float
+    items: Array
+    seeds: Array
+    k: int = 0
+    n: int = 0
+
+    @property
+    def all(self) -> Array:
+        return self.value + self.items + self.seeds
+
+
+def of_cell(seeds: Sequence[Measurement]) -> Draws:
+    """The draws of a cell from the measurements of its seeds."""
+    k, first = len(seeds), seeds[0]
+    mean = math.fsum(one.value for one in seeds) / k
+    spread = np.zeros(DRAWS)
+    if k > 1:
+        spread = sum(_normal(one.seed) * (one.value - mean) for one in seeds) * _chi(k) / math.sqrt(k * (k - 1))
+    if not all(one.items for one in seeds):
+        low, high = (math.fsum(ends) / k for ends in zip(*((one.low, one.high) for one in seeds), strict=True))
+        return alone(f"{first.path.parent} {first.row} {first.column}", mean, low, high, k)._replace(seeds=spread)
+    of_items = [np.mean([deviations(part) for part in one.items], axis=0) for one in seeds]
+    return Draws(mean, np.mean(of_items, axis=0), spread, k, sum(part.n for part in first.items))
+
+
+def alone(name: str, value: float, low: float | None, high: float | None, k: int = 0) -> Draws:
+    """The draws of a cell whose interval is all that is known; `name` makes them its own."""
+    normal = np.random.default_rng(list(hashlib.sha256(name.encode()).digest())).standard_normal(DRAWS)
+    below, above = (0.0 if end is None else abs(value - end) / 1.96 for end in (low, high))
+    return Draws(value, normal * np.where(normal < 0, below, above), np.zeros(DRAWS), k)
+
+
+def deviations(items: Items) -> Array:
+    """The deviations [DRAWS] of a metric on other items, around 0."""
+    sums = _weights(len(items.counts)) @ items.counts
+    values = 100 * quotient(*sums.T) if items.kind == "ratio" else _bleu(sums, smooth=items.kind == "bleu")
+    return values - values.mean()
+
+
+@functools.lru_cache(maxsize=4)
+def _weights(groups: int) -> Array:
+    """How often each group of items is drawn [DRAWS, groups]."""
+    return np.random.default_rng([SEED, groups]).multinomial(groups, np.full(groups, 1 / groups), DRAWS).astype(float)
+
+
+@functools.cache
+def _normal(seed: int) -> Array:
+    return np.random.default_rng([SEED, 1, seed]).standard_normal(DRAWS)
+
+
+@functools.cache
+def _chi(k: int) -> Array:
+    return np.sqrt((k - 1) / np.random.default_rng([SEED, 2, k]).chisquare(k - 1, DRAWS))
+
+
+def _bleu(sums: Array, *, smooth: bool) -> Array:
+    """BLEU in percent of sacreBLEU's sums [s, 10]: lengths, right n-grams, n-grams; smoothed as mteval does (`exp`), or not."""
+    lengths, references, right, total = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:]
+    none = (right == 0).cumsum(axis=1)  # the first n-gram order without any counts 1/2, the next 1/4
+    right = np.where(right == 0, 0.5**none, right) if smooth else right
+    with np.errstate(divide="ignore"):
+        precision = np.log(quotient(right, total)).mean(axis=1)
+    penalty = np.minimum(0, 1 - quotient(references, lengths))
+    return 100 * np.exp(precision + penalty) * (sums[:, 2] > 0)
+
+
+def save(cells: Mapping[Key, Draws], out: Path) -> None:
+    """Write the draws of a table's cells, atomically."""
+    held = list(cells.values())
+    save_npz(
+        out,
+        names=np.array(list(cells), np.str_).reshape(-1, 3),
+        values=np.array([one.value for one in held], np.float64),
+        items=np.array([one.items for one in held], np.float32).reshape(-1, DRAWS),
+        seeds=np.array([one.seeds for one in held], np.float32).reshape(-1, DRAWS),
+        counts=np.array([(one.k, one.n) for one in held], np.int64).reshape(-1, 2),
+    )
+
+
+def load(path: Path) -> dict[Key, Draws]:
+    """What `save` wrote. Raises InputError for another file."""
+    held = load_npz(path, "make the table again", ("names", "values", "items", "seeds", "counts"))
+    columns = (held[name].tolist() for name in ("names", "values", "counts"))
+    deviations = (held[name].astype(np.float64) for name in ("items", "seeds"))
+    return {
+        tuple(names): Draws(value, items, seeds, k, n)
+        for names, value, (k, n), items, seeds in zip(*columns, *deviations, strict=True)
+    }

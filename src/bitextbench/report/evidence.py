@@ -1,0 +1,131 @@
+"""Evidence: what our numbers say of an instance of a claim, by draws of its cells (see `draws`).
+
+The slack of a comparison a > b is a - b: above 0 where it is so. Of `and` it is the least of its parts, of `or` the greatest, of
+`not` the negative. An instance holds where at least 97.5% of the draws have slack, fails where at most 2.5% do, and is
+undecided otherwise. a == b cannot hold on draws: it is undecided where 0 is among the middle 95% of a - b, and fails otherwise.
+"""
+
+import ast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.bootstrap import quotient
+from bitextbench.report.claims import Instance, Key, Verdict
+from bitextbench.report.draws import DRAWS, Draws
+
+SURE = 0.975
+TINY = 1e-9  # what binary fractions leave of 28.4 - 23.1 - 5.3
+
+Array = NDArray[np.float64]
+Cells = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`slack` with its 95% interval; `p`, two-sided, that it is on the other side of 0; `needed`: what would decide it."""
+
+    verdict: Verdict
+    slack: float
+    low: float
+    high: float
+    p: float
+    seeds: int
+    items: int
+    needed: str
+
+
+def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
+    """What the draws of its cells say; None where one of them is missing."""
+    if not numbers.keys() >= set(instance.cells.values()):
+        return None
+    cells = {name: numbers[key] for name, key in instance.cells.items()}
+
+    def slack(values: Callable[[Draws], Array]) -> Array:
+        return _slack(instance.tree, {name: values(cell) for name, cell in cells.items()})
+
+    value = float(slack(lambda cell: cell.value + np.zeros(DRAWS))[0])
+    drawn = slack(lambda cell: cell.all)
+    low, high = _middle(drawn)
+    above, below = (float((side > 0).mean()) for side in (drawn, -drawn))
+    verdict: Verdict = "holds" if above >= SURE else "fails" if below >= SURE else "undecided"
+    k, n = (min(filter(None, (getattr(cell, name) for cell in cells.values())), default=0) for name in ("k", "n"))
+    needed = ""
+    if verdict == "undecided":
+        of_items, of_seeds = (slack(part).var() for part in (lambda c: c.value + c.items, lambda c: c.value + c.seeds))
+        needed = enough(value, float(of_items), float(of_seeds), n, k)
+    p = min(1.0, 2 * (1 - max(above, below) + 1 / DRAWS))
+    return Evidence(verdict, value, low, high, p, k, n, needed)
+
+
+def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> str:
+    """How many seeds, or seeds and test items, would decide a slack of this size with 80% power, in words; "" for none at all."""
+    most = (slack / (1.96 + 0.84)) ** 2  # the variance that would do
+    if not most or not k:
+        return ""
+    if of_items < most:
+        return f"{math.ceil(k * max(1.0, of_seeds / (most - of_items))):,} seeds"
+    factor = (of_items + of_seeds) / most
+    return (
+        f"{math.ceil(k * factor):,} seeds and {f'{math.ceil(n * factor):,}' if n else f'{factor:.1f} times the'} items"
+    )
+
+
+def adjusted(p: Sequence[float]) -> list[float]:
+    """p values for a false discovery rate (Benjamini and Hochberg 1995), in the order given."""
+    from scipy.stats import false_discovery_control
+
+    return [float(value) for value in false_discovery_control(p)] if p else []
+
+
+def _middle(drawn: Array) -> tuple[float, float]:
+    low, high = np.quantile(drawn, [1 - SURE, SURE])
+    return float(low), float(high)
+
+
+def _slack(node: ast.expr, cells: Cells) -> Array:
+    """Of a predicate that `claims.instances` has read."""
+    match node:
+        case ast.BoolOp(op=op, values=parts):
+            least = np.minimum if isinstance(op, ast.And) else np.maximum
+            return least.reduce([_slack(part, cells) for part in parts])
+        case ast.UnaryOp(operand=operand):
+            return -_slack(operand, cells)
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            sides = pairwise(_number(side, cells) for side in (left, *rest))
+            return np.minimum.reduce([COMPARISONS[type(op)](*pair) for op, pair in zip(ops, sides, strict=True)])
+    raise ValueError(ast.unparse(node))
+
+
+def _number(node: ast.expr, cells: Cells) -> Array:
+    """Arithmetic alone is left, of the names below: Python may evaluate it."""
+    value = eval(compile(ast.Expression(node), "claim", "eval"), {"__builtins__": {}}, FUNCTIONS | dict(cells))
+    return value + np.zeros(DRAWS)
+
+
+def _equal(a: Array, b: Array) -> Array:
+    difference = a - b
+    low, high = _middle(difference)
+    return TINY - abs(difference) if low == high or low > 0 or high < 0 else np.zeros(DRAWS)
+
+
+COMPARISONS: dict[type, Callable[[Array, Array], Array]] = {
+    ast.Lt: lambda a, b: b - a - TINY,
+    ast.Gt: lambda a, b: a - b - TINY,
+    ast.LtE: lambda a, b: b - a + TINY,
+    ast.GtE: lambda a, b: a - b + TINY,
+    ast.Eq: _equal,
+    ast.NotEq: lambda a, b: -_equal(a, b),
+}
+FUNCTIONS: dict[str, Any] = {
+    "mean": lambda *values: sum(values) / len(values),
+    "min": lambda *values: np.minimum.reduce(np.broadcast_arrays(*values)),
+    "max": lambda *values: np.maximum.reduce(np.broadcast_arrays(*values)),
+    "abs": abs,
+    "f1": lambda precision, recall: quotient(*np.broadcast_arrays(2.0 * precision * recall, precision + recall)),
+}

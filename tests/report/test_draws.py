@@ -1,0 +1,156 @@
+"""Draws of cells: their items and seeds by hand, coverage by simulation, and sacreBLEU's own paired test."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from scipy import stats
+
+from bitextbench.base.bootstrap import rate
+from bitextbench.base.errors import InputError
+from bitextbench.base.items import GROUPS, Items, grouped, packed, unpacked
+from bitextbench.evaluation.bleu import bleu, tokenised
+from bitextbench.report import draws
+from bitextbench.report.cells import Measurement
+
+RNG = np.random.default_rng(1)
+WORDS = [f"w{i}" for i in range(30)]
+
+
+def measured(seed: int, metric: dict) -> Measurement:
+    items = (unpacked(metric["items"], Path("m.json")),)
+    return Measurement("r", "c", seed, metric["value"], *metric["interval"], metric["n"], "", Path("m.json"), items)
+
+
+def sentences(n: int, noise: float, of: list[str] | None = None) -> list[str]:
+    lines = of or [" ".join(RNG.choice(WORDS, RNG.integers(4, 12))) for _ in range(n)]
+    return [" ".join(w if RNG.random() > noise else "x" for w in line.split()) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "counts", [np.eye(7)[:, :2], np.array([[300, 1.0], [70000, 2]]), RNG.random((9, 2)), np.ones((9000, 2))]
+)
+def test_items_are_what_they_were(counts):
+    items = grouped("ratio", counts)
+    back = unpacked(packed(items), Path("m"))
+    assert (back.kind, back.n) == ("ratio", len(counts))
+    assert np.allclose(back.counts, items.counts, rtol=1e-6)
+    assert np.allclose(back.counts.sum(axis=0), counts.sum(axis=0), rtol=1e-6)
+    assert len(back.counts) == min(len(counts), GROUPS)
+
+
+def test_items_take_less_than_a_byte_each_where_they_are_hits():
+    hits = RNG.random(100_000) < 0.5
+    assert len(rate("x", hits)["items"]["counts"]) < 10_000
+    assert len(rate("x", hits[:1000])["items"]["counts"]) < 1000
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "mean"}, {"counts": "%"}, {"columns": 3}, {"n": 5}, {"type": "no"}, {"counts": None}]
+)
+def test_damaged_items_are_refused(change):
+    held = packed(grouped("ratio", np.ones((4, 2))))
+    with pytest.raises(InputError, match=r"m\.json: items"):
+        unpacked(held | change, Path("m.json"))
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_bleu_of_sums_is_sacrebleus(smooth):
+    metric = BLEU(smooth_method="exp" if smooth else "none", force=True)
+    reference = sentences(40, 0)
+    sums = np.stack([
+        np.sum(metric._extract_corpus_statistics(sentences(n, noise, reference[:n]), [reference[:n]]), axis=0)
+        for n, noise in [(40, 0.1), (40, 0.5), (3, 0.6), (1, 0.7), (1, 0.9), (1, 1.0), (40, 0.0)]
+    ])  # fmt: skip
+    expected = [metric._compute_score_from_stats(row.tolist()).score for row in sums]
+    assert draws._bleu(sums.astype(float), smooth=smooth) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_paired_difference_is_that_of_sacrebleus_paired_bootstrap():
+    """The standard deviation of the difference of two systems, over resampled sentences, within the error of 1,000 draws."""
+    reference = sentences(200, 0)
+    one, other = sentences(200, 0.2, reference), sentences(200, 0.23, reference)
+    metric = BLEU(force=True)
+    rows = [np.array(metric._extract_corpus_statistics(lines, [reference])) for lines in (one, other)]
+    picks = np.random.default_rng(5).integers(0, 200, (1000, 200))
+    theirs = [
+        np.array([metric._compute_score_from_stats(row[pick].sum(axis=0).tolist()).score for pick in picks])
+        for row in rows
+    ]
+    ours = [draws.of_cell([measured(1, bleu(lines, reference, "en"))]) for lines in (one, other)]
+    assert (ours[0].items - ours[1].items).std() == pytest.approx((theirs[0] - theirs[1]).std(), rel=0.1)
+    assert ours[0].items.std() == pytest.approx(theirs[0].std(), rel=0.1)
+    alike = draws.of_cell([measured(1, tokenised(one, reference, "en"))])
+    assert np.corrcoef(alike.items, ours[0].items)[0, 1] > 0.95
+
+
+def test_seeds_are_drawn_by_student():
+    """The difference of two rows of three seeds: t with 2 degrees of freedom around the paired differences."""
+    one, other = np.array([10.0, 12, 17]), np.array([9.0, 10, 16.5])
+    rows = [
+        draws.of_cell(
+            [Measurement("r", "c", seed, value, value, value, 5, "", Path("m")) for seed, value in enumerate(row)]
+        )
+        for row in (one, other)
+    ]
+    differences = one - other
+    scaled = (rows[0].seeds - rows[1].seeds) / (differences.std(ddof=1) / math.sqrt(3))
+    assert stats.kstest(scaled, stats.t(2).cdf).pvalue > 0.01
+    assert rows[0].value == 13
+    assert not rows[0].items.any()
+
+
+def test_intervals_of_differences_cover_in_95_of_100():
+    """Two rows of three seeds on 300 items, of which each item and each seed has an effect that both share in part."""
+    covered, runs, true = 0, 200, 0.0
+    rng = np.random.default_rng(3)
+    for _ in range(runs):
+        hard, shared = rng.standard_normal(300), rng.standard_normal(3)
+        rows = []
+        for _ in range(2):
+            own, luck = rng.standard_normal(300), shared + rng.standard_normal(3)
+            hits = [(hard + own + 0.2 * effect + rng.standard_normal(300) > 0) for effect in luck]
+            counts = [np.stack([hit, np.ones(300)], 1) for hit in hits]
+            rows.append(
+                draws.of_cell([
+                    Measurement("r", "c", seed, 100 * c[:, 0].mean(), 0, 0, 300, "", Path("m"), (grouped("ratio", c),))
+                    for seed, c in enumerate(counts)
+                ])
+            )  # fmt: skip
+        low, high = np.quantile(rows[0].all - rows[1].all, [0.025, 0.975])
+        covered += low <= true <= high
+    assert 0.92 <= covered / runs <= 0.99  # at 95%: 1.5 points of standard error
+
+
+def test_what_was_saved_is_read(tmp_path):
+    cells = {
+        ("p/table1", "r", "c/ü"): draws.of_cell([measured(seed, rate("x", RNG.random(50) < 0.5)) for seed in (1, 2)]),
+        ("p/table1", "r", "d"): draws.alone("x", 5.0, 4.0, 7.0),
+    }
+    draws.save(cells, tmp_path / "d.npz")
+    back = draws.load(tmp_path / "d.npz")
+    assert back.keys() == cells.keys()
+    for key, one in cells.items():
+        assert (back[key].value, back[key].k, back[key].n) == (one.value, one.k, one.n)
+        assert np.allclose(back[key].all, one.all, atol=1e-5)
+    (tmp_path / "d.npz").write_bytes(b"no")
+    with pytest.raises(InputError, match="make the table again"):
+        draws.load(tmp_path / "d.npz")
+    draws.save({}, tmp_path / "none.npz")
+    assert draws.load(tmp_path / "none.npz") == {}
+
+
+def test_a_cell_without_items_keeps_its_interval():
+    one = draws.alone("x", 5.0, 4.0, 7.0)
+    assert np.quantile(one.all, [0.025, 0.975]) == pytest.approx([4, 7], abs=0.2)
+    assert (one.all != draws.alone("y", 5.0, 4.0, 7.0).all).all()
+    assert (draws.alone("x", 5.0, None, None).all == 5).all()
+
+
+def test_many_items_are_drawn_in_groups():
+    hits = (RNG.random(3 * GROUPS + 5) < 0.3).astype(float)
+    whole = draws.deviations(grouped("ratio", np.stack([hits, np.ones_like(hits)], 1)))
+    assert whole.std() == pytest.approx(100 * math.sqrt(0.21 / len(hits)), rel=0.1)
+    assert abs(draws.deviations(Items("ratio", np.array([[1.0, 1.0]]), 1))).max() == 0

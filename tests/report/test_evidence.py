@@ -1,0 +1,120 @@
+"""Evidence by draws: predicates against an oracle, verdicts by hand, and what would decide an instance."""
+
+import ast
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitextbench.report import claims, evidence
+from bitextbench.report.claims import Claim
+from bitextbench.report.draws import DRAWS, Draws
+
+RNG = np.random.default_rng(1)
+ZERO = np.zeros(DRAWS)
+
+
+def cell(value: float, error: float = 0.0, seeds: float = 0.0, k: int = 3, n: int = 100) -> Draws:
+    return Draws(value, error * RNG.standard_normal(DRAWS), seeds * RNG.standard_normal(DRAWS), k, n)
+
+
+def found(predicate: str, **cells: Draws) -> evidence.Evidence | None:
+    [instance] = claims.instances(Claim("x", "t/table1", predicate))
+    return evidence.of(instance, {("t/table1", row, "c"): one for row, one in cells.items()})
+
+
+@pytest.mark.parametrize(
+    ("predicate", "verdict"),
+    [
+        ("[a, c] < [b, c]", "holds"),
+        ("[b, c] < [a, c]", "fails"),
+        ("[a, c] < [d, c]", "undecided"),
+        ("not [a, c] < [b, c]", "fails"),
+        ("[a, c] < [b, c] and [a, c] < [d, c]", "undecided"),
+        ("[a, c] < [d, c] or [a, c] < [b, c]", "holds"),
+        ("[a, c] < [d, c] < [b, c]", "undecided"),
+        ("[e, c] == 5", "holds"),
+        ("[e, c] != 5", "fails"),
+        ("[e, c] >= 5 and [e, c] <= 5", "holds"),
+        ("[e, c] > 5 or [e, c] < 5", "fails"),
+        ("[a, c] == [d, c]", "undecided"),
+        ("[a, c] != [d, c]", "undecided"),
+        ("[a, c] == [b, c]", "fails"),
+        ("[a, c] != [b, c]", "holds"),
+        ("28.4 - 23.1 == 5.3 and 28.4 - 23.1 >= 5.3 and 28.4 - 23.1 <= 5.3", "holds"),
+        ("abs([a, c] - [b, c]) > 5", "holds"),
+        ("f1([e, c], [e, c]) == 5", "holds"),
+        ("f1(0, 0) == 0", "holds"),
+        ("max([a, c], [b, c], 3) - min([a, c], 1) > 15", "holds"),
+        ("mean([a, c], [b, c]) > [e, c]", "holds"),
+    ],
+)
+def test_verdicts(predicate, verdict):
+    assert found(predicate, a=cell(10, 1), b=cell(20, 1), d=cell(10.5, 1), e=cell(5)).verdict == verdict
+
+
+def test_a_missing_cell_is_not_judged():
+    assert found("[a, c] > [b, c]", a=cell(1)) is None
+
+
+NUMBERS = st.sampled_from(["[a, c]", "[b, c]", "[a, c] - [b, c]", "2 * [a, c]", "-[b, c]", "abs([a, c] - [b, c])", "max([a, c], [b, c])",
+                           "min([a, c], 1)", "mean([a, c], [b, c])", "f1(abs([a, c]), abs([b, c]))", "0.5"])  # fmt: skip
+COMPARED = st.builds(lambda a, op, b: f"{a} {op} {b}", NUMBERS, st.sampled_from(["<", "<=", ">", ">="]), NUMBERS)
+JOINED = st.builds(lambda a, op, b: f"({a}) {op} not ({b})", COMPARED, st.sampled_from(["and", "or"]), COMPARED)
+
+
+@settings(max_examples=150)
+@given(st.one_of(COMPARED, JOINED))
+def test_slack_is_above_0_where_python_says_so(predicate):
+    """The oracle evaluates the predicate draw by draw, on numbers that are never equal."""
+    [instance] = claims.instances(Claim("x", "t/table1", predicate))
+    by_row = {row: np.random.default_rng([1, ord(row)]).normal(1, 2, DRAWS) for row in "ab"}
+    cells = {name: by_row[key[1]] for name, key in instance.cells.items()}
+    slack = evidence._slack(instance.tree, cells) + ZERO
+    code = compile(ast.Expression(instance.tree), "oracle", "eval")
+    own = {"mean": lambda *v: sum(v) / len(v), "f1": lambda p, r: 2 * p * r / (p + r) if p + r else 0}
+    for draw in range(20):
+        numbers = {name: float(column[draw]) for name, column in cells.items()}
+        if abs(slack[draw]) > 1e-8:
+            assert (slack[draw] > 0) == eval(code, own | numbers)  # of our own making
+
+
+def test_interval_p_and_counts():
+    one = found("[a, c] > [b, c]", a=cell(10, 1, k=3, n=400), b=cell(9, 1, k=5, n=300))
+    assert (one.slack, one.seeds, one.items, one.verdict) == (pytest.approx(1), 3, 300, "undecided")
+    assert one.low == pytest.approx(1 - 1.96 * math.sqrt(2), abs=0.3)
+    assert one.high == pytest.approx(1 + 1.96 * math.sqrt(2), abs=0.3)
+    assert one.p == pytest.approx(0.48, abs=0.08)
+    sure = found("[a, c] > [b, c]", a=cell(90, 1), b=cell(9, 1))
+    assert (sure.verdict, sure.needed, sure.p) == ("holds", "", 1 / 1000)
+
+
+@pytest.mark.parametrize(
+    ("slack", "of_items", "of_seeds", "needed"),
+    [
+        (2.8, 0.5, 0.5, "3 seeds"),
+        (2.8, 0.5, 4.0, "24 seeds"),
+        (2.8, 1.5, 0.5, "6 seeds and 200 items"),
+        (0.0, 1.0, 1.0, ""),
+    ],
+)
+def test_what_would_decide_it(slack, of_items, of_seeds, needed):
+    """A slack of 2.8 needs a standard error of 1."""
+    assert evidence.enough(slack, of_items, of_seeds, n=100, k=3) == needed
+
+
+def test_more_seeds_decide_what_was_said_to_need_them():
+    """80% of the runs with as many seeds as `enough` says have their interval on one side of 0."""
+    rng, k, slack, spread = np.random.default_rng(2), 3, 1.0, 2.0
+    [seeds] = [int(word) for word in evidence.enough(slack, 0.0, spread**2 / k, 0, k).split() if word.isdigit()]
+    runs = rng.normal(slack, spread, (2000, seeds))
+    t = runs.mean(axis=1) / (runs.std(axis=1, ddof=1) / math.sqrt(seeds))
+    assert 0.7 < (abs(t) > 1.96).mean() < 0.9
+
+
+def test_adjusted_p_is_benjamini_and_hochberg():
+    p = [0.04, 0.01, 0.03, 0.5]
+    assert evidence.adjusted(p) == pytest.approx([4 * 0.04 / 3, 0.04, 4 * 0.04 / 3, 0.5])
+    assert evidence.adjusted([]) == []
