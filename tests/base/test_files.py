@@ -120,14 +120,27 @@ def line_by_line(data, max_bytes):
 )
 def test_blocks_of_any_size_give_the_same_lines(parts, size):
     data = b"".join(parts)
-    found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK", size)
-        try:
-            found.extend(files.decode_lines(io.BytesIO(data), "text", max_bytes=20))
-        except InputError as error:
-            found.append(int(str(error).split(":")[1]))
-    assert found == list(line_by_line(data, 20))
+        lines, wrong = gathered([line] for line in files.decode_lines(io.BytesIO(data), "text", max_bytes=20))
+        arrays, same = gathered(
+            block.to_pylist() for block in files.decode_arrays(io.BytesIO(data), "text", max_bytes=20)
+        )
+    assert [*lines, *wrong] == list(line_by_line(data, 20))
+    assert same == wrong
+    assert arrays == lines[: len(arrays)]
+    assert wrong or len(arrays) == len(lines)
+
+
+def gathered(blocks):
+    """The lines of blocks, and the number of the line that ended them by an error."""
+    lines = []
+    try:
+        for block in blocks:
+            lines += block
+    except InputError as error:
+        return lines, [int(str(error).split(":")[1])]
+    return lines, []
 
 
 def test_not_an_archive(tmp_path):

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+import pyarrow as pa
 import yaml
 
 from bitextbench.base.errors import InputError
@@ -296,9 +298,30 @@ def read_lines(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator
 
 def decode_lines(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
     """The lines of an open byte stream; `name` is for messages. See `read_lines`."""
+    for lines in _verified(stream, name, max_bytes, _decoded):
+        yield from lines
+
+
+def read_arrays(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[pa.StringArray]:
+    """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line."""
+    with open_bytes(path) as stream:
+        yield from decode_arrays(stream, path, max_bytes=max_bytes)
+
+
+def decode_arrays(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[pa.StringArray]:
+    """The same of an open byte stream; `name` is for messages."""
+    for lines in _verified(stream, name, max_bytes, _as_array):
+        yield lines if isinstance(lines, pa.StringArray) else pa.array([*lines], pa.string())
+
+
+def _verified(
+    stream: IO[bytes], name: str | Path, max_bytes: int, decode: Callable[[bytes, int], Any]
+) -> Iterator[Any]:
+    """Blocks of lines as `decode` gives them; where it gives None, an iterator that raises at the first wrong line."""
     number = returns = 0
     for block in _blocks(stream, max_bytes):
-        yield from _decoded(block, max_bytes) or _checked(block, name, number, max_bytes)
+        lines = decode(block, max_bytes)
+        yield _checked(block, name, number, max_bytes) if lines is None else lines
         number += block.count(b"\n")
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
@@ -330,6 +353,26 @@ def _decoded(block: bytes, max_bytes: int) -> list[str] | None:
         return None
     lines.pop()
     return None if 4 * max(map(len, lines)) > max_bytes else lines  # UTF-8 has up to 4 bytes a character
+
+
+def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
+    """The lines of a block; None where one may be wrong."""
+    if b"\0" in block:
+        return None
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    offsets = np.zeros(len(ends) + 1, np.int32)
+    offsets[1:] = ends - np.arange(len(ends))  # in the block without its line ends
+    if np.diff(offsets).max() > max_bytes:
+        return None
+    text = block.replace(b"\n", b"")
+    lines = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text))
+    try:
+        lines.validate(full=True)
+    except pa.ArrowInvalid:  # no UTF-8
+        return None
+    return lines
 
 
 def _checked(block: bytes, name: str | Path, before: int, max_bytes: int) -> Iterator[str]:
