@@ -1,4 +1,4 @@
-# sentences -> Moses tokens, once -> BPE, features of words, a BERT's pieces -> ids, once
+# sentences -> tokens of Moses and Jieba, once -> BPE, features of words, a BERT's pieces -> ids, once
 
 
 # the features of these types, and the corpora that their vocabulary is learned from
@@ -23,8 +23,10 @@ rule tokens:
         runtime="12h",
     params:
         languages=corpus_languages,
+        chinese=config["text"]["chinese"],
     shell:
-        "python -m bitextbench step tokens {input:q}/{wildcards.shard:q}.parquet {params.languages:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step tokens {input:q}/{wildcards.shard:q}.parquet {params.languages:q} --chinese {params.chinese:q}"
+        " --out {output:q} 2> {log:q}"
 
 
 rule bpe:

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
+from bitextbench.config import read, resolve
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import ngrams
+from bitextbench.text import moses, ngrams
 
+ROOT = Path(__file__).parents[2]
 LINES = st.lists(st.one_of(st.none(), st.text(alphabet="aAbcß 日", max_size=14)), max_size=8)
 WORDS = ngrams.Bigrams(50, 70)
 NGRAMS = ngrams.Ngrams(["b", "aab", "日"], oov=5, buckets=40, shortest=2, longest=3)
@@ -139,3 +141,18 @@ def test_bad_input_is_one_line(tmp_path: Path):
         out.write_text(text)
         with pytest.raises(InputError, match=r"out\.json: not a file of features; make the file again"):
             ngrams.load(out)
+
+
+def test_chinese_words_have_ngrams_of_up_to_four_characters_at_paper_scale():
+    """yang2019 footnote 2: "N=[1, 4] for en-zh and N=[3, 6] for other language pairs"."""
+    config = resolve(read([ROOT / "config.yaml"]))
+    of = {name: config["text"]["features"][f"ngrams.{name}"] for name in ("en-zh", "en-ru", "en-fr")}
+    sizes = {name: (spec["shortest"], spec["longest"]) for name, spec in of.items()}
+    assert sizes == {"en-zh": (1, 4), "en-ru": (3, 6), "en-fr": (3, 6)}
+    [line] = moses.tokenize(["贸易发展委员会"], "zh", config["text"]["chinese"])
+    keys = ("oov", "buckets", "shortest", "longest")
+    features = ngrams.Ngrams(words := line.split(), **{key: of["en-zh"][key] for key in keys})
+    [ids] = rows(features.ids(pa.array([line])))
+    assert words == ["贸易", "发展", "委员会"]
+    assert [i for i in ids if i < features.words] == [1, 2, 3]
+    assert len(ids) == 3 + (2 + 1) + (2 + 1) + (3 + 2 + 1)

@@ -11,6 +11,7 @@ from bitextbench.cli.options import (
     Mapping,
     Spec,
     checkpoints_option,
+    chinese_option,
     form_option,
     gpus_option,
     lowercase_option,
@@ -98,17 +99,20 @@ def hard_negatives(
 )
 @form_option
 @lowercase_option
+@chinese_option
 @gpus_option
 @threads_option
 @click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
 def encode(
-    text: Path, side: str, language: str, model: Path, bpe: Path, form: str, lowercase: bool, gpus: int, threads: int, out: Path
+    text: Path, side: str, language: str, model: Path, bpe: Path, form: str, lowercase: bool, chinese: str, gpus: int, threads: int,
+    out: Path,
 ) -> None:  # fmt: skip
     """Encode sentences of your own, for `mine`: plain, .gz, .xz or .zst lines, id<TAB>sentence, or Parquet."""
     from bitextbench.encoders.encode import encode_text
 
     device = "cuda" if gpus else "cpu"
-    encode_text(text, side, language, model, bpe, out, lowercase=lowercase, form=form, threads=threads, device=device)
+    settings: dict[str, Any] = {"lowercase": lowercase, "chinese": chinese, "form": form}
+    encode_text(text, side, language, model, bpe, out, **settings, threads=threads, device=device)
 
 
 @cli.command(

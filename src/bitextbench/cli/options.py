@@ -77,6 +77,9 @@ gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on th
 lowercase_option = click.option(
     "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."
 )
+chinese_option = click.option(
+    "--chinese", type=click.Choice(["jieba", "characters"]), default="jieba", help="Tokens of Chinese: Jieba's words, or characters."
+)  # fmt: skip
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
 data_option = click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
 corpus_option = click.option("--corpus", type=FILE, required=True, help="Folder of a corpus.")

@@ -9,6 +9,7 @@ from bitextbench.cli.groups import step
 from bitextbench.cli.options import (
     FILE,
     Spec,
+    chinese_option,
     folder_option,
     lowercase_option,
     out_option,
@@ -48,12 +49,13 @@ def wordpiece_ids(shard: Path, vocab: Path, out: Path) -> None:
 @click.argument("shard", type=FILE)
 @src_option
 @tgt_option
+@chinese_option
 @out_option
-def tokens(shard: Path, src: str, tgt: str, out: Path) -> None:
+def tokens(shard: Path, src: str, tgt: str, chinese: str, out: Path) -> None:
     """Normalise and Moses-tokenise a shard."""
     from bitextbench.text.tokens import tokenize_shard
 
-    tokenize_shard(shard, (src, tgt), out)
+    tokenize_shard(shard, (src, tgt), out, chinese=chinese)
 
 
 @step.command()

@@ -82,6 +82,7 @@ def encode_text(
     out: Path,
     *,
     lowercase: bool = True,
+    chinese: str = "jieba",
     form: str = "auto",
     batch_tokens: int = 8192,
     threads: int = 1,
@@ -98,7 +99,7 @@ def encode_text(
         columns = {each: pa.array(lines, pa.string()) if each == side else missing for each in SIDES}
         pq.write_table(pa.table({"id": range(len(lines)), **columns}), shard)
         tokens = Path(name) / "tokens.parquet"
-        tokenize_shard(shard, (language, language), tokens)
+        tokenize_shard(shard, (language, language), tokens, chinese=chinese)
         encode_ids(tokens, pieces, Path(name), lowercase=lowercase)
         return encode(
             model, Path(name) / f"tokens.{side}", side, out, batch_tokens=batch_tokens, threads=threads, device=device

@@ -20,7 +20,7 @@ from bitextbench.base.files import existing, read_json, read_lines, sha256, writ
 
 PACKAGES = (
     "torch", "fairseq", "faiss-cpu", "faiss-gpu", "numpy", "scipy", "scikit-learn", "sacrebleu", "sacremoses",
-    "sentencepiece", "pyarrow", "snakemake", "snakemake-executor-plugin-slurm",
+    "jieba", "sentencepiece", "pyarrow", "snakemake", "snakemake-executor-plugin-slurm",
 )  # fmt: skip
 TIME_NOTE = (
     "wall_s_sum adds up the jobs, so that jobs side by side count each: it is work, not elapsed time. "
