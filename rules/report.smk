@@ -172,6 +172,7 @@ rule yang2019_figure4:
         separation=[files.metric("separation", MARGINS["paired"], name) for name in MARGIN_ENCODERS.values()],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
+        html=report(f"{RESULTS}/yang2019/figure4.html", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
     log:
         f"logs/{RUN}/yang2019_figure4.log",
@@ -182,8 +183,11 @@ rule yang2019_figure4:
         runtime="10m",
     params:
         points=lambda w, input: option("--point", zip(MARGIN_ENCODERS, input.mining, input.separation)),
+        scale=config["scale"],
+        seed=config["seed"],
     shell:
-        "python -m bitextbench step figure-margins {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
+        " --picture {output.png:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule quality_table:
@@ -330,7 +334,7 @@ rule audit:
     input:
         references=sorted(map(str, Path("references").glob("*/*.csv"))),
         claims="references/claims.yaml",
-        tables=TABLES,
+        tables=[*TABLES, *FIGURES],
         draws=[f"{WORK}/draws/{table.removeprefix(RESULTS + '/').removesuffix('.csv')}.npz" for table in TABLES],
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),

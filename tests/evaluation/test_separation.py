@@ -1,6 +1,7 @@
 """Cosines of pairs and of the nearest others, and the figure made of them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,10 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.evaluation.separation import separation
 from bitextbench.formats.vectors import Embeddings
+from bitextbench.report import audit
+from bitextbench.report.cells import read_csv
+
+REFERENCES = Path(__file__).parents[2] / "references"
 
 
 def at(*degrees: float) -> Embeddings:
@@ -32,21 +37,37 @@ def test_means_are_over_the_sources_whose_target_comes_first():
         separation(at(0), at(180), ["a"])
 
 
-def test_the_figure_has_a_line_a_margin(tmp_path):
+def metric(value: float, half: float) -> dict:
+    return {"value": value, "interval": [value - half, value + half], "n": 100, "signature": "x"}
+
+
+def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
+    """Margins 0 to 0.5: F1 rises to 0.3, negatives fall, and positives fall where the paper's rise."""
     points = []
-    for margin, f1 in ((0.3, 80.0), (0.0, 60.0)):
-        cell = {"value": f1, "interval": [f1 - 1, f1 + 1]}
-        mining, of = tmp_path / f"mining{margin}.json", tmp_path / f"of{margin}.json"
-        mining.write_text(json.dumps({"cosine": {"backward": {"f1": cell}}}))
-        of.write_text(json.dumps({name: {"value": 0.5, "interval": [0.4, 0.6]} for name in ("positive", "negative")}))
-        points += ["--point", str(margin), str(mining), str(of)]
+    for number, f1 in reversed([*enumerate((60.0, 65.0, 70.0, 80.0, 79.0, 78.0))]):
+        mining, of = tmp_path / f"mining{number}.json", tmp_path / f"of{number}.json"
+        mining.write_text(json.dumps({"cosine": {"backward": {"f1": metric(f1, 1)}}}))
+        cosines = {"positive": metric(0.95 - number / 50, 0.001), "negative": metric(0.9 - number / 20, 0.001)}
+        of.write_text(json.dumps(cosines))
+        points += ["--point", str(number / 10), str(mining), str(of)]
     out, picture = tmp_path / "figure.csv", tmp_path / "figure.png"
-    done = CliRunner().invoke(cli, ["step", "figure-margins", *points, "--picture", str(picture), "-o", str(out)])
+    options = ["--scale", "tiny", "--picture", str(picture), "--html", str(tmp_path / "figure.html"), "-o", str(out)]
+    done = CliRunner().invoke(cli, ["step", "figure-margins", *points, *options], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    lines = out.read_text().splitlines()
-    assert lines[0].split(",")[:4] == ["margin", "f1", "f1_low", "f1_high"]
-    assert [line.split(",")[:2] for line in lines[1:]] == [["0.0", "60.0000"], ["0.3", "80.0000"]]
+    cells = {(cell.row, cell.column): cell for cell in read_csv(out)}
+    assert len(cells) == 3 * 6
+    assert (cells["positive", "0.3"].ours, cells["positive", "0.3"].low) == (89.0, 88.9)
+    assert {cell.verdict for cell in cells.values()} == {"not printed"}
     assert picture.read_bytes().startswith(b"\x89PNG")
+    numbers, judged, _ = audit.audit(REFERENCES, [out])
+    assert {number.verdict for number in numbers} == {"not run"}
+    verdicts = {one.claim.removeprefix("yang2019-"): one.verdict for one in judged if one.verdict != "not run"}
+    assert verdicts == {
+        "small-margin-helps": "holds",
+        "f1-rises-with-the-margin": "holds",
+        "positives-rise-with-the-margin": "fails",
+        "negatives-fall-with-the-margin": "holds",
+    }
 
 
 def test_a_model_is_planned_for_each_margin_that_no_other_has(tmp_path):

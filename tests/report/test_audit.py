@@ -156,7 +156,11 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
     numbers, judgements, instances = audit.audit(REFERENCES, paths)
     assert len(numbers) == sum(map(len, printed.values()))
     assert {(number.verdict, number.delta) for number in numbers} == {("reproduced", 0.0)}
-    listed = [claim.id for claim in claims.load(REFERENCES / "claims.yaml") if claim.fails]
+    listed = [
+        claim.id
+        for claim in claims.load(REFERENCES / "claims.yaml")
+        if claim.fails or claim.table in references.UNPRINTED
+    ]
     assert [judgement.claim for judgement in judgements if judgement.verdict != "holds"] == listed
     assert all(judgement.verdict == judgement.on_paper for judgement in judgements)
     assert Counter(line.claim for line in instances if line.verdict == "holds") == Counter(

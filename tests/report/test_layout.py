@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench.base.errors import InputError
+from bitextbench.config import read, resolve
 from bitextbench.mining.retrieval import STRATEGIES
 from bitextbench.report import references
 from bitextbench.report.layout import Entry, load
@@ -55,6 +56,14 @@ def test_a_selection_that_a_run_has_not_says_why():
     assert why["pivot", "10M/test2017"] == "no row pivot in this run"
     assert why["mlp", "100M/test2017"] == "no budget 100M in this run"
     assert why["mlp", "10M/test2018"] == "no test test2018 in this run"
+
+
+def test_bert_rescores_the_four_languages_of_the_paper_at_paper_scale():
+    config = resolve(read([FOLDER.parent / "config.yaml"]))
+    entries = [entry for entry in load()["yang2019/table6"] if entry.row == "test-bert"]
+    assert {entry.column: entry.missing(config) for entry in entries} == dict.fromkeys(
+        ("fr-en", "de-en", "ru-en", "zh-en"), ""
+    )
 
 
 def test_english_is_the_source_and_bucc_is_searched_into_it():

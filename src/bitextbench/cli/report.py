@@ -105,18 +105,21 @@ def compare_encoders(
 @click.option(
     "--point", "points", type=(float, FILE, FILE), multiple=True, required=True, help="MARGIN MINING SEPARATION"
 )
+@scale_option
+@seed_option
 @picture_option
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
-def figure_margins(points: tuple[tuple[float, Path, Path], ...], picture: Path, out: Path) -> None:
+@html_option
+@out_option
+def figure_margins(
+    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, html: Path, out: Path
+) -> None:
     """Draw F1 and mean cosines over the margins of training, of what `evaluate` measured (Yang et al. 2019, figure 4)."""
-    from bitextbench.base.files import read_json
-    from bitextbench.evaluation.separation import write
+    from bitextbench.report import margins
+    from bitextbench.report.table import write
 
-    write(
-        {at: {"f1": read_json(mining)["cosine"]["backward"]["f1"]} | read_json(of) for at, mining, of in points},
-        out,
-        picture,
-    )
+    made = margins.table(points, scale, seed)
+    margins.draw(made, picture)
+    write(made, out, html)
 
 
 @step.command()

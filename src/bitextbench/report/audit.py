@@ -175,14 +175,14 @@ def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> A
 
 
 def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
-    """Our numbers by place, row and column; what is in no paper is left out."""
+    """Our numbers by place, row and column; what is in no paper, printed or in a figure, is left out."""
     known = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     found: dict[Key, Found] = {}
     for path in sorted(tables):
         for number, line in enumerate(read_csv(path), start=2):
             key = (line.paper_table, line.row, line.column)
             _same_reference(line, known.get(key), path, number)
-            if line.ours is None or key not in known:
+            if line.ours is None or (key not in known and line.paper_table not in references.UNPRINTED):
                 continue
             if key in found:
                 what = f"{', '.join(key)} stands also in {found[key].path}:{found[key].number}"

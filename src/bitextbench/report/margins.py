@@ -1,0 +1,46 @@
+"""Figure 4 of yang2019: F1 of mining and mean cosines of pairs, by the margin in training.
+
+The paper draws curves and prints no number (`references.UNPRINTED`): what it says of them are claims.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bitextbench.base.files import atomic
+from bitextbench.report.cells import Cell, Measurement, Scale, read_measurement
+from bitextbench.report.table import own
+
+PLACE = "yang2019/figure4"
+CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cosine, negative"}
+
+
+def table(points: Iterable[tuple[float, Path, Path]], scale: Scale, seed: int) -> list[Cell]:
+    """A row a curve, a column a margin; all in percent. `points`: a margin, and what `evaluate` of mining and of separation wrote."""
+    measured = []
+    for margin, mining, separation in sorted(points):
+        measured.append(read_measurement("f1", str(margin), seed, mining, "cosine.backward.f1"))
+        measured += [_percent(read_measurement(row, str(margin), seed, separation, row)) for row in [*CURVES][1:]]
+    cells = own(PLACE, measured, scale, {})
+    return [replace(cell, row_label=CURVES[cell.row], verdict="not printed") for cell in cells]
+
+
+def _percent(one: Measurement) -> Measurement:
+    return replace(one, value=100 * one.value, low=100 * one.low, high=100 * one.high)
+
+
+def draw(cells: Sequence[Cell], picture: Path) -> None:
+    """The curves of a table, with their intervals, as PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for row, label in CURVES.items():
+        curve = [cell for cell in cells if cell.row == row]
+        low, ours, high = ([getattr(cell, end) for cell in curve] for end in ("low", "ours", "high"))
+        bars = [[b - a for a, b in zip(*ends, strict=True)] for ends in ((low, ours), (ours, high))]
+        axes.errorbar([float(cell.column) for cell in curve], ours, bars, marker="o", label=label)
+    axes.set(xlabel="margin in training", ylabel="%", title="Yang et al. 2019, figure 4, of this run")
+    figure.legend(loc="outside lower center", ncols=3)
+    with atomic(picture) as part:
+        figure.savefig(part, format="png", dpi=150)
