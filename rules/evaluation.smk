@@ -1,6 +1,7 @@
 # vectors, scores, selections, translations -> what a task measures on them, one file for each corpus and model
 
 RESCORERS = config.get("rescorers", {})
+TESTED = files.tested(CELLS)  # tables of translations whose rows are compared with one of them
 TRANSLATION_MODELS = [name for name, kind in LIKELIHOOD_MODELS.items() if kind == "translation"]
 
 # vectors of a corpus, and the similarities that the cells of tables compare them by
@@ -8,6 +9,8 @@ metric_vectors = lambda side: lambda w: files.vectors(w.encoder, w.corpus, side)
 compared_by = lambda task, w: files.similarities(task, w.corpus, w.encoder, itertools.chain(*CELLS.values()))
 similarities = lambda task: lambda w: [f"--similarity={name}" for name in compared_by(task, w)]
 calibrated_encoder = lambda w: files.calibrated(w.encoder)
+translated = lambda w: files.translated(CELLS[w.place])
+translated_tests = lambda w: {test: files.corpus(test) for _, _, test, _ in translated(w)}
 rescorer = lambda key: lambda w: RESCORERS[w.rescorer][key]
 rescored = lambda w: rescorer("corpora")(w)["comparable"]
 rescored_vectors = lambda side: lambda w: files.vectors(rescorer("encoder")(w), rescored(w), side)
@@ -491,7 +494,7 @@ rule significance:
         mem_mb=1500,
         runtime="1h",
     params:
-        language=TGT,
+        languages=option("--language", [(test, TGT) for test in TESTS]),
         hypotheses=option(
             "--hypotheses",
             [
@@ -503,8 +506,24 @@ rule significance:
         ),
         references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
     shell:
-        "python -m bitextbench step significance --language {params.language:q} {params.hypotheses:q} {params.references:q}"
+        "python -m bitextbench step significance {params.languages:q} {params.hypotheses:q} {params.references:q}"
         " --out {output:q} 2> {log:q}"
+
+
+use rule significance as translation_significance with:  # yang2019 table 3
+    input:
+        hypotheses=lambda w: [path for *_, path in translated(w)],
+        references=lambda w: list(translated_tests(w).values()),
+    output:
+        report(f"{RESULTS}/{{place}}.significance.csv", category="tables"),
+    log:
+        f"logs/{RUN}/significance/{{place}}.log",
+    wildcard_constraints:
+        place=any_of(TESTED),
+    params:
+        languages=lambda w: option("--language", [(test, files.pair(test)["tgt"]) for test in translated_tests(w)]),
+        hypotheses=lambda w: option("--hypotheses", translated(w)),
+        references=lambda w: [f"--references={test}={path}" for test, path in translated_tests(w).items()],
 
 
 rule validation_bleu:  # of a study: the validation set translated, which is no test of table 2

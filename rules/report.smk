@@ -79,6 +79,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
     input:
         reference="references/{place}.csv",
         metrics=lambda w: files.metrics(CELLS[w.place]),
+        significance=lambda w: [f"{RESULTS}/{w.place}.significance.csv"] if w.place in TESTED else [],
     output:
         csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
         html=report(f"{RESULTS}/{{place}}.html", category="tables"),
@@ -95,8 +96,11 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
     params:
         scale=config["scale"],
         cells=lambda w: cell_options(map(files.cell, CELLS[w.place])),
+        compared=lambda w, input: option(
+            "--against", [(TESTED[w.place], "--significance", path) for path in input.significance]
+        ),
     shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.compared:q}"
         " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
 
 

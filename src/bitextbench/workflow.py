@@ -237,6 +237,23 @@ class Files:
             "note": cell.missing(self.config) or cell.note,
         }
 
+    def translated(self, cells: Iterable[Any]) -> list[tuple[str, str, str, str]]:
+        """(row, column, test, the translated test) of the cells of translations that are compared with another row's."""
+        return [
+            (cell.row, cell.column, test, f"{self.work}/translation/{cell.encoder}/test.{self.pair(test)['tgt']}")
+            for cell in cells
+            if cell.against and not cell.missing(self.config)
+            for test in cell.corpora
+        ]
+
+    def tested(self, tables: Mapping[str, Iterable[Any]]) -> dict[str, str]:
+        """The tables some of whose rows this run compares with one of them, and that row."""
+        return {
+            place: against.pop()
+            for place, cells in tables.items()
+            if self.translated(cells) and (against := {cell.against for cell in cells if cell.against})
+        }
+
     def similarities(self, task: str, corpus: str, model: str, cells: Iterable[Any]) -> list[str]:
         """The similarities of the cells that a metric file is made for; cosine where no cell shows it, but a study."""
         path = self.metric(task, corpus, model)

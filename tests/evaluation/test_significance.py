@@ -1,9 +1,14 @@
 import csv
+import json
 import math
 import random
+import re
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
@@ -11,8 +16,12 @@ from sacrebleu.significance import PairedTest
 from scipy.special import stdtr, stdtrit
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
 from bitextbench.evaluation import significance
+from bitextbench.evaluation.bleu import bleu
 from bitextbench.evaluation.significance import compare, read, write
+from bitextbench.formats import bitext
+from bitextbench.report.cells import read_csv
 
 WORDS = ["the", "a", "cat", "dog", "sees", "likes", "red", "small", "house", "tree"]
 
@@ -114,3 +123,34 @@ def test_all_pairs_are_written(tmp_path):
 def test_unequal_counts_are_an_error():
     with pytest.raises(InputError, match="mlp, 10M, t: 1 hypotheses but 2 references"):
         compare({"mlp": [["a"]]}, ["a", "b"], "en", "10M", "t")
+
+
+def test_cells_say_how_they_differ_from_the_row_that_the_paper_tests_against(tmp_path):
+    """yang2019 table 3 by the commands of the workflow: two columns of two languages, one of three rows much better."""
+    rng = random.Random(4)
+    command, cells = ["step", "significance", "-o", f"{tmp_path}/table3.significance.csv"], []
+    for column, language in (("en-fr", "fr"), ("en-es", "es")):
+        references = text(rng, 200)
+        rows = [dict.fromkeys(("doc", "label"), "") | {"src": line, "tgt": line} for line in references]
+        bitext.write_shards(tmp_path / column, [pa.Table.from_pylist(rows, pa.schema([*bitext.SCHEMA][1:]))], 1)
+        command += ["--language", column, language, "--references", f"{column}={tmp_path / column}"]
+        for row, share in (("oracle", 0.3), ("forward", 0.31), ("backward", 0.05)):
+            hypotheses = spoilt(rng, references, share)
+            path = tmp_path / f"{row}.{column}"
+            path.write_text("".join(f"{line}\n" for line in hypotheses))
+            command += ["--hypotheses", row, column, column, str(path)]
+            value = bleu(hypotheses, references, language)
+            (tmp_path / f"{row}.{column}.json").write_text(json.dumps({"tokenised": value}))
+            spec = {"row": row, "column": column, "files": [f"{path}.json#tokenised"], "note": "cased"}
+            cells += ["--cell", json.dumps(spec)]
+    assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
+    reference = Path(__file__).parents[2] / "references/yang2019/table3.csv"
+    options = ["--reference", str(reference), "--scale", "tiny", "--html", f"{tmp_path}/t.html", *cells]
+    options += ["--significance", command[3], "--against", "oracle", "-o", f"{tmp_path}/table3.csv"]
+    assert CliRunner().invoke(cli, ["step", "table", *options], catch_exceptions=False).exit_code == 0
+    notes = {(cell.row, cell.column): cell.note for cell in read_csv(tmp_path / "table3.csv")}
+    assert re.search(r"cased; \+\d.* BLEU \[\+.*\] against oracle, p < 0\.0001, by", notes["backward", "en-es"])
+    assert re.search(r"cased; -.* BLEU \[-.*, \+.*\] against oracle, p = 0\.\d{4}, by", notes["forward", "en-fr"])
+    assert "against" not in notes["oracle", "en-fr"] + notes["guo2018", "en-fr"]
+    shown = CliRunner().invoke(cli, ["show", f"{tmp_path}/table3.csv"], catch_exceptions=False)
+    assert "against oracle, p < 0.0001" in shown.output

@@ -189,4 +189,5 @@ def test_all_tables_of_mined_text_are_planned_at_paper_scale(tmp_path):
     assert planned["select_pairs"] == 2 * 2 + 2
     assert planned["translation_train"] == planned["translation"] == 2 * (5 + 2) + 4
     assert planned["tune_confidence"] == 2
+    assert planned["translation_significance"] == 1  # of yang2019 table 3, both languages
     assert "nmt_train" not in planned

@@ -392,18 +392,21 @@ def bleu(
 
 
 @step.command()
-@click.option("--language", required=True, help="Target language code.")
+@click.option(
+    "--language", "languages", type=(str, str), multiple=True, required=True, help="TEST CODE of its targets."
+)
 @click.option(
     "--hypotheses",
     type=(str, str, str, FILE),
     multiple=True,
     required=True,
-    help="ROW BUDGET TEST PATH of a model; a row may have several.",
+    help="ROW BUDGET TEST PATH of a model; a row may have several. Rows of one budget, or column, are compared.",
 )
 @click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
 @out_option
 def significance(
-    language: str, hypotheses: tuple[tuple[str, str, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+    languages: tuple[tuple[str, str], ...], hypotheses: tuple[tuple[str, str, str, Path], ...],
+    references: tuple[tuple[str, Path], ...], out: Path,
 ) -> None:  # fmt: skip
     """Compare the rows of a table with each other by paired bootstrap; writes CSV."""
     from bitextbench.base.files import read_lines
@@ -414,7 +417,8 @@ def significance(
     for row, budget, test, path in hypotheses:
         columns.setdefault((budget, test), {}).setdefault(row, []).append([*read_lines(path)])
     texts = {test: read_side(folder, "tgt") for test, folder in references}
-    found = (compare(systems, texts[test], language, budget, test) for (budget, test), systems in columns.items())
+    of = dict(languages)
+    found = (compare(systems, texts[test], of[test], budget, test) for (budget, test), systems in columns.items())
     write([comparison for column in found for comparison in column], out)
 
 

@@ -129,6 +129,7 @@ def figure_margins(
 @scale_option
 @click.option("--selection", "selections", type=FILE, multiple=True, help="What a row selected: a filtering table.")
 @click.option("--significance", type=FILE, help="Its rows compared with each other.")
+@click.option("--against", help="The row that the others are compared with, in notes.")
 @click.option("--config", type=Spec(), help="The whole configuration, for the provenance.")
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
@@ -138,7 +139,7 @@ def figure_margins(
 @out_option
 def table(
     reference: Path | None, name: str | None, cells: tuple[dict[str, Any], ...], scale: Any, selections: tuple[Path, ...],
-    significance: Path | None, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
+    significance: Path | None, against: str | None, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
     provenance: Path | None, draws: Path | None, html: Path, out: Path,
 ) -> None:  # fmt: skip
     """Set our numbers beside the paper's: CSV, page and, where it is asked for, provenance."""
@@ -146,9 +147,9 @@ def table(
     from bitextbench.evaluation import significance as paired
     from bitextbench.report import draws as drawn
     from bitextbench.report import filtering, references
+    from bitextbench.report import table as tables
     from bitextbench.report.cells import of_specs
     from bitextbench.report.provenance import collect
-    from bitextbench.report.table import beside, by_place, own, write
 
     if (reference is None) == (name is None):
         raise InputError("a table has a --reference or a --name", remedy="give one of them")
@@ -156,27 +157,28 @@ def table(
         raise InputError("--selection belongs to a table of a paper", "--name", remedy="give --reference in its place")
     if len({provenance is None, config is None, benchmarks is None}) == 2:
         raise InputError("a provenance is incomplete", remedy="give --config, --benchmarks and --provenance together")
+    if against and (selections or not significance):
+        raise InputError("--against belongs to --significance, without selections", remedy="give both")
     measurements, notes = of_specs(cells)
+    compared = paired.read(significance) if significance else []
     parts: dict[str, Any] = {}
     if config and benchmarks and provenance:
         measured = [one.path for one in measurements]
         collect(config, [*inputs, *measured, *selections], benchmarks, provenance)
         parts["provenance"] = read_json(provenance)
     if reference is None:
-        made = own(str(name), measurements, scale, notes)
+        made = tables.own(str(name), measurements, scale, notes)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
         made = filtering.cells(references.load(reference), measurements, chosen, scale, notes)
-        compared = paired.read(significance) if significance else []
         parts |= {"selections": filtering.pooled(chosen), "reading": filtering.reading(made, compared)}
     else:
-        made = beside(references.load(reference), measurements, scale, notes)
+        made = tables.beside(references.load(reference), measurements, scale, notes)
+        made = tables.against(made, against, compared) if against else made
     if draws:
-        drawn.save(
-            {(made[0].paper_table, *place): drawn.of_cell(held) for place, held in by_place(measurements).items()},
-            draws,
-        )
-    write(made, out, html, **parts)
+        held = tables.by_place(measurements)
+        drawn.save({(made[0].paper_table, *place): drawn.of_cell(seeds) for place, seeds in held.items()}, draws)
+    tables.write(made, out, html, **parts)
 
 
 @step.command()
@@ -222,7 +224,8 @@ def show(csv: Path) -> None:
         click.echo(encoders.render(encoders.read_csv(csv)), nl=False)
         return
     cells, compared = read_csv(csv), csv.with_suffix(".significance.csv")
-    reading = filtering.reading(cells, significance.read(compared)) if compared.exists() else []
+    filtered = compared.exists() and any(cell.budget for cell in cells)
+    reading = filtering.reading(cells, significance.read(compared)) if filtered else []
     click.echo(render(cells, reading), nl=False)
 
 

@@ -13,6 +13,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | | `<method>.<budget>`: a selection, without similarity and metric |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
+| against | of translations: the row whose BLEU each other row's is tested against, which becomes a note |
 | why | in place of all from task on: why there is no number |
 
 In all but `cell`, `{variable}` is our name.
@@ -34,7 +35,7 @@ LESS = {
     "agreement": {"similarity"},
     "bleu": {"similarity", "metric"},
 }  # that a task has not
-KEYS = {"for", "cell", *NEEDED, "note", "why"}
+KEYS = {"for", "cell", *NEEDED, "note", "against", "why"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Entry:
     similarity: str = ""
     metric: str = ""
     note: str = ""
+    against: str = ""
     why: str = ""
 
     @property
@@ -132,7 +134,8 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
         ours = {name: value for name, (_, value) in zip(variables, choice, strict=True)}
         row, column = (text.format(**printed) for text in block["cell"])
         known = {
-            key: block.get(key, "").format(**ours) for key in ("task", "encoder", "similarity", "metric", "note", "why")
+            key: block.get(key, "").format(**ours)
+            for key in ("task", "encoder", "similarity", "metric", "note", "against", "why")
         }
         yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), **known)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic
+from bitextbench.evaluation.significance import Comparison
 from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short, to_csv
 from bitextbench.report.references import Printed, title
 
@@ -69,6 +70,21 @@ def by_place(measurements: Sequence[Measurement]) -> dict[Place, list[Measuremen
             )
         held.append(one)
     return {place: sorted(held, key=lambda one: one.seed) for place, held in seeds.items()}
+
+
+def against(table: Sequence[Cell], row: str, comparisons: Sequence[Comparison]) -> list[Cell]:
+    """Each cell with a note on its difference from `row` in the same column (a comparison's budget), where they were compared."""
+    both = [*comparisons, *(one.reversed() for one in comparisons)]
+    found = {(one.row, one.budget): one for one in both if one.other == row}
+    return [
+        _noted(cell, _difference(row, found[place])) if (place := (cell.row, cell.column)) in found else cell
+        for cell in table
+    ]
+
+
+def _difference(row: str, one: Comparison) -> str:
+    p = "p < 0.0001" if one.p < 0.0001 else f"p = {one.p:.4f}"
+    return f"{one.difference:+.2f} BLEU [{one.low:+.2f}, {one.high:+.2f}] against {row}, {p}, by a paired bootstrap of detokenised text"
 
 
 def _noted(cell: Cell, note: str) -> Cell:
