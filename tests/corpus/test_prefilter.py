@@ -237,6 +237,16 @@ def test_a_model_of_few_languages_filters(lid):
     assert prefilter(rows, {"language": lid}, PAIR).passed.tolist() == [True, False]
 
 
+def test_fasttext_chooses_among_all_languages_of_its_model(tmp_path):
+    """artetxe2019 section 4.3 drops lines for which the model "predicts a different language", whichever that is."""
+    pytest.importorskip("fasttext")
+    latin = "Gallia est omnis divisa in partes tres quarum unam incolunt Belgae aliam Aquitani"
+    texts = {"de": SENTENCES["de"], "en": SENTENCES["en"], "la": latin}
+    language_id.fit({code: [text] * 30 for code, text in texts.items()}, tmp_path / "lid.bin", epochs=30)
+    rows = table([(texts["de"], texts["en"]), (latin, texts["en"]), (texts["de"], latin)])
+    assert prefilter(rows, {"language": str(tmp_path / "lid.bin")}, PAIR).passed.tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize("texts", [{}, {"de": ["eins"]}, {"de": ["eins"], "en": [" "]}])
 def test_a_language_model_needs_text_of_two_languages(tmp_path, texts):
     pytest.importorskip("fasttext")

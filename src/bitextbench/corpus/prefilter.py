@@ -24,8 +24,8 @@ from bitextbench.corpus.language_id import identify, known
 from bitextbench.corpus.words import UNKNOWN
 
 WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
-"""Languages of crawled lines, besides those of the pair, as far as the model knows them. With more candidates, more
-short good lines would be misidentified."""
+"""Languages of crawled lines, besides those of the pair, among which py3langid chooses. Of all that it knows, it would take 22% of
+good Chinese lines of 8 characters for another, 7% of news sentences; of these, 1% and none (newstest2021)."""
 
 Mask = NDArray[np.bool_]
 SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
@@ -113,8 +113,12 @@ def max_overlap(src: Column, tgt: Column, limit: float) -> Mask:
 
 
 def language(src: Column, tgt: Column, model: str) -> Mask:
-    """Each side is in its language, or `identify` cannot tell."""
-    candidates = sorted({src.lines.language, tgt.lines.language} | WEB & known(model))
+    """Each side is in its language, or `identify` cannot tell.
+
+    A fastText model chooses among all languages that it knows, as in artetxe2019; py3langid among those of the pair and WEB.
+    """
+    others = known(model)
+    candidates = sorted({src.lines.language, tgt.lines.language} | (others & WEB if model == "py3langid" else others))
 
     def right(side: Column) -> Mask:
         codes = identify([text or "" for text in side.text.to_pylist()], candidates, model)
