@@ -278,7 +278,8 @@ def _by_portion(methods: Config) -> Iterator[tuple[str, Config]]:
         yield name, entry
         negatives = entry.get("negatives", {})
         for made, portion in portion_methods(name, negatives.get("portions", [])).items():
-            yield made, entry | {"negatives": {"by": negatives["by"], "portion": portion}}
+            rest = {key: value for key, value in negatives.items() if key != "portions"}
+            yield made, entry | {"negatives": rest | {"portion": portion}}
 
 
 def _filled(value: Any, pair: str, src: str, tgt: str) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from generated import plain_model
 
+from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.data import synth
 from bitextbench.encoders import hard_negatives, word_mapping
@@ -113,6 +114,19 @@ def test_a_similarity_that_learns_from_vectors(corpora, portion):
         return out.read_bytes(), scored(corpus, "mlp", out, src=src, tgt=tgt)
 
     all_the_same(corpora, made)
+
+
+def test_as_many_negatives_as_configured(corpora, tmp_path, capsys):
+    good, size = corpora[0].sides(), len(scores_by_id(corpora[0].scores))
+
+    def fit(**negatives: object) -> None:
+        spec = {"hidden": [4], "max_iter": 1, "negatives": {"portion": 1.0, **negatives}}
+        fit_similarity("mlp", spec, good, good, corpora[0].scores, 1, tmp_path / "mlp.npz")
+
+    fit(count=7)
+    assert f"{size:,} positives; 7 negatives from portion 1.0 of {size:,} pairs" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"100,000 negatives of a pool of .* pairs; .*negatives\.count"):
+        fit(count=100_000)
 
 
 def test_a_similarity_that_learns_from_words(corpora):

@@ -208,7 +208,7 @@ def test_null_leaves_a_named_entry_out():
 def test_a_method_for_each_portion():
     config = resolve(load())
     made = {name: method["negatives"] for name, method in config["methods"].items() if name.startswith("negatives-")}
-    assert made["negatives-worst60"] == {"by": "cosine", "portion": 0.6}
+    assert made["negatives-worst60"] == {"by": "cosine", "portion": 0.6, "count": 100_000}  # kim2019 section 5.2
     assert [*made] == [f"negatives-{row}" for row in ("random", "worst20", "worst40", "worst60", "worst80", "worst100")]
     assert {"random", "pivot", "nmt_lm", "cosine", "mlp", "margin", "zipporah"} < {*scorers(config)}
     assert not {"oracle", "bicleaner_v3", "negatives", "negatives-worst60"} & {*scorers(config)}

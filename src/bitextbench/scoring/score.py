@@ -88,19 +88,22 @@ def fit_similarity(
     seed: int,
     out: Path,
 ) -> None:
-    """Train a similarity on the vectors of trusted pairs, and of as many non-parallel pairs from the pool.
+    """Train a similarity on the vectors of trusted pairs, and of non-parallel pairs from the pool.
 
-    `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: the scores of the shards of the pool.
+    Of these as many as `spec["negatives"]` has `count` (kim2019 section 5.2: 100,000), or else as there are positives
+    (section 4: "a comparable size"). `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: the scores of
+    the shards of the pool. Raises InputError for a `count` that the pool does not have.
     """
     good, shards = ([load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
     for path, (src, _), scores in zip(pool_scores, shards, load_scores(pool_scores), strict=True):
         if len(src) != len(scores):
             raise InputError(f"{len(scores):,} scores for {len(src):,} pairs", path, remedy="score this shard again")
-    count = sum(len(src) for src, _ in good)
-    rows = negatives(scores_by_id(pool_scores), spec["negatives"]["portion"], count, seed)
-    log(
-        f"{name}: negatives from portion {spec['negatives']['portion']} of {sum(len(src) for src, _ in shards):,} pairs"
-    )
+    chosen, count, size = spec["negatives"], *(sum(len(src) for src, _ in corpus) for corpus in (good, shards))
+    if chosen.get("count", 0) > size:
+        remedy = "lower `negatives.count`, or remove it to take as many as positives"
+        raise InputError(f"{name}: {chosen['count']:,} negatives of a pool of {size:,} pairs", remedy=remedy)
+    rows = negatives(scores_by_id(pool_scores), chosen["portion"], chosen.get("count", count), seed)
+    log(f"{name}: {count:,} positives; {len(rows):,} negatives from portion {chosen['portion']} of {size:,} pairs")
     src, tgt = (
         np.concatenate([_by_id(right).block(0, count), _by_id(wrong).take(rows)])
         for right, wrong in zip(zip(*good, strict=True), zip(*shards, strict=True), strict=True)
