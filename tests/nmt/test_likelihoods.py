@@ -33,10 +33,10 @@ from bitextbench.scoring.similarities import dual_cross_entropy, nmt_lm
 from bitextbench.text.bpe import learn_sentencepiece
 
 SCHEDULE = {
-    "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1, "max_updates": 100,
-    "validate_every": 50, "patience": 0,
+    "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "clip": 1.0, "max_tokens": 400, "update_freq": 1,
+    "max_updates": 100, "validate_every": 50, "patience": 0,
 }  # fmt: skip
-TRANSLATION = SCHEDULE | {"layers": 1, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "label_smoothing": 0.1}
+TRANSLATION = SCHEDULE | {"layers": 1, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "normalise": "before", "label_smoothing": 0.1}
 LANGUAGE = SCHEDULE | {"layers": 1, "embed_dim": 16, "hidden_dim": 32}
 SPECS = {"forward": TRANSLATION, "backward": TRANSLATION, "src": LANGUAGE, "tgt": LANGUAGE}
 VOCAB, LONGEST = 120, 30

@@ -22,9 +22,8 @@ from bitextbench.nmt.fairseq_shim import fairseq
 PAIR = ("de", "en")
 SPEC = {
     "vocab_size": 120, "max_length": 20, "layers": 3, "embed_dim": 32, "ffn_dim": 64, "heads": 2, "dropout": 0.1,
-    "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "max_tokens": 400, "update_freq": 1,
-    "max_updates": 30, "validate_every": 10,
-    "patience": 0, "ensemble": 1, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
+    "normalise": "before", "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "clip": 1.0, "max_tokens": 400,
+    "update_freq": 1, "max_updates": 30, "validate_every": 10, "patience": 0, "ensemble": 1, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
 }  # fmt: skip
 WORDS = {
     "de": (
@@ -206,6 +205,16 @@ def test_a_configuration_is_what_hydra_composes(monkeypatch):
     kept = composed({**SPEC, "learning_rate": 0.5, "dropout": 0.0}, 2, "it's")
     monkeypatch.setattr("fairseq.dataclass.utils.compose", hydra.compose)
     assert kept == composed({**SPEC, "learning_rate": 0.5, "dropout": 0.0}, 2, "it's")
+
+
+def test_layers_normalise_before_or_after(trained, tmp_path):
+    """Vaswani et al. 2017 normalise after each layer, Sockeye before it, and the whole output once more."""
+    spec = SPEC | {"normalise": "after", "clip": 0, "max_updates": 2, "validate_every": 2}
+    assert "--clip-norm 0 " in " ".join(train.arguments(train._schedule(spec)))
+    train.train(trained / "data", PAIR, spec, 1, tmp_path / "after.pt", tmp_path / "checkpoints")
+    last = {"encoder.layer_norm.weight", "decoder.layer_norm.weight"}
+    assert last < {*parameters(trained / "model.pt")}
+    assert not last & {*parameters(tmp_path / "after.pt")}
 
 
 def test_adam_over_one_vector_is_fairseqs():

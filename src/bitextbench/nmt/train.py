@@ -41,8 +41,9 @@ def train(
     `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
     warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update),
     max_updates, validate_every (updates; also the distance of checkpoints), patience (validations without gain before
-    it stops; 0: never), ensemble. Layers normalise their input, as Sockeye's do. Embeddings are shared by encoder, decoder and
-    softmax. Adam (.9, .98), inverse square root schedule.
+    it stops; 0: never), ensemble, normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al. 2017), clip (the
+    largest norm of the gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square
+    root schedule.
     `device`: "cpu" or "gpu" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
@@ -108,12 +109,13 @@ def arguments(options: dict[str, Any]) -> list[str]:
 
 def translation(pair: Pair, spec: dict) -> dict[str, Any]:
     """fairseq's options for a Transformer that translates from `pair[0]`; sizes as in `train`."""
+    before = {f"{side}-normalize-before": True for side in ("encoder", "decoder") if spec["normalise"] == "before"}
     size = {"layers": "layers", "embed-dim": "embed_dim", "ffn-embed-dim": "ffn_dim", "attention-heads": "heads"}
     return {
         "source-lang": pair[0], "target-lang": pair[1], "arch": "transformer",
         "criterion": "label_smoothed_cross_entropy", "label-smoothing": spec["label_smoothing"],
         **{f"{side}-{name}": spec[key] for side in ("encoder", "decoder") for name, key in size.items()},
-        "encoder-normalize-before": True, "decoder-normalize-before": True, "share-all-embeddings": True,
+        **before, "share-all-embeddings": True,
     }  # fmt: skip
 
 
@@ -122,7 +124,7 @@ def _schedule(spec: dict) -> dict[str, Any]:
     ensemble = spec.get("ensemble", 1)
     return {
         "dropout": spec["dropout"],
-        "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": 1.0,
+        "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": spec["clip"],
         "lr": spec["learning_rate"], "lr-scheduler": "inverse_sqrt",
         "warmup-updates": spec["warmup_updates"], "warmup-init-lr": 1e-7,
         "max-tokens": spec["max_tokens"], "required-batch-size-multiple": 1,
