@@ -197,6 +197,8 @@ class Files:
             if key in entry:
                 model = self.config[section][entry[key]]
                 corpora |= {*model["corpora"].values(), *self.features[model["features"]].get("corpora", [])}
+                vectors = self.config.get("word_vectors", {}).get(str(model.get("vectors")), {"corpora": {}})
+                corpora |= {corpus for side in vectors["corpora"].values() for corpus in side}
         return corpora
 
     # ---- rescorers

@@ -120,6 +120,7 @@ def test_paper_scale_entries_are_there() -> None:
     """What Kim et al. 2019 train on, section 4, as far as its addresses are known."""
     wanted = ["europarl-v7.de-en", "commoncrawl-wmt13.de-en", "news-commentary-v13.de-en", "rapid2016.de-en"]
     wanted += ["paracrawl-v1-filtered.de-en", "wmt18-pcf-pool.de-en", "newstest2008-2015.de-en", "fasttext-lid176"]
+    wanted += [f"news-crawl-{year}.en" for year in range(2013, 2018)]
     wanted += [f"news-crawl-{year}.de" for year in range(2007, 2018)] + [
         f"newstest{year}.de-en" for year in range(2008, 2019)
     ]

@@ -92,7 +92,7 @@ def test_encoders_that_want_the_same_hard_negatives_share_them():
 
 def test_what_table_2_rests_on():
     run = files()
-    assert run.learned_from("mlp") == {"positives", "bitext", "mono", "valid"}
+    assert run.learned_from("mlp") == {"positives", "bitext", "mono", "mono_tgt", "valid"}
     assert datasets(run.config, ["valid", "pool", "valid"]) == ["newstest2016.de-en", "wmt18-pcf-pool.de-en"]
     assert batches(run.config) == {"1": [1]}
     assert batches({"seeds": [1, 2, 3], "nmt": {"together": 2}}) == {"1-2": [1, 2], "3": [3]}
