@@ -13,6 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
 from bitextbench.encoders.batches import SentenceIds, stack
 from bitextbench.formats.ids import BOS, EOS, Ragged
+from bitextbench.report.settings import paper_scale
 
 V, E, D = 23, 8, 32
 
@@ -168,14 +169,16 @@ def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
     pieces = ["<pad>", "<unk>", "<s>", "</s>", "▁in", "▁haus", *(f"p{i}" for i in range(6, V))]
     encoder, before = model(), model()
     assert encoder.initialise({"src": path}, pieces) == {"src": 2}
-    assert encoder.words["src"].weight[5].tolist() == [1.0] * E  # the first of two
-    assert encoder.words["src"].weight[4].tolist() == [3.0] * E
+    found = encoder.words["src"].weight.detach()[[5, 4]]  # of two vectors of a word the first: 1 and 3, not 9
+    assert torch.allclose(found[1] / found[0], torch.full((E,), 3.0))
+    assert torch.isclose(found.square().mean(), torch.tensor(1.0))  # as of rows that have none, whatever their lengths in the file
     assert torch.equal(encoder.words["src"].weight[6:], before.words["src"].weight[6:])
     assert torch.equal(
         encoder.decoder_words.weight, before.decoder_words.weight
     )  # the decoder speaks the other language
     encoder.initialise({"tgt": path}, pieces)
-    assert encoder.decoder_words.weight[5].tolist() == encoder.words["tgt"].weight[5].tolist() == [1.0] * E
+    assert encoder.decoder_words.weight[5].tolist() == encoder.words["tgt"].weight[5].tolist()
+    assert torch.equal(encoder.decoder_words.weight[5], found[0])
 
     path.write_text(f"1 {E}\nwort 1 2 3\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"vectors\.vec:2: 3 dimensions, but the embedding has 8"):
@@ -183,6 +186,27 @@ def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
     path.write_text("▁in " + " ".join(["1"] * (E - 1) + ["x"]) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"vectors\.vec:1: a value is not a number"):
         encoder.initialise({"src": path}, pieces)
+
+
+def test_the_paper_s_rate_needs_clipping():
+    """kim2019 section 4: plain SGD at rate 1.0. As config.yaml has it but for the sizes, on one batch."""
+    spec = paper_scale(Path(__file__).parents[2] / "config.yaml")["encoders"]["nmt_autoencoder"]
+
+    def trained(clip: float) -> list[float]:
+        torch.manual_seed(1)
+        encoder = encoders.create(spec | {"model": spec["model"] | {"embedding": 64, "hidden": 64}}, 1000)
+        training = trainer.training_of(spec | {"training": spec["training"] | {"clip": clip}})
+        optimizer = trainer.optimizer_of(spec, training, encoder, 1)
+        ids = np.random.default_rng(1).integers(4, 1000, (2, 32, 12)).tolist()
+        source, target = map(padded, ids)
+        columns = {"nmt": (source, target), "autoencoding": (target,)}
+        arguments = encoder, optimizer, columns, training
+        losses = [trainer.step(*arguments, k, 1, torch.device("cpu"), torch.float32) for k in range(40)]
+        return [sum(loss.values()) if loss else float("inf") for loss in losses]
+
+    held, free = (trained(clip) for clip in (spec["training"]["clip"], 1e9))
+    assert held[-1] < 0.8 * held[0]
+    assert max(free) > 1.3 * free[0]
 
 
 @pytest.mark.parametrize(
