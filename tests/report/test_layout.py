@@ -120,3 +120,10 @@ def test_bad_entries(tmp_path, text, message):
     (tmp_path / "t.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         load(tmp_path / "t.yaml")
+
+
+def test_table_2_says_where_it_makes_do_with_something_else():
+    for entry in load()["kim2019/table2"]:
+        assert "pre-filter" in entry.note
+        assert ("Europarl" in entry.note) == (entry.encoder.startswith("pivot."))
+        assert ("ParaCrawl 1" in entry.note) == (not entry.encoder.startswith(("random.", "pivot.")))
