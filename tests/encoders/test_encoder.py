@@ -74,6 +74,51 @@ def negative_log_likelihood(w: dict, s: np.ndarray, words: list[int]) -> float:
     return total
 
 
+def states(w: dict, side: str, words: list[int]) -> np.ndarray:
+    """h_1 .. h_J [J, D] of eq. 1, both directions at each word."""
+    halves = []
+    for name, order in (("forwards", words), ("backwards", words[::-1])):
+        h, along = np.zeros(D // 2), []
+        for word in order:
+            h = gru(w, f"{name}.{side}", w[f"words.{side}.weight"][word], h)
+            along.append(h)
+        halves.append(along if name == "forwards" else along[::-1])
+    return np.concatenate(halves, axis=1)
+
+
+POOLED = {
+    "max": lambda h: h.max(0),
+    "mean": lambda h: h.mean(0),
+    "first": lambda h: h[0],
+    "last": lambda h: h[-1],
+}
+
+
+@pytest.mark.parametrize("pooling", POOLED)
+def test_poolings_of_the_states_of_all_words(pooling):
+    encoder, source = model(pooling=pooling), batch()[0]
+    h = [states(weights(encoder), "src", words) for words in sentences(source)]
+    np.testing.assert_allclose(encoder.encode("src", source).detach(), [*map(POOLED[pooling], h)], rtol=1e-4, atol=1e-6)
+
+
+def test_a_decoder_with_attention_sees_all_states():
+    encoder = model(attention=True)
+    source, target, alone = batch()
+    w, total = weights(encoder), []
+    for f, e in zip(sentences(source), sentences(target), strict=True):
+        h = states(w, "src", f)
+        s, loss = h.max(0), 0.0
+        for before, word in zip([BOS, *e], [*e, EOS], strict=True):
+            s = gru(w, "decoder", w["decoder_words.weight"][before], s)
+            shares = np.exp(h @ s) / np.exp(h @ s).sum()
+            seen = np.tanh(w["attend.weight"] @ np.concatenate([shares @ h, s]) + w["attend.bias"])
+            logits = w["output.weight"] @ seen + w["output.bias"]
+            loss += np.log(np.exp(logits).sum()) - logits[word]
+        total.append(loss)
+    losses = encoder.loss({"nmt": (source, target), "autoencoding": (alone,)})
+    assert losses["nmt"].item() == pytest.approx(np.mean(total), rel=1e-5)
+
+
 @pytest.mark.parametrize(("autoencode", "translate"), [("tgt", "src"), ("src", "tgt")])
 def test_loss_is_that_of_a_loop_over_words(autoencode, translate):
     encoder = model(autoencode=autoencode)
@@ -171,7 +216,9 @@ def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
     assert encoder.initialise({"src": path}, pieces) == {"src": 2}
     found = encoder.words["src"].weight.detach()[[5, 4]]  # of two vectors of a word the first: 1 and 3, not 9
     assert torch.allclose(found[1] / found[0], torch.full((E,), 3.0))
-    assert torch.isclose(found.square().mean(), torch.tensor(1.0))  # as of rows that have none, whatever their lengths in the file
+    assert torch.isclose(
+        found.square().mean(), torch.tensor(1.0)
+    )  # as of rows that have none, whatever their lengths in the file
     assert torch.equal(encoder.words["src"].weight[6:], before.words["src"].weight[6:])
     assert torch.equal(
         encoder.decoder_words.weight, before.decoder_words.weight

@@ -36,7 +36,8 @@ SCHEDULE = {
     "dropout": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "clip": 1.0, "max_tokens": 400, "update_freq": 1,
     "max_updates": 100, "validate_every": 50, "patience": 0,
 }  # fmt: skip
-TRANSLATION = SCHEDULE | {"layers": 1, "embed_dim": 16, "ffn_dim": 32, "heads": 2, "normalise": "before", "label_smoothing": 0.1}
+SIZES = {"layers": 1, "embed_dim": 16, "ffn_dim": 32, "heads": 2}
+TRANSLATION = SCHEDULE | SIZES | {"normalise": "before", "label_smoothing": 0.1}
 LANGUAGE = SCHEDULE | {"layers": 1, "embed_dim": 16, "hidden_dim": 32}
 SPECS = {"forward": TRANSLATION, "backward": TRANSLATION, "src": LANGUAGE, "tgt": LANGUAGE}
 VOCAB, LONGEST = 120, 30

@@ -37,7 +37,8 @@ def paper_scale(tmp_path_factory):
 
 def test_the_slurm_profile_plans_the_paper_scale_job(paper_scale):
     planned = jobs(paper_scale)
-    assert planned["fetch"] == 4 + 3 + 5 + 2 + 1 + 8 + 4 + 1  # bitext, mono, mono_tgt, pivot, pool, positives, tests, language model
+    # of bitext, mono, mono_tgt, pivot, pool, positives, tests, and the language model
+    assert planned["fetch"] == 4 + 3 + 5 + 2 + 1 + 8 + 4 + 1
     assert planned["train_encoder"] == 2
     assert planned["likelihood_train"] == 4
     assert planned["likelihoods"] == 64  # shards of the pool

@@ -1,4 +1,4 @@
-"""The common part of encoders with recurrent networks: max-pooling over both directions, and the loss of a decoder.
+"""The common part of encoders with recurrent networks: pooling over both directions, and the loss of a decoder.
 
 Shapes: b sentences, t positions, n tokens without padding, E word embedding, D sentence embedding, V vocabulary.
 """
@@ -14,23 +14,51 @@ from bitextbench.formats.ids import BOS, EOS, PAD
 
 nn = torch.nn
 CELLS = {"gru": nn.GRU, "lstm": nn.LSTM}
+POOLINGS = ("max", "mean", "first", "last")
 
 
-def max_pooled(
+class States(NamedTuple):
+    """The states of both directions [b, t, D / 2] each, those of the backward one reversed: padding [b, t] is at the end of both."""
+
+    forward: torch.Tensor
+    backward: torch.Tensor
+    padding: torch.Tensor  # bool
+    reversal: torch.Tensor  # int64 [b, t]: the place of each position in a reversed sentence
+
+    def aligned(self) -> torch.Tensor:
+        """The states of each position [b, t, D]: h of kim2019 eq. 1."""
+        return torch.cat([self.forward, self.backward.gather(1, _wide(self.reversal, self.backward))], 2)
+
+
+def states(
     embed: Callable[[torch.Tensor], torch.Tensor], forward: nn.Module, backward: nn.Module, sentences: Padded
-) -> torch.Tensor:
-    """The maximum over positions of the states of both directions [b, D]: kim2019 eq. 1 and 3, artetxe2019 section 2.
-
-    `embed`: ids [b, t] -> [b, t, E]. Each direction is a network of D / 2; padding is at the end for both.
-    """
+) -> States:
+    """The states of both directions. `embed`: ids [b, t] -> [b, t, E]. Each direction is a network of D / 2."""
     ids, position = sentences.ids, torch.arange(sentences.ids.shape[1], device=sentences.ids.device)
     length = sentences.lengths.to(ids.device)[:, None]  # [b, 1]
     padding = position >= length  # [b, t]
-    reverse = ids.gather(1, torch.where(padding, position, length - 1 - position))  # padding stays at the end
-    padded = bool((sentences.lengths < ids.shape[1]).any())
-    # a maximum does not depend on the order of positions: the states of the backward direction stay reversed
-    halves = (network(embed(each))[0] for network, each in ((forward, ids), (backward, reverse)))  # [b, t, D / 2]
-    return torch.cat([(h.masked_fill(padding[:, :, None], -torch.inf) if padded else h).amax(1) for h in halves], 1)
+    reversal = torch.where(padding, position, length - 1 - position)
+    return States(forward(embed(ids))[0], backward(embed(ids.gather(1, reversal)))[0], padding, reversal)
+
+
+def pooled(h: States, pooling: str = "max") -> torch.Tensor:
+    """One vector [b, D] for the states of a sentence: kim2019 eq. 3 and artetxe2019 section 2 (`max`), or what kim2019 section 3.1
+    compares with it: their mean, or those of the first or last word, h_1 or h_J.
+    """
+    padding, halves = h.padding[:, :, None], (h.forward, h.backward)
+    if pooling == "max":  # of any order of positions
+        padded = bool(h.padding.any())
+        return torch.cat([(half.masked_fill(padding, -torch.inf) if padded else half).amax(1) for half in halves], 1)
+    if pooling == "mean":
+        return torch.cat([half.masked_fill(padding, 0).sum(1) for half in halves], 1) / (~h.padding).sum(1)[:, None]
+    first, last = torch.zeros_like(h.reversal[:, :1]), (~h.padding).sum(1)[:, None] - 1
+    places = (first, last) if pooling == "first" else (last, first)  # the backward direction ends at the first word
+    return torch.cat([half.gather(1, _wide(at, half))[:, 0] for half, at in zip(halves, places, strict=True)], 1)
+
+
+def _wide(places: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """Places [b, n] as an index into all columns of `like` [b, t, d]."""
+    return places[:, :, None].expand(-1, -1, like.shape[2])
 
 
 class Shifted(NamedTuple):
@@ -67,15 +95,23 @@ class Seq2Seq(Encoder):
     narrow = True
 
     def __init__(
-        self, vocab_size: int, *, cell: str = "gru", embedding: int = 512, hidden: int = 512, dropout: float = 0.0
+        self,
+        vocab_size: int,
+        *,
+        cell: str = "gru",
+        embedding: int = 512,
+        hidden: int = 512,
+        dropout: float = 0.0,
+        pooling: str = "max",
     ) -> None:
         super().__init__()
-        if cell not in CELLS or hidden % 32:
+        if cell not in CELLS or hidden % 32 or pooling not in POOLINGS:
             raise InputError(
-                f"cell: {cell}, hidden: {hidden}",
+                f"cell: {cell}, hidden: {hidden}, pooling: {pooling}",
                 f"encoder {type(self).__module__.rpartition('.')[2]}: model",
-                remedy="cell is gru or lstm, hidden is a multiple of 32",
+                remedy=f"cell is gru or lstm, hidden is a multiple of 32, pooling is {', '.join(POOLINGS)}",
             )
+        self.pooling = pooling
         self.vocab_size, self.dimension = vocab_size, hidden
         rnn = CELLS[cell]
         self.words = nn.ModuleDict({side: nn.Embedding(vocab_size, embedding, PAD) for side in self.sides})
@@ -90,12 +126,20 @@ class Seq2Seq(Encoder):
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D]: kim2019 eq. 1 and 3, 5 and 6, 11 and 12."""
+        return pooled(self.states(side, sentences), self.pooling)
+
+    def states(self, side: str, sentences: Padded) -> States:
+        """The states of the encoder of this side: kim2019 eq. 1 and 5."""
         table = self.words[side]
-        return max_pooled(lambda ids: self.dropout(table(ids)), self.forwards[side], self.backwards[side], sentences)
+        return states(lambda ids: self.dropout(table(ids)), self.forwards[side], self.backwards[side], sentences)
 
     def decode(self, s0: torch.Tensor, target: Padded) -> torch.Tensor:
         """-log p(e | s_0) of each sentence [b], summed over its tokens and its end: kim2019 eq. 2, 4."""
         to = shifted(target)
-        state = (s0[None], s0[None]) if isinstance(self.decoder, nn.LSTM) else s0[None]
-        s, _ = self.decoder(self.dropout(self.decoder_words(to.before)), state)  # [b, t + 1, D]
+        s = self.hidden_states(s0, to)
         return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
+
+    def hidden_states(self, s0: torch.Tensor, to: Shifted) -> torch.Tensor:
+        """The states of the decoder [b, t + 1, D] that starts from s_0 [b, D]: kim2019 eq. 2."""
+        state = (s0[None], s0[None]) if isinstance(self.decoder, nn.LSTM) else s0[None]
+        return self.decoder(self.dropout(self.decoder_words(to.before)), state)[0]

@@ -4,6 +4,9 @@ Two bidirectional RNN encoders, one for each language (eq. 1, 5). Element-wise m
 first state of the decoder, which both share (eq. 3, 6); that vector is the sentence embedding (eq. 11, 12). There is no
 attention: the decoder sees the sentence through its first state only.
 
+Section 3.1 found other poolings (`pooling`: mean, first, last) and a decoder with `attention` much worse, without numbers;
+config/poolings.yaml compares them, and the reverse direction of eq. 9-10.
+
 Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
 What the paper leaves open, and what is done here:
@@ -27,7 +30,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora
 from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
-from bitextbench.encoders.recurrent import Seq2Seq
+from bitextbench.encoders.recurrent import Seq2Seq, States, negative_log_likelihood, pooled, shifted
 from bitextbench.formats.word_vectors import read_vectors
 
 
@@ -43,14 +46,17 @@ class Model(Seq2Seq):
         hidden: int = 512,
         dropout: float = 0.0,
         autoencode: str = "tgt",
+        pooling: str = "max",
+        attention: bool = False,
     ) -> None:
-        super().__init__(vocab_size, cell=cell, embedding=embedding, hidden=hidden, dropout=dropout)
+        super().__init__(vocab_size, cell=cell, embedding=embedding, hidden=hidden, dropout=dropout, pooling=pooling)
         if autoencode not in self.sides:
             raise InputError(
                 f"autoencode: {autoencode}", "encoder nmt_autoencoder: model", remedy="autoencode is src or tgt"
             )
         self.autoencode = autoencode
         self.translate = "src" if autoencode == "tgt" else "tgt"  # the side that is only encoded
+        self.attend = torch.nn.Linear(2 * hidden, hidden) if attention else None
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """Half of a batch translates; half autoencodes one side of the bitext and monolingual text (section 3.2)."""
@@ -64,9 +70,24 @@ class Model(Seq2Seq):
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """Eq. 7 and 8 (or 9 and 10): the two paths into one decoder."""
         (source, target), (alone,) = batches["nmt"], batches["autoencoding"]
+        if self.attend is not None:
+            paths = ((self.translate, source, target), (self.autoencode, alone, alone))
+            losses = [self.attended(self.attend, self.states(side, given), words) for side, given, words in paths]
+            return {"nmt": losses[0].mean(), "autoencoding": losses[1].mean()}
         s0 = torch.cat([self.encode(self.translate, source), self.encode(self.autoencode, alone)])
         nmt, autoencoding = self.decode(s0, stack(target, alone)).split([len(source.ids), len(alone.ids)])
         return {"nmt": nmt.mean(), "autoencoding": autoencoding.mean()}
+
+    def attended(self, merge: torch.nn.Module, given: States, target: Padded) -> torch.Tensor:
+        """As `decode`, but that the decoder attends to all states of the encoder, too, by dot products (Luong et al. 2015, section 3).
+
+        `merge`: [.., 2 D] -> [.., D], of what is attended to and the decoder's state.
+        """
+        to, h = shifted(target), given.aligned()
+        s = self.hidden_states(pooled(given, self.pooling), to)  # [b, t + 1, D]
+        weights = (s @ h.transpose(1, 2)).masked_fill(given.padding[:, None], -torch.inf).softmax(2)
+        s = torch.tanh(merge(torch.cat([weights @ h, s], 2)))
+        return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`.
@@ -76,10 +97,9 @@ class Model(Seq2Seq):
         """
         matched: dict[str, int] = {}
         for side, path in vectors.items():
-            rows, values = read_vectors(path, pieces, self.decoder_words.embedding_dim)
-            if values.any():
-                values /= np.sqrt(np.square(values).mean(dtype=np.float64)).astype(np.float32)
-            rows, values = torch.from_numpy(rows), torch.from_numpy(values)
+            rows, found = read_vectors(path, pieces, self.decoder_words.embedding_dim)
+            mean_square = np.square(found).mean(dtype=np.float64) if found.any() else 1.0
+            values = torch.from_numpy(found / np.float32(np.sqrt(mean_square)))
             self.words[side].get_parameter("weight").data[rows] = values
             if side == self.autoencode:
                 self.decoder_words.weight.data[rows] = values

@@ -24,7 +24,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, Stream
-from bitextbench.encoders.recurrent import max_pooled, negative_log_likelihood, shifted
+from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, shifted, states
 from bitextbench.formats.ids import PAD
 
 nn = torch.nn
@@ -93,7 +93,7 @@ class Model(Encoder):
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D], the same for any `side`: the encoder knows no languages."""
-        return max_pooled(lambda ids: self.dropout(self.words(ids)), self.forwards, self.backwards, sentences)
+        return pooled(states(lambda ids: self.dropout(self.words(ids)), self.forwards, self.backwards, sentences))
 
     def decode(self, sentence: torch.Tensor, target: Padded, language: str) -> torch.Tensor:
         """-log p(target | sentence [b, D], language) of each sentence [b], summed over its tokens and its end."""
