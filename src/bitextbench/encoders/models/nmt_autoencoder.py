@@ -5,7 +5,8 @@ first state of the decoder, which both share (eq. 3, 6); that vector is the sent
 attention: the decoder sees the sentence through its first state only.
 
 Section 3.1 found other poolings (`pooling`: mean, first, last) and a decoder with `attention` much worse, without numbers;
-config/poolings.yaml compares them, and the reverse direction of eq. 9-10.
+config/poolings.yaml compares them, and the reverse direction of eq. 9-10. Error of alignment at the tiny run's sizes, the mean of both
+directions (one seed, 159 sentences, each number within 7 points): max 26, first 28, mean 31, last 67, with attention 96, reverse 17.
 
 Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
