@@ -114,6 +114,23 @@ def test_shuffled_stretches_are_disjoint_and_complete(tmp_path: Path):
     assert Counter([pair for rows in taken for pair in rows]) == Counter(pairs)
 
 
+def test_drawn_stretches_are_random_disjoint_and_complete_and_keep_the_order(tmp_path: Path):
+    pairs = numbered(50)
+    taken = []
+    for name, stretch in (("x", {"lines": 20}), ("y", {"skip": 20, "lines": 10}), ("z", {"skip": 30})):
+        counts, rows = build(tmp_path, {"parts": [part(tmp_path, pairs, draw=7, **stretch)]}, name)
+        taken.append([(row["src"], row["tgt"]) for row in rows])
+        assert counts["in"] == counts["out"] == len(rows)
+    assert [len(rows) for rows in taken] == [20, 10, 20]
+    assert all(rows == [pair for pair in pairs if pair in rows] for rows in taken)
+    assert not set(taken[0]) <= set(pairs[:40])  # of the whole text
+    assert Counter([pair for rows in taken for pair in rows]) == Counter(pairs)
+    assert taken[0] != [
+        (row["src"], row["tgt"])
+        for row in build(tmp_path, {"parts": [part(tmp_path, pairs, draw=8, lines=20)]}, "w")[1]
+    ]
+
+
 def test_no_rows(tmp_path: Path):
     counts, rows = build(tmp_path, {"parts": [part(tmp_path, [])], "deduplicate": True, "filter": {"max_tokens": 3}})
     assert rows == []
@@ -261,6 +278,8 @@ def test_a_failed_build_keeps_the_corpus_of_before(tmp_path: Path):
         ({"parts": [{"files": {}}]}, "part 1: not one source of rows"),
         ({"parts": [{"generated": "x", "line": 3}]}, "unknown key 'line'; did you mean lines"),
         ({"parts": [{"generated": "x"}]}, "a generated part is endless; give it `lines`"),
+        ({"parts": [{"generated": "x", "lines": 3, "draw": 1}]}, r"a generated part is endless; .* no `shuffle` or `draw`"),
+        ({"parts": [{"files": {"src": "x"}, "draw": 1, "shuffle": 1}]}, "both `draw` and `shuffle`; give one"),
         ({"parts": [{"files": {"source": "x"}}]}, "unknown key 'source'; did you mean src|known: src, tgt"),
         ({"parts": [{"generated": "x", "lines": 3, "side": "de"}]}, "no side 'de'; give src or tgt"),
         ({"parts": [{"generated": "x", "lines": 3}], "dedup": True}, "unknown key 'dedup'; did you mean deduplicate"),

@@ -25,7 +25,7 @@ Spec = Mapping[str, Any]
 Languages = tuple[str, str]
 CHUNK = 100_000  # rows in memory at a time; noise takes wrong partners from the same chunk
 SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
-PART_KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "shuffle", "side", "label")
+PART_KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label")
 NOISE_KEYS = ("seed", "proportions")
 
 
@@ -43,7 +43,7 @@ def build(
     `raw` holds the fetched data sets, a folder each; `corpora` gives the folders of the corpora that `exclude` names;
     `seed` draws the generated parts (noise has a seed of its own). Each row passes, in this order,
 
-    - its part (`skip`, `shuffle`, `lines`, `side`, `label`);
+    - its part (`draw` or `shuffle`, `skip`, `lines`, `side`, `label`);
     - the test for empty sides;
     - noise, in chunks of CHUNK rows, which may add rows;
     - exclusion: a pair is dropped if one of its sides occurs in an excluded corpus, on either side; only letters and
@@ -186,13 +186,18 @@ def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_
 
 
 def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`)."""
-    rows = next(SOURCES[kind](part[kind], languages, raw, seed) for kind in SOURCES if kind in part)
-    if "shuffle" in part:
-        listed = list(rows)
-        rows = (listed[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(listed)).tolist())
+    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`); or `drawn`."""
+    kind = next(kind for kind in SOURCES if kind in part)
     first = part.get("skip", 0)
-    rows = itertools.islice(rows, first, None if "lines" not in part else first + part["lines"])
+    cut = slice(first, None if "lines" not in part else first + part["lines"])
+    if "draw" in part:
+        rows = drawn(lambda: SOURCES[kind](part[kind], languages, raw, seed), part["draw"], cut)
+    else:
+        rows = SOURCES[kind](part[kind], languages, raw, seed)
+        if "shuffle" in part:
+            listed = list(rows)
+            rows = (listed[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(listed)).tolist())
+        rows = itertools.islice(rows, cut.start, cut.stop)
     if "side" not in part and "label" not in part:
         return rows
     src, tgt = ("side" not in part or part["side"] == side for side in SIDES)
@@ -201,6 +206,17 @@ def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Ro
         Row(row.src if src else None, row.tgt if tgt else None, row.doc, row.label if label is None else label)
         for row in rows
     )
+
+
+def drawn(rows: Callable[[], Iterator[Row]], seed: int, cut: slice) -> Iterator[Row]:
+    """The rows whose places in a random order lie in `cut`, in their own order.
+
+    Cuts of one seed that do not overlap have no row in common. `rows` is read twice, and none is held: 9 bytes a row.
+    """
+    total = sum(1 for _ in rows())
+    taken = np.zeros(total, bool)
+    taken[np.random.default_rng(seed).permutation(total)[cut]] = True
+    return itertools.compress(rows(), taken)
 
 
 def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
@@ -275,8 +291,10 @@ def _check_spec(name: str, spec: Spec) -> None:
         _check_keys(f"{place}, files", part.get("files", {}), SIDES)
         if part.get("side", "src") not in SIDES:
             raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")
-        if "generated" in part and ("lines" not in part or "shuffle" in part):
-            raise InputError("a generated part is endless", place, remedy="give it `lines`, and no `shuffle`")
+        if "generated" in part and ("lines" not in part or "shuffle" in part or "draw" in part):
+            raise InputError("a generated part is endless", place, remedy="give it `lines`, and no `shuffle` or `draw`")
+        if "draw" in part and "shuffle" in part:
+            raise InputError("both `draw` and `shuffle`", place, remedy="give one: `draw` keeps the order of the text")
     if not spec.get("parts"):
         raise InputError("a corpus without parts", f"corpora.{name}", remedy="give `parts: [...]`")
 
