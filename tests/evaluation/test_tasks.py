@@ -31,7 +31,7 @@ from bitextbench.evaluation.documents import accuracy
 from bitextbench.formats import bitext, gold, sentences
 from bitextbench.formats.mined_pairs import Candidates
 from bitextbench.formats.sentences import Sentences
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining import comparable, documents
 from bitextbench.mining.retrieval import STRATEGIES
 from bitextbench.scoring import Pairs, Text
@@ -112,6 +112,8 @@ def test_recovery_takes_the_best_of_all(name, monkeypatch):
     scores = scores_of(name, x, y, 4)
     forward, backward = alignment.by_vectors(Embeddings(x), Embeddings(y), name, 4)
     assert forward.tolist() == np.nanargmax(scores, 1).tolist()
+    if name == "dot":  # sources are compared by log P(y | x)
+        scores -= np.log(np.exp(scores).sum(1, keepdims=True))
     assert backward.tolist() == np.nanargmax(scores, 0).tolist()
 
 
@@ -587,6 +589,28 @@ def test_documents_of_a_corpus_with_a_calibrated_confidence(tmp_path):
     parts = documents.Documents.of(columns["doc"])
     expected = accuracy(documents.by_sentences(parts, parts, both.forward, sure), parts, parts)["value"]
     assert json.loads(done.stdout)["dot"]["sentences"]["value"] == expected
+
+
+def test_a_long_source_is_no_better_source_of_every_target(tmp_path):
+    """An encoder that ranks targets leaves free what a source adds to all of them (guo2018 eq. 2)."""
+    x, y = np.array([[1, 0.1], [0.1, 1], [9, 8]], np.float32), np.array([[1, 0], [0, 1], [0.7, 0.7]], np.float32)
+    best = reconstruction.ranked(Embeddings(x), Embeddings(y), "dot", at=(1,))
+    assert best.backward.ids[:, 0].tolist() == [0, 1, 2]
+    assert search(Embeddings(x), Embeddings(y), 1, metric="dot").backward.ids[:, 0].tolist() == [2, 2, 2]
+    order = np.array([2, 0, 1])
+    u, v = by_probability(Embeddings(x).select(order), Embeddings(y), "dot")
+    logs = x @ y.T - np.log(np.exp(x @ y.T).sum(1, keepdims=True))
+    assert u.block(0, 3) @ v.take(np.arange(3)).T == pytest.approx(logs[order], abs=1e-5)
+    assert u.part(1, 2).block(0, 1) == pytest.approx(u.take(np.array([1])))
+    assert (u.dimension, len(u)) == (3, 3)
+    for name, vectors in (("S", x), ("T", y)):
+        np.save(tmp_path / f"{name}.npy", vectors)
+        (tmp_path / name).write_text("a\nb\nc\n")
+    done = run(
+        "evaluate", "documents", f"--src-emb={tmp_path / 'S.npy'}", f"--tgt-emb={tmp_path / 'T.npy'}", "--similarity=dot",
+        f"--src-docs={tmp_path / 'S'}", f"--tgt-docs={tmp_path / 'T'}",
+    )  # fmt: skip
+    assert json.loads(done.stdout)["dot"]["alignments"]["value"] == 100
 
 
 def test_averages_and_the_command(tmp_path):

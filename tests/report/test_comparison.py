@@ -64,7 +64,10 @@ def test_error_and_p1_are_those_of_a_loop_in_the_encoders_own_metric(tmp_path, m
     src, tgt = (np.load(tmp_path / f"x3/x.{side}.npy").astype(float) for side in ("src", "tgt"))
     if metric == "cosine":
         src, tgt = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (src, tgt))
-    for direction, scores in (("forward", src @ tgt.T), ("backward", tgt @ src.T)):
+    forward = src @ tgt.T
+    if metric == "dot":  # sources are compared by log P(y | x)
+        forward -= np.log(np.exp(forward).sum(1, keepdims=True))
+    for direction, scores in (("forward", forward), ("backward", forward.T)):
         best = [int(np.argmax(row)) for row in scores]
         wrong = sum(answer != row for row, answer in enumerate(best))
         copies = {0, 1}

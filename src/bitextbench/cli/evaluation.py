@@ -283,17 +283,19 @@ def evaluate_documents(
 ) -> None:  # fmt: skip
     """P@1 of documents by neighbours (Guo et al. 2018 eq. 3), by aligned sentences, by averaged vectors (Yang et al. 2019)."""
     from bitextbench.evaluation.documents import accuracy
+    from bitextbench.formats.vectors import by_probability
     from bitextbench.mining import documents
     from bitextbench.scoring.neighbours import search
 
     vectors = _vectors(src_emb, tgt_emb)
     src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))
     both = search(*vectors, k, metric=similarity, **search_settings(**settings))
+    mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **search_settings(**settings))
     sure = documents.confidence(vectors, both.forward, model)
     forward, backward = documents.by_average(src, tgt, vectors, **search_settings(**settings))
     found = {
         "sentences": (documents.by_sentences(src, tgt, both.forward, sure), src, tgt),
-        "alignments": (documents.by_alignments(src, tgt, both), src, tgt),
+        "alignments": (documents.by_alignments(src, tgt, mutual), src, tgt),
         "average_forward": (forward, src, tgt),
         "average_backward": (backward, tgt, src),
     }

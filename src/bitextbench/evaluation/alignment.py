@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bitextbench.base.bootstrap import SEED, rate
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import Pairs, neighbours, similarity
 from bitextbench.scoring.margins import margin, means
@@ -50,9 +50,10 @@ def by_vectors(
     """`recover` by a similarity of `margins.SIMILARITIES`; k: neighbours in a margin; `search`: as in `neighbours`.
 
     A margin is computed for all pairs, not only for neighbours, in the direction from source to target; both sides are
-    then in memory in float64.
+    then in memory in float64. By the dot product, sources are compared `by_probability`.
     """
     metric, rule = metric_and_margin(name)
+    src, tgt = by_probability(src, tgt, metric)
     if rule == "absolute":
         both = neighbours.search(src, tgt, 1, metric=metric, **search)
         return both.forward.ids[:, 0], both.backward.ids[:, 0]

@@ -9,7 +9,7 @@ from bitextbench.base.files import read_json
 from bitextbench.evaluation import alignment, reconstruction
 from bitextbench.formats import sentences, vectors
 from bitextbench.formats.metrics import checked_fields
-from bitextbench.formats.vectors import check_aligned
+from bitextbench.formats.vectors import by_probability, check_aligned
 from bitextbench.scoring import neighbours
 
 COSTS = ("updates", "parameters", "dimension", "cpu_seconds")
@@ -27,7 +27,7 @@ def measure(
     facts = checked_fields(read_json(training), kinds, training)
     pair = vectors.read_shards(src), vectors.read_shards(tgt)
     check_aligned(*pair)
-    forward, backward = neighbours.search(*pair, 1, metric=facts["metric"], **search)
+    forward, backward = neighbours.search(*by_probability(*pair, facts["metric"]), 1, metric=facts["metric"], **search)
     signature = f"similarity:{facts['metric']}"
     nearest = {"forward": (forward.ids, "tgt"), "backward": (backward.ids, "src")}
     error = alignment.error_rates(forward.ids[:, 0], backward.ids[:, 0], signature=signature)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
-from bitextbench.formats.vectors import Embeddings, distinct
+from bitextbench.formats.vectors import Embeddings, by_probability, distinct
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import margin
@@ -29,9 +29,10 @@ def ranked(
 
     A margin is computed over k neighbours, of equal sentences one ("excluding duplicates", artetxe2019 section 3.1), and
     ranks the k nearest (footnote 7). For P@10 the next ones come after them, by their margins as well. The `similarities`
-    of the result are the scores.
+    of the result are the scores. By the dot product, sources are compared `by_probability`.
     """
     metric, rule = metric_and_margin(name)
+    src, tgt = by_probability(src, tgt, metric)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
     f, g = neighbourhoods(src, tgt, both, k, rule, metric=metric, **search)
     return Both(_rank(both.forward, rule, f, g, k, max(at)), _rank(both.backward, rule, g, f, k, max(at)))

@@ -15,34 +15,41 @@ from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 
 BLOCK = 1 << 22  # elements to read at a time: 32 MiB in float64
+SAMPLE = 1 << 14  # targets
 
 
 @dataclass(frozen=True)
 class Embeddings:
     """Vectors [n, d] of any float type, read as float32; usually memory-mapped.
 
-    `rows` int64 selects rows, in that order (None: all of them); `name` is the file, for messages.
+    `rows` int64 selects rows, in that order (None: all of them); `name` is the file, for messages; `last`, float32
+    [rows of the array], is one dimension more.
     """
 
     array: "NDArray[np.floating] | Stacked"
     name: str = "vectors"
     rows: NDArray[np.int64] | None = None
+    last: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.array) if self.rows is None else len(self.rows)
 
     @property
     def dimension(self) -> int:
-        return self.array.shape[1]
+        return self.array.shape[1] + (self.last is not None)
 
     def block(self, start: int, stop: int) -> NDArray[np.float32]:
         """Rows `start` to `stop`, float32 [stop - start, d], C-contiguous."""
         rows = slice(start, stop) if self.rows is None else self.rows[start:stop]
-        return _float32(self.array[rows])
+        return self._read(rows)
 
     def take(self, rows: NDArray[np.integer]) -> NDArray[np.float32]:
         """Rows by number, float32 [len(rows), d]."""
-        return _float32(self.array[rows if self.rows is None else self.rows[rows]])
+        return self._read(rows if self.rows is None else self.rows[rows])
+
+    def _read(self, rows: Any) -> NDArray[np.float32]:
+        vectors = _float32(self.array[rows])
+        return vectors if self.last is None else np.column_stack([vectors, self.last[rows]])
 
     def select(self, rows: NDArray[np.int64]) -> "Embeddings":
         """Some of the rows; nothing is copied."""
@@ -51,7 +58,8 @@ class Embeddings:
     def part(self, start: int, stop: int) -> "Embeddings":
         """Rows `start` to `stop`; nothing is copied."""
         if self.rows is None:
-            return replace(self, array=self.array[start:stop])
+            last = None if self.last is None else self.last[start:stop]
+            return replace(self, array=self.array[start:stop], last=last)
         return replace(self, rows=self.rows[start:stop])
 
     def norms(self) -> NDArray[np.float64]:
@@ -91,6 +99,34 @@ class Stacked:
             here = part_of == part
             out[here] = self.parts[part][rows[here] - self.starts[part]]
         return out
+
+
+def by_probability(src: Embeddings, tgt: Embeddings, metric: str) -> tuple[Embeddings, Embeddings]:
+    """Vectors by which the best source of a target is found: for the dot product phi those of log P(y | x).
+
+    A dual encoder that is trained by eq. 1 of guo2018, P(y | x) = exp phi(x, y) / sum over y' of exp phi(x, y'), ranks the
+    targets of a source; what a source adds to all of its phi is free, and phi would rank sources by it. So a source has
+    minus the log of its sum in one dimension more, a target 1. The rank of the targets of a source stays the same. The
+    sum is over SAMPLE targets at most, evenly spaced. Other metrics: the vectors as they are.
+    """
+    if metric != "dot":
+        return src, tgt
+    some = tgt.take(np.arange(0, len(tgt), -(-len(tgt) // SAMPLE))).T
+    sums = np.empty(len(src), np.float32)
+    step = max(1, BLOCK // some.shape[1])
+    for start in range(0, len(src), step):
+        phi = (src.block(start, start + step) @ some).astype(np.float64)
+        most = phi.max(axis=1)
+        sums[start : start + step] = most + np.log(np.exp(phi - most[:, None]).sum(axis=1))
+    return _longer(src, -sums), _longer(tgt, np.ones(len(tgt), np.float32))
+
+
+def _longer(side: Embeddings, values: NDArray[np.float32]) -> Embeddings:
+    """With a value [n] more for each vector."""
+    last = values if side.rows is None else np.zeros(len(side.array), np.float32)
+    if side.rows is not None:
+        last[side.rows] = values
+    return replace(side, last=last)
 
 
 def _float32(rows: NDArray[np.floating]) -> NDArray[np.float32]:
