@@ -13,7 +13,7 @@ os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
-from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers
+from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers, threshold_translations
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets

@@ -557,6 +557,47 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
         " --threads {threads} --out {output:q} 2> {log:q}"
 
 
+use rule validation_bleu as development_bleu with:  # of a study: one model, where the test set is translated by an ensemble
+    input:
+        data=f"{STEM}/data",
+        model=f"{STEM}/model.pt",
+        tokens=lambda w: files.tokens(translation(w)["valid"]),
+        references=lambda w: files.corpus(translation(w)["valid"]),
+    output:
+        f"{WORK}/metrics/development_bleu/{LOG}.json",
+    log:
+        f"logs/{RUN}/development_bleu/{LOG}.log",
+    benchmark:
+        benchmarked("development_bleu", LOG)
+    resources:
+        mem_mb=megabytes(10, LEAST["nmt_train"]),
+        gpu=lambda w: transformer(w)["gpus"],
+        runtime="8h",
+    params:
+        data=lambda w, input: input.data,
+        model=lambda w, input: input.model,
+        tokens=lambda w, input: os.path.dirname(input.tokens[0]),
+        spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
+        languages=PAIR,
+        gpus=lambda w: transformer(w)["gpus"],
+
+
+rule size:
+    input:
+        f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/size/{{corpus}}/filtered.json",
+    log:
+        f"logs/{RUN}/size/{{corpus}}.log",
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    shell:
+        "python -m bitextbench step size --corpus {input:q} --out {output:q} 2> {log:q}"
+
+
 rule translation:
     input:
         hypotheses=f"{STEM}/{NMT_TEST}.{{target}}",

@@ -10,7 +10,12 @@ QUALITY = [
 ]
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
 MARGINS, MARGIN_ENCODERS = STUDIES.get("margins", {}), margin_encoders(config)
-FIGURES = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []
+THRESHOLD_MODELS = threshold_translations(config)
+FIGURES = [
+    f"{RESULTS}/{figure}.csv"
+    for figure, models in (("yang2019/figure4", MARGIN_ENCODERS), ("artetxe2019/figure2", THRESHOLD_MODELS))
+    if models
+]
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
 GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
@@ -192,6 +197,25 @@ rule yang2019_figure4:
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
         " --picture {output.png:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule artetxe2019_figure2:
+    input:
+        [f"{WORK}/metrics/development_bleu/{name}.json" for name in THRESHOLD_MODELS.values()],
+    output:
+        csv=report(f"{RESULTS}/artetxe2019/figure2.csv", category="tables"),
+        png=report(f"{RESULTS}/artetxe2019/figure2.png", category="tables"),
+    log:
+        f"logs/{RUN}/artetxe2019_figure2.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        points=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
+    shell:
+        "python -m bitextbench step figure-thresholds {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule quality_table:

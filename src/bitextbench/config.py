@@ -193,6 +193,9 @@ def resolve(config: Config) -> Config:
             seeded(config, "encoders", encoder, seed)
     for name, encoder in _with_margins(config).values():
         config["encoders"].setdefault(name, encoder)
+    for name, (translation, transformer) in _with_thresholds(config).items():
+        config["translations"].setdefault(name, translation)
+        config["transformers"].setdefault(translation["nmt"], transformer)
     return config
 
 
@@ -380,6 +383,33 @@ def seeded(config: Config, kind: str, name: str, seed: int) -> str:
 def margin_encoders(config: Config) -> dict[float, str]:
     """The study's encoder trained with each margin (yang2019 figure 4): one of the configuration, if it has such a one."""
     return {margin: name for margin, (name, _) in _with_margins(config).items()}
+
+
+def threshold_translations(config: Config) -> dict[int, str]:
+    """The study's translation models by the number of pairs that they are trained on (artetxe2019 figure 2), ascending."""
+    made = {entry["train"]["selected"]["pairs"]: name for name, (entry, _) in _with_thresholds(config).items()}
+    return dict(sorted(made.items()))
+
+
+def _with_thresholds(config: Config) -> dict[str, tuple[Config, Config]]:
+    """The translation and its transformer, for each share of the pairs; updates grow with the pairs, so that epochs are as many."""
+    study = config.get("studies", {}).get("thresholds")
+    if not study:
+        return {}
+    entry = config["translations"][study["translation"]]
+    if "selected" not in entry["train"]:
+        what = f"`studies.thresholds.translation: {study['translation']}` is not trained on selected pairs"
+        raise InputError(what, "config", remedy="name one with `train: {selected: ...}`")
+    selected, size = entry["train"]["selected"], config["transformers"][entry["nmt"]]
+    name, _, pair = study["translation"].rpartition(".")
+    made = {study["translation"]: (entry, size)} if 1 in study["shares"] else {}
+    for share in study["shares"]:
+        pairs = round(share * selected["pairs"])
+        if share != 1:
+            train = entry["train"] | {"selected": selected | {"pairs": pairs}}
+            updates = {key: max(1, round(share * size[key])) for key in ("max_updates", "validate_every")}
+            made[f"{name}_{pairs}.{pair}"] = entry | {"train": train, "nmt": f"{entry['nmt']}_{pairs}"}, size | updates
+    return made
 
 
 def _with_margins(config: Config) -> dict[float, tuple[str, Config]]:

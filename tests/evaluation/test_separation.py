@@ -13,7 +13,7 @@ from bitextbench.cli.main import cli
 from bitextbench.evaluation.separation import separation
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.report import audit
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import read_csv, read_measurement
 
 REFERENCES = Path(__file__).parents[2] / "references"
 
@@ -68,6 +68,34 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
         "positives-rise-with-the-margin": "fails",
         "negatives-fall-with-the-margin": "holds",
     }
+
+
+def test_thresholds_have_a_line_each_and_the_best_is_marked(tmp_path):
+    points = []
+    for pairs, bleu in ((20, 30.0), (5, 20.0), (10, 31.25)):
+        path = tmp_path / f"{pairs}.json"
+        path.write_text(json.dumps({"value": bleu, "interval": [bleu - 1, bleu + 2]}))
+        points += ["--point", str(pairs), str(path)]
+    out, picture = tmp_path / "figure.csv", tmp_path / "figure.png"
+    done = CliRunner().invoke(cli, ["step", "figure-thresholds", *points, "--picture", str(picture), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert out.read_text().splitlines() == [
+        "pairs,bleu,bleu_low,bleu_high,peak",
+        "5,20.00,19.00,22.00,",
+        "10,31.25,30.25,33.25,yes",
+        "20,30.00,29.00,32.00,",
+    ]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_count_is_a_metric_that_a_table_reads(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/counts.json").write_text(json.dumps({"in": 90_000_000, "out": 64_400_000}))
+    out = tmp_path / "size.json"
+    done = CliRunner().invoke(cli, ["step", "size", "--corpus", str(tmp_path / "corpus"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    cell = read_measurement("prefiltered", "sentences", 1, out, "pairs")
+    assert (cell.value, cell.low, cell.high, cell.n) == (64.4, 64.4, 64.4, 64_400_000)
 
 
 def test_a_model_is_planned_for_each_margin_that_no_other_has(tmp_path):

@@ -21,6 +21,7 @@ MEASURES = {
     "recognition": {"accuracy"},
     "translation": {"bleu", "tokenised", "pairs"},
     "agreement": {"correlation", "untuned", "tuned"},
+    "size": {"pairs"},
     "rescoring": {"f1"},
     "mining": {
         f"{way}.{part}{measure}"
@@ -44,7 +45,7 @@ def test_each_cell_is_something_that_a_task_measures():
             if not entry.why:
                 assert entry.metric in MEASURES[entry.task], (place, entry)
                 others = {"mlp", "levenshtein", "nmt", "euclidean", "reconstruction", "cross_encoder"}
-                known = {""} if entry.task in ("translation", "agreement", "bleu") else {*SIMILARITIES, *others}
+                known = {""} if entry.task in ("translation", "agreement", "bleu", "size") else {*SIMILARITIES, *others}
                 assert entry.similarity in known, (place, entry)
                 assert entry.corpora, (place, entry)
 

@@ -14,7 +14,16 @@ from snakemake.utils import update_config
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import parse
-from bitextbench.config import laid_over, margin_encoders, read, resolve, schema, scorers, seeded
+from bitextbench.config import (
+    laid_over,
+    margin_encoders,
+    read,
+    resolve,
+    schema,
+    scorers,
+    seeded,
+    threshold_translations,
+)
 from bitextbench.corpus.noise import KINDS
 from bitextbench.corpus.prefilter import RULES
 from bitextbench.encoders.trainer import Training
@@ -121,8 +130,8 @@ def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
         ("corpora.pool.noise", {"proportions": {"misalined": 0.1}}, "did you mean `misaligned: 0.1`"),
         ("word_vectors.joint.mapping.restart", 2, "unknown key .*; did you mean `restarts: 2`"),
         ("word_vectors.joint.features", "words", "`word_vectors.joint.features` names `words`, .*known: joint"),
-        ("translations", {"own.en-fr": {"train": {"corpora": ["un"]}, "nmt": "base", "valid": "valid", "test": "valid"}},
-         "`translations.own.en-fr.train.corpora` names `un`"),
+        ("translations", {"filtered_margin.en-de": {"train": {"corpora": ["un"]}, "nmt": "base", "valid": "valid", "test": "valid"}},
+         "`translations.filtered_margin.en-de.train.corpora` names `un`"),
         ("studies.budget", "10m", "`studies.budget` names `10m`, which is not defined; did you mean 10M"),
         ("memory.nmt_trian", 5, "unknown key `memory.nmt_trian`; did you mean `nmt_train: 5`"),
         ("examples.yang2019/table7.encoder", "dan", "`examples.yang2019/table7.encoder` names `dan`"),
@@ -187,6 +196,24 @@ def test_a_run_has_the_encoders_of_its_studies_and_seeds():
     assert whole["encoders"]["transformer_bide_am.en-fr.margin0.1"]["model"]["margin"] == 0.1
     assert whole["methods"]["mlp.seed5"]["encoder"] == "nmt_autoencoder.seed5"
     assert whole["methods"]["negatives-worst60.seed2"]["negatives"] == {"by": "cosine.seed2", "portion": 0.6}
+
+
+def test_thresholds_are_translations_of_as_many_epochs():
+    whole = resolve(load())
+    names = threshold_translations(whole)
+    assert [*names] == [2_500_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000]
+    assert names[10_000_000] == "filtered_margin.en-de"
+    for pairs, name in names.items():
+        translation = whole["translations"][name]
+        assert translation["train"]["selected"]["pairs"] == pairs
+        size = whole["transformers"][translation["nmt"]]
+        assert (size["max_updates"], size["embed_dim"]) == (67_000 * pairs // 10_000_000, 1024)
+    no_selection = {"studies": {"thresholds": {"translation": "wmt.en-de"}}}
+    with pytest.raises(
+        InputError, match=r"`studies.thresholds.translation: wmt.en-de` is not trained on selected pairs"
+    ):
+        resolve(laid_over(load(), no_selection))
+    assert threshold_translations(resolve(load("tiny.yaml"))) == {}
 
 
 def test_a_missing_key_is_named():

@@ -12,6 +12,7 @@ corpora:
   labelled: {parts: [{generated: labelled, lines: 400, label: parallel}], noise: {seed: 2}, filter: {language: own}, deduplicate: {memory: 1}}
 quality: {corpora: {labelled: []}}
 methods: {negatives: {negatives: {portions: [random, 0.6]}}}
+studies: {thresholds: {translation: filtered_confidence.en-fr, shares: [0.5, 1]}}  # micro has no translation model of German
 """
 
 
@@ -53,6 +54,14 @@ def test_studies_of_the_tiny_run_need_no_download_and_no_nmt(checkout):
         "language_model",
     }
     assert not added & usual.keys()  # `make tiny` does none of this
+
+
+def test_a_translation_model_is_planned_for_each_threshold(checkout):
+    target = "results/tiny/artetxe2019/figure2.csv"
+    overlays = ("--configfile", "config/tiny.yaml", "config/studies.yaml")
+    planned = jobs(snakemake("--profile", "profiles/tiny", *overlays, "-n", "--", target, cwd=checkout).stdout)
+    assert planned["translation_train"] == planned["development_bleu"] == planned["select_pairs"] == 3
+    assert planned["score"] == 2  # shards of one pool
 
 
 @pytest.mark.slow

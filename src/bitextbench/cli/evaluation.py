@@ -440,16 +440,27 @@ def evaluate_translation(hypotheses: Path, references: Path, language: str, trai
     from bitextbench.base.files import read_json, read_lines
     from bitextbench.evaluation import bleu
     from bitextbench.formats.bitext import read_side
+    from bitextbench.formats.metrics import millions
 
     lines, truth, known = list(read_lines(hypotheses)), read_side(references, "tgt"), read_json(training)
-    millions = known["pairs"] / 1e6
     result = {
         "bleu": bleu.bleu(lines, truth, language, hypotheses),
         "tokenised": bleu.tokenised(lines, truth, language, hypotheses),
-        "pairs": {"metric": "pairs [M]", "value": millions, "interval": [millions, millions], "signature": "count"},
+        "pairs": millions(known["pairs"]),
         **({"precision": known["precision"]} if "precision" in known else {}),
     }
     show(result, out)
+
+
+@step.command("size")
+@corpus_option
+@out_option
+def size(corpus: Path, out: Path) -> None:
+    """The number of pairs of a corpus after its filters, in millions."""
+    from bitextbench.base.files import read_json, write_json
+    from bitextbench.formats.metrics import millions
+
+    write_json(out, {"pairs": millions(read_json(corpus / "counts.json")["out"])})
 
 
 @step.command("posteriors")
@@ -549,7 +560,7 @@ def evaluate_distribution(
 @picture_option
 @out_option
 def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path, out: Path) -> None:
-    """What is selected at every threshold: CSV (artetxe2019, figure 2, without BLEU)."""
+    """What is selected at every threshold: CSV. No translation model is trained: that is artetxe2019, figure 2."""
     from bitextbench.evaluation.selections import sweep
 
     sweep(corpus, by_method(scores), count, out, picture)

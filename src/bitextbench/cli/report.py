@@ -122,6 +122,18 @@ def figure_margins(
     write(made, out, html)
 
 
+@step.command("figure-thresholds")
+@click.option("--point", "points", type=(int, FILE), multiple=True, required=True, help="PAIRS BLEU")
+@picture_option
+@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: Path) -> None:
+    """Draw the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
+    from bitextbench.base.files import read_json
+    from bitextbench.evaluation.curves import write_thresholds
+
+    write_thresholds({pairs: read_json(path) for pairs, path in points}, out, picture)
+
+
 @step.command()
 @click.option("--reference", type=FILE, help="What the paper printed.")
 @click.option("--name", help="Or the name of a table that no paper has.")

@@ -1,6 +1,7 @@
-"""Precision and recall over thresholds (yang2019 figure 5), and the distribution of scores (kim2019 figure 3)."""
+"""Precision, recall (yang2019 figure 5) and BLEU (artetxe2019 figure 2) over thresholds; distributions of scores (kim2019 figure 3)."""
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +65,27 @@ def write(path: Path, points: Curve, gold: int) -> None:
         writer.writerow(["threshold", "pairs", "right", "precision", "recall"])
         rates = (100 * points.precision(), 100 * points.recall(gold))
         writer.writerows(zip(points.thresholds.astype(str), *points[1:], *(r.round(4) for r in rates), strict=True))
+
+
+def write_thresholds(measured: Mapping[int, Mapping[str, Any]], out: Path, picture: Path) -> None:
+    """Write BLEU over the number of selected pairs as CSV (pairs, bleu, its interval, whether it is the best), and as a plot."""
+    from matplotlib.figure import Figure
+
+    pairs = sorted(measured)
+    bleu = np.array([[measured[n]["value"], *measured[n]["interval"]] for n in pairs])
+    best = bleu[:, 0].argmax()
+    with atomic(out) as part, open(part, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["pairs", "bleu", "bleu_low", "bleu_high", "peak"])
+        for place, (n, row) in enumerate(zip(pairs, bleu, strict=True)):
+            writer.writerow([n, *(f"{number:.2f}" for number in row), "yes" if place == best else ""])
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.errorbar(pairs, bleu[:, 0], [bleu[:, 0] - bleu[:, 1], bleu[:, 2] - bleu[:, 0]], marker="o")
+    title = "Artetxe and Schwenk 2019, figure 2, of this run"
+    axes.set(xlabel="selected pairs", ylabel="BLEU of the development set", xscale="log", title=title)
+    with atomic(picture) as part:
+        figure.savefig(part, format="png", dpi=150)
 
 
 def distribution(scores: NDArray[np.floating], points: int = 101, *, rescale: bool = False) -> NDArray[np.float64]:

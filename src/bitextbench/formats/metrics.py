@@ -7,6 +7,12 @@ from typing import Any
 from bitextbench.base.errors import InputError
 
 
+def millions(count: int) -> dict[str, Any]:
+    """A count as a metric, in millions, as the papers print them."""
+    value = count / 1e6
+    return {"metric": "pairs [M]", "value": value, "interval": [value, value], "n": count, "signature": "count"}
+
+
 def checked_fields(value: Any, kinds: dict[str, Any], path: Path) -> dict[str, Any]:
     """The named fields of a JSON object, their types checked and their numbers finite. Raises InputError."""
     for key, kind in kinds.items():

@@ -10,7 +10,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | corpus | what it is measured on; a list makes the mean over its corpora |
 | encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
 | | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity; for `bleu` |
-| | `<method>.<budget>`: a selection, without similarity and metric |
+| | `<method>.<budget>`: a selection, without similarity and metric; for `size` the word `filtered`, without similarity |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | against | of translations: the row whose BLEU each other row's is tested against, which becomes a note |
@@ -34,6 +34,7 @@ LESS = {
     "translation": {"similarity"},
     "agreement": {"similarity"},
     "bleu": {"similarity", "metric"},
+    "size": {"similarity"},
 }  # that a task has not
 KEYS = {"for", "cell", *NEEDED, "note", "against", "why"}
 
@@ -68,6 +69,8 @@ class Entry:
             return "" if self.encoder in config["methods"] else f"no method {self.encoder} in this run"
         if self.task == "bleu":
             return self._unselected(config)
+        if self.task == "size":
+            return next((f"no corpus {name} in this run" for name in self.corpora if name not in config["corpora"]), "")
         models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
         corpora = config["corpora"]
         if self.encoder not in models:
