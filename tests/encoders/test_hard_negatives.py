@@ -55,11 +55,16 @@ def test_mining_equals_a_loop_with_ties_duplicates_and_empty_sentences(tmp_path_
         chosen = hard_negatives.mine(stems, stems, folder / "hard", count=count, share=1.0)
     whole = [i for i in range(9) if src[i] and tgt[i]]
     assert chosen == len(whole)
-    for side, own, other, q, c in (("src", src, tgt, u, v), ("tgt", tgt, src, v, u)):
-        assert len(own) == 9
+    logs = u @ v.T - np.log(np.exp(u @ v.T.astype(float)).sum(1, keepdims=True))  # log P(y | x)
+    for side, own, other, q, c in (("src", src, tgt, u, v), ("tgt", tgt, src, logs.T, np.eye(9))):
         expected = loop(q, c, own, other, count)
         mined = Ragged.load(folder / f"hard.{side}")
-        assert [mined[i].tolist() for i in range(9)] == [expected[i] if i in whole else [] for i in range(9)]
+        for i in range(9):
+            wanted, got = expected[i] if i in whole else [], mined[i].tolist()
+            if side == "src":
+                assert got == wanted
+            else:  # ties of logarithms are not exact
+                assert logs[got, i] == pytest.approx(logs[wanted, i], abs=1e-4)
 
 
 def test_blocks_change_nothing(tmp_path: Path, monkeypatch):
@@ -87,6 +92,25 @@ def test_cosine_and_dot_differ_where_lengths_do(tmp_path: Path):
     assert first == {"dot": [1], "cosine": [2]}
 
 
+def test_random_negatives_are_drawn_and_translate_nothing(tmp_path: Path):
+    rows = [[4 + i] for i in range(60)]
+    stem = write(tmp_path, "a", rows, rows, *np.ones((2, 60, 3)))
+    for name, seed in (("a", 1), ("again", 1), ("b", 2)):
+        hard_negatives.mine([stem], [stem], tmp_path / f"h{name}", count=2, share=1.0, similarity="random", seed=seed)
+    first, again, other = (Ragged.load(tmp_path / f"h{name}.tgt") for name in ("a", "again", "b"))
+    assert first.flat.tolist() == again.flat.tolist() != other.flat.tolist()
+    assert len({*first.flat.tolist()}) > 30  # not the same few
+    assert all(i not in first[i] and len(first[i]) == 2 for i in range(60))
+
+
+def test_what_a_source_adds_to_all_targets_is_no_reason_to_be_a_negative(tmp_path: Path):
+    u = np.array([[1.0, 0.1], [0.1, 1.0], [90.0, -9.0]])  # the last is long, and near to no target
+    v = np.array([[1.0, 0.2], [0.2, 1.0], [0.0, -1.0]])
+    stem = write(tmp_path, "a", [[4], [5], [6]], [[7], [8], [9]], u, v)
+    hard_negatives.mine([stem], [stem], tmp_path / "h", count=1, share=1.0, similarity="dot")
+    assert Ragged.load(tmp_path / "h.tgt")[1].tolist() == [0]
+
+
 @given(hnp.arrays(np.float32, (2, 5), elements=st.floats(-4, 4, width=32)), st.integers(0, 1000))
 def test_keys_sort_as_similarity_then_number(similarity, first):
     keys = hard_negatives.ordered(torch.from_numpy(similarity), first + torch.arange(5))
@@ -100,7 +124,7 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path):
     stem = write(tmp_path, "a", [[4], [5]], [[4], [5]], np.ones((2, 3)), np.ones((1, 3)))
     with pytest.raises(InputError, match=r"a: 1 vectors for 2 sentences \(tgt\); encode the bitext again"):
         hard_negatives.mine([stem], [stem], tmp_path / "h")
-    with pytest.raises(InputError, match="similarity: euclidean is unknown; choose cosine or dot"):
+    with pytest.raises(InputError, match="similarity: euclidean is unknown; choose cosine, dot, random"):
         hard_negatives.mine([stem], [stem], tmp_path / "h", similarity="euclidean")
 
 

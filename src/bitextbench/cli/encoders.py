@@ -69,7 +69,12 @@ def map_words(
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Its id shards in the same order, without .src.")
 @click.option("--count", type=int, default=5, help="Hard negatives of a sentence.")
 @click.option("--share", type=float, default=0.2, help="Of the pairs, drawn at random.")
-@click.option("--similarity", type=click.Choice(["dot", "cosine"]), default="dot", help="That makes a negative hard.")
+@click.option(
+    "--similarity",
+    type=click.Choice(["dot", "cosine", "random"]),
+    default="dot",
+    help="That makes a negative hard; random: none.",
+)
 @seed_option
 @gpus_option
 @threads_option

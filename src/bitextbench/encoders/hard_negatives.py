@@ -17,10 +17,10 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.vectors import Embeddings, read_shards
+from bitextbench.formats.vectors import Embeddings, by_probability, read_shards
 
 BLOCK = (1024, 4096)  # queries and candidates that are compared at a time: 16 MB of similarities
-SIMILARITIES = ("cosine", "dot")
+SIMILARITIES = ("cosine", "dot", "random")
 EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))
 LAST = 2**32 - 1  # the highest number of a candidate
 NONE = -(2**63)  # the key of no candidate: lower than any other
@@ -41,15 +41,18 @@ def mine(
     """Write `<out>.src` and `<out>.tgt` (see Ragged.save): `count` hard negatives for a random `share` of the pairs.
 
     `vector_stems`, `id_stems`: the shards of the bitext, in order, without `.src` and `.tgt`; pairs are numbered by id.
-    guo2018 mine by `dot`, for a `share` of 0.2. A candidate that translates the sentence in any pair of the bitext (by
+    guo2018 mine by `dot`, for a `share` of 0.2; where sources are the candidates, by the log of their probability
+    (see `by_probability`). A candidate that translates the sentence in any pair of the bitext (by
     equal ids) is not a negative, nor is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors
     of the chosen pairs, one block, and a hash of each pair.
+
+    By `random`, those near by vectors that are drawn: negatives that are kept as hard ones are, to compare with.
 
     Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids, and for an unknown
     similarity.
     """
     if similarity not in SIMILARITIES:
-        raise InputError(f"similarity: {similarity} is unknown", "hard", remedy=f"choose {' or '.join(SIMILARITIES)}")
+        raise InputError(f"similarity: {similarity} is unknown", "hard", remedy=f"choose {', '.join(SIMILARITIES)}")
     where = setup(threads, device)
     parts = {side: [texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems] for side in ("src", "tgt")}
     keys = {side: np.concatenate(shards)[bitext.order_of_ids([*map(len, shards)])] for side, shards in parts.items()}
@@ -58,12 +61,16 @@ def mine(
         if len(rows) != len(keys[side]):
             what = f"{len(rows):,} vectors for {len(keys[side]):,} sentences ({side})"
             raise InputError(what, vector_stems[0] if vector_stems else None, remedy="encode the bitext again")
+    if similarity == "random":
+        rng = np.random.default_rng([seed, 1])
+        vectors = {side: Embeddings(rng.standard_normal((len(rows), 16), np.float32)) for side, rows in keys.items()}
+    backward = dict(zip(vectors, by_probability(vectors["src"], vectors["tgt"], similarity), strict=True))
     whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
     chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
-    for side, other in (("src", "tgt"), ("tgt", "src")):
-        queries = unit(vectors[side].take(chosen), similarity)
+    for side, other, of in (("src", "tgt", vectors), ("tgt", "src", backward)):
+        queries = unit(of[side].take(chosen), similarity)
         known = np.sort(pair_keys(keys[side], keys[other]))
-        negatives = nearest(queries, keys[side][chosen], known, vectors[other], keys[other], count, similarity, where)
+        negatives = nearest(queries, keys[side][chosen], known, of[other], keys[other], count, similarity, where)
         lengths = np.zeros(len(keys[side]), np.int64)
         lengths[chosen] = [len(row) for row in negatives]
         flat = np.concatenate([np.empty(0, np.int32), *negatives]).astype(np.int32)
@@ -84,9 +91,9 @@ def pair_keys(sentences: NDArray[np.uint64], translations: NDArray[np.uint64]) -
 
 
 def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:
-    """The rows whose products are the similarities: of unit length for the cosine."""
+    """The rows whose products are the similarities: of unit length but for the dot product."""
     tensor = torch.from_numpy(rows)
-    return torch.nn.functional.normalize(tensor, dim=1) if similarity == "cosine" else tensor
+    return tensor if similarity == "dot" else torch.nn.functional.normalize(tensor, dim=1)
 
 
 def nearest(
