@@ -113,6 +113,7 @@ def test_confidence_learns_from_held_out_pairs_where_there_are_some():
     assert held_out.shape == (5, 5)  # each pair once
     assert model.loss(batches)["confidence"].item() == pytest.approx(losses.calibration(held_out).mean().item() / 9)
     assert [*model.streams({"bitext": corpora["bitext"]}, 8, 100, 1)] == ["ranking"]
+    assert len(model.streams(corpora | {"calibration": corpus(6)}, 8, 100, 1)["confidence"]) == 6
     assert [*create("dan_dual", confidence=0).streams(corpora, 8, 100, 1)] == ["ranking"]
 
 

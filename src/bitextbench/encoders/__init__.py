@@ -19,7 +19,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 
-Corpora = dict[str, dict[str, SentenceIds]]  # role (bitext, mono, valid, hard) -> side -> sentences
+Corpora = dict[str, dict[str, SentenceIds]]  # role (bitext, mono, valid, calibration, hard) -> side -> sentences
 
 
 class Encoder(torch.nn.Module):

@@ -107,7 +107,7 @@ def _rows(config: Config, corpora: Iterable[str], times: int = 1) -> Count:
 def _encoder(config: Config, spec: dict[str, Any]) -> Training:
     kind, model = spec["type"], spec["model"]
     batch = spec["training"]["batch"] * max(1, spec["gpus"])
-    bitexts = [corpus for role, corpus in spec["corpora"].items() if role not in ("valid", "mono")]
+    bitexts = [corpus for role, corpus in spec["corpora"].items() if role not in ("valid", "mono", "calibration")]
     sides = 2 if kind == "transformer_dual" and model["direction"] == "both" else 1
     hard = spec.get("hard", {"count": 0, "share": 0})
     negatives = hard["count"] * hard["share"] or model.get("extra", 0)  # of an example

@@ -13,12 +13,18 @@ What the paper leaves open or contradicts, and what is done here:
 - The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
 - Embeddings start from a normal distribution with the small standard deviation `initial`: a bigram that is never
   trained adds almost nothing.
+- Updates: the paper's 50 million, though ParaCrawl has a 25th (French) or a 35th (Spanish) of the pairs of the paper's
+  crawl: 299 and 534 epochs, not 12 and 15. As many epochs would be as few updates, of a small constant rate, and the
+  decay would never begin. The best state on held-out pairs is kept.
 - The tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients have only the rows
   of a batch.
-- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set [...] removed from training"
-  (footnote 6), and "trained jointly" (section 3.2). It is trained jointly, on batches of the corpus `valid`, or of the
-  bitext if there is no `valid`; the encoder overfits the bitext, and the confidence of new pairs is then too low. A
-  tenth of the workers train it: its loss has the weight `confidence` / (1 - `confidence`).
+- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set which consist of 1/10 of UN
+  corpora, these data are removed from training" (footnote 6), and "trained jointly" (section 3.2). It is trained
+  jointly, on batches of the corpus `calibration`: that tenth, which NMT models are then not trained on. Without it
+  `valid` is taken, and the bitext without both; the encoder overfits the bitext, and the confidence of new pairs is
+  then too low. A tenth of the workers train it: its loss has the weight `confidence` / (1 - `confidence`).
+- Eq. 2 ranks the targets of a source: what a source adds to phi of all targets is free, and the dot product would rank
+  sources by it. Where sources are compared, it is by log P(y | x) of eq. 1 (`formats.vectors.by_probability`).
 """
 
 from bitextbench.base.device import torch
@@ -68,10 +74,11 @@ class Model(DualEncoder):
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """The streams of the ranking task, and held-out pairs for the confidence."""
         streams = super().streams(corpora, batch, max_tokens, seed)
-        if self.calibration is not None and "valid" in corpora:
-            pair = [corpora["valid"][side] for side in self.sides]
+        role = next((role for role in ("calibration", "valid") if role in corpora), None)
+        if self.calibration is not None and role:
+            pair = [corpora[role][side] for side in self.sides]
             size = min(batch, len(pair[0]))  # no repeated pair: a copy would count as a negative
-            streams["confidence"] = Buckets(pair, size, max_tokens, [seed, 4], "valid", self.together)
+            streams["confidence"] = Buckets(pair, size, max_tokens, [seed, 4], role, self.together)
         return streams
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
