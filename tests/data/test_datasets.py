@@ -6,6 +6,7 @@ import os
 import random
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,21 @@ import yaml
 from bitextbench.base import files
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import decode_lines
+from bitextbench.data import parsers
 from bitextbench.data.fetch import fetch
-from bitextbench.data.parsers import Row, parse, rows
+from bitextbench.data.parsers import Row
 from bitextbench.data.registry import TIERS, DataSet, File, Parser, load
 from bitextbench.data.unpack import open_place
 
 DE_EN = ("de", "en")
+
+
+def parse(data_set: DataSet, languages: tuple[str, str], raw: Path) -> Iterator[Row]:
+    return parsers.rows_of(parsers.parse(data_set, languages, raw))
+
+
+def rows(name: str, languages: tuple[str, str], raw: Path) -> Iterator[Row]:
+    return parsers.rows_of(parsers.read(name, languages, raw))
 
 
 def parsed(

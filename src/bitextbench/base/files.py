@@ -14,7 +14,7 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -312,6 +312,30 @@ def decode_arrays(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_L
     """The same of an open byte stream; `name` is for messages."""
     for lines in _verified(stream, name, max_bytes, _as_array):
         yield lines if isinstance(lines, pa.StringArray) else pa.array([*lines], pa.string())
+
+
+class UnequalError(Exception):
+    """Texts that are read side by side differ in their numbers of lines, `counts`."""
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        super().__init__(f"{counts} lines")
+        self.counts = counts
+
+
+def side_by_side(texts: Sequence[Iterator[pa.StringArray]]) -> Iterator[tuple[pa.StringArray, ...]]:
+    """Lines of each text beside as many of the others, from the first on. Raises UnequalError when the shortest ends."""
+    empty = pa.array([], pa.string())
+    held, done = [next(text, empty) for text in texts], 0
+    while count := min(map(len, held)):
+        yield tuple(lines.slice(0, count) for lines in held)
+        done += count
+        held = [
+            lines.slice(count) if len(lines) > count else next(text, empty)
+            for lines, text in zip(held, texts, strict=True)
+        ]
+    counts = [done + len(lines) + sum(map(len, text)) for lines, text in zip(held, texts, strict=True)]
+    if len(set(counts)) > 1:
+        raise UnequalError(counts)
 
 
 def _verified(

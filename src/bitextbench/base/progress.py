@@ -5,7 +5,7 @@ tqdm draws the bar. It does not write the log: there it would separate its updat
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -19,16 +19,24 @@ def log(message: str) -> None:
 
 
 def progress(
-    items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0
-) -> Iterator[Item]:
-    """Yield `items` and show their progress: a bar on a terminal, else a line every `every` seconds and at the end."""
+    items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0,
+    size: Callable[[Item], int] = lambda _: 1,
+) -> Iterator[Item]:  # fmt: skip
+    """Yield `items` and show their progress: a bar on a terminal, else a line every `every` seconds and at the end.
+
+    `size`: how many units an item is.
+    """
     if sys.stderr.isatty():
-        yield from tqdm(items, desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True)
+        with tqdm(desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True) as bar:
+            for item in items:
+                yield item
+                bar.update(size(item))
         return
     start = last = time.monotonic()
     done = 0
-    for done, item in enumerate(items, 1):
+    for item in items:
         yield item
+        done += size(item)
         now = time.monotonic()
         if now - last >= every:
             log(_line(what, done, total, unit, now - start))

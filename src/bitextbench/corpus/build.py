@@ -1,8 +1,7 @@
 """Builds a corpus from its parts: rows, noise, exclusion, pre-filter, deduplication, shards. Every row is counted."""
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic, read_lines, remove, write_json
+from bitextbench.base.files import atomic, remove, write_json
 from bitextbench.base.progress import log, progress
+from bitextbench.corpus import parts
 from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
 from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, add_noise
 from bitextbench.corpus.prefilter import check_rules, prefilter
-from bitextbench.data import parsers
-from bitextbench.data.parsers import Row
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL, SIDES
 
@@ -25,7 +23,6 @@ Spec = Mapping[str, Any]
 Languages = tuple[str, str]
 CHUNK = 100_000  # rows in memory at a time; noise takes wrong partners from the same chunk
 SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
-PART_KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label")
 NOISE_KEYS = ("seed", "proportions")
 
 
@@ -63,11 +60,11 @@ def build(
     excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
     by_part: Counter[str] = Counter()
     tally = {key: Counter[str]() for key in ("added", "dropped", "alone", "by_label")}
-    rows = _rows(spec["parts"], languages, Path(raw), seed, by_part)
-    chunks = _chunks(progress(rows, f"corpus {name}"))
+    tables = _tables(spec, languages, Path(raw), seed, by_part)
+    chunks = _chunks(progress(tables, f"corpus {name}", size=len))
     with atomic(out) as part:
-        tables = _filtered(name, chunks, spec, languages, excluded, part / "scratch", tally)
-        n_out = bitext.write_shards(part, tables, spec.get("shards", 1))
+        kept = _filtered(name, chunks, spec, languages, excluded, part / "scratch", tally)
+        n_out = bitext.write_shards(part, kept, spec.get("shards", 1))
         remove(part / "scratch")
         counts = _counts(by_part, tally, n_out)
         write_json(part / "counts.json", counts)
@@ -168,105 +165,26 @@ def _occurs_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
     return pc.or_(*(pc.is_in(normalised(table[side]), sentences) for side in SIDES))
 
 
-def _chunks(rows: Iterable[Row]) -> Iterator[pa.Table]:
-    """Tables of CHUNK rows; the last may be shorter."""
-    fields = list(bitext.SCHEMA)[1:]
-    rows = iter(rows)
-    while chunk := list(itertools.islice(rows, CHUNK)):
-        yield pa.table([pa.array(column, pa.string()) for column in zip(*chunk, strict=True)], pa.schema(fields))
+def _chunks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Tables of CHUNK rows, each column in one piece; the last may be shorter."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) >= CHUNK:
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, CHUNK).combine_chunks()
+            held = [whole.slice(CHUNK)]
+    if sum(map(len, held)):
+        yield pa.concat_tables(held).combine_chunks()
 
 
-def _rows(parts: Iterable[Spec], languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[Row]:
-    for number, part in enumerate(parts, 1):
-        name = f"{number} {_title(part)}"
-        n = 0
-        for n, row in enumerate(_part(part, languages, raw, seed), 1):  # noqa: B007
-            yield row
-        by_part[name] = n
-
-
-def _part(part: Spec, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`); or `drawn`."""
-    kind = next(kind for kind in SOURCES if kind in part)
-    first = part.get("skip", 0)
-    cut = slice(first, None if "lines" not in part else first + part["lines"])
-    if "draw" in part:
-        rows = drawn(lambda: SOURCES[kind](part[kind], languages, raw, seed), part["draw"], cut)
-    else:
-        rows = SOURCES[kind](part[kind], languages, raw, seed)
-        if "shuffle" in part:
-            listed = list(rows)
-            rows = (listed[i] for i in np.random.default_rng(part["shuffle"]).permutation(len(listed)).tolist())
-        rows = itertools.islice(rows, cut.start, cut.stop)
-    if "side" not in part and "label" not in part:
-        return rows
-    src, tgt = ("side" not in part or part["side"] == side for side in SIDES)
-    label = part.get("label")
-    return (
-        Row(row.src if src else None, row.tgt if tgt else None, row.doc, row.label if label is None else label)
-        for row in rows
-    )
-
-
-def drawn(rows: Callable[[], Iterator[Row]], seed: int, cut: slice) -> Iterator[Row]:
-    """The rows whose places in a random order lie in `cut`, in their own order.
-
-    Cuts of one seed that do not overlap have no row in common. `rows` is read twice, and none is held: 9 bytes a row.
-    """
-    total = sum(1 for _ in rows())
-    taken = np.zeros(total, bool)
-    taken[np.random.default_rng(seed).permutation(total)[cut]] = True
-    return itertools.compress(rows(), taken)
-
-
-def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    return parsers.rows(name, languages, raw / name)
-
-
-def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    from bitextbench.data.synth import sentences
-
-    return (Row(src, tgt, doc, PARALLEL) for doc, (src, tgt) in sentences(stretch, languages, seed))
-
-
-def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    """Line n of one file with line n of the other; None for a side without a file."""
-    texts = {side: read_lines(paths[side]) for side in SIDES if side in paths}
-    one_side: dict[tuple[str, ...], Callable[..., Row]] = {
-        ("src",): lambda src: Row(src, None),
-        ("tgt",): lambda tgt: Row(None, tgt),
-    }
-    row = one_side.get(tuple(texts), Row)
-    for number, lines in enumerate(itertools.zip_longest(*texts.values())):
-        if None in lines:
-            rest = {side: sum(1 for _ in text) for side, text in texts.items()}
-            totals = [
-                f"{paths[side]} has {number + (line is not None) + rest[side]:,}"
-                for side, line in zip(texts, lines, strict=True)
-            ]
-            raise InputError(f"the two sides differ in lines: {' and '.join(totals)}", remedy="align them line by line")
-        yield row(*lines)
-
-
-def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Iterator[Row]:
-    from bitextbench.data.synth import lexicon
-
-    if name not in lexicon.DICTIONARIES:
-        raise InputError(f"the embedded corpus has no table {name}", remedy=near(name, lexicon.DICTIONARIES))
-    return (Row(src, tgt, label=PARALLEL) for src, tgt in lexicon.dictionary(name, languages))
-
-
-SOURCES: dict[str, Callable[[Any, Languages, Path, int], Iterator[Row]]] = {
-    "dataset": _dataset,
-    "generated": _generated,
-    "lexicon": _lexicon,
-    "files": _files,
-}
-
-
-def _title(part: Spec) -> str:
-    kind = next(kind for kind in SOURCES if kind in part)
-    return f"{kind} {' '.join(part[kind].values()) if kind == 'files' else part[kind]}"
+def _tables(spec: Spec, languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[pa.Table]:
+    for number, part in enumerate(spec["parts"], 1):
+        name = f"{number} {parts.title(part)}"
+        by_part[name] = 0
+        for table in parts.read(part, languages, raw, seed):
+            by_part[name] += len(table)
+            yield table
 
 
 def _folder(name: str, corpora: Mapping[str, str | Path]) -> str | Path:
@@ -285,9 +203,9 @@ def _check_spec(name: str, spec: Spec) -> None:
     check_rules(spec.get("filter", {}))
     for number, part in enumerate(spec.get("parts", ()), 1):
         place = f"corpora.{name}, part {number}"
-        _check_keys(place, part, PART_KEYS)
-        if [bool(part[kind]) for kind in SOURCES if kind in part] != [True]:
-            raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(SOURCES)}")
+        _check_keys(place, part, parts.KEYS)
+        if [bool(part[kind]) for kind in parts.SOURCES if kind in part] != [True]:
+            raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(parts.SOURCES)}")
         _check_keys(f"{place}, files", part.get("files", {}), SIDES)
         if part.get("side", "src") not in SIDES:
             raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")

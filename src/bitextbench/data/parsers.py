@@ -1,24 +1,38 @@
 """Reads the rows of fetched data sets: one small parser for each format.
 
-A parser takes the folder of the data set, the two languages and its arguments in the registry. It yields rows in the
-order of the files. Places are those of `unpack.open_place`. Lines end at LF only.
+A parser takes the folder of the data set, the two languages and its arguments in the registry. It yields tables of some
+thousand rows (columns: FIELDS) in the order of the files, without an object for a row where the format is simple; those of
+intricate formats yield rows, which `in_tables` gathers. Places are those of `unpack.open_place`. Lines end at LF only.
 """
 
+import contextlib
+import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import decode_lines, existing
+from bitextbench.base.files import UnequalError, decode_arrays, decode_lines, existing, side_by_side
 from bitextbench.base.progress import log
 from bitextbench.data.registry import DataSet, Parser, entry
 from bitextbench.data.unpack import open_place
+from bitextbench.formats import bitext
+from bitextbench.formats.bitext import SIDES
 
 Languages = tuple[str, str]
+
+
+Tables = Iterator[pa.Table]
+FIELDS = pa.schema([bitext.SCHEMA.field(name) for name in ("src", "tgt", "doc", "label")])
+ROWS = 1000  # of a table that is made of rows
 
 
 class Row(NamedTuple):
@@ -30,10 +44,44 @@ class Row(NamedTuple):
     label: str = ""
 
 
-def rows(name: str, languages: Languages, raw: Path) -> Iterator[Row]:
+def table(n: int, **columns: pa.Array | str) -> pa.Table:
+    """A table of n rows: arrays, or a text for all rows; a side that is not given is null, doc and label are empty."""
+    given = {"doc": "", "label": ""} | columns
+    arrays = [
+        pa.nulls(n, pa.string()) if (held := given.get(name)) is None else pa.repeat(held, n) if isinstance(held, str) else held
+        for name in FIELDS.names
+    ]  # fmt: skip
+    return pa.table(arrays, FIELDS)
+
+
+def in_tables(rows: Iterable[Row]) -> Tables:
+    """Rows, gathered."""
+    rows = iter(rows)
+    while held := list(islice(rows, ROWS)):
+        yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], FIELDS)
+
+
+def by_rows(parser: Callable[..., Iterator[Row]]) -> Callable[..., Tables]:
+    """A parser that yields rows, as one that yields tables."""
+
+    @functools.wraps(parser)
+    def gathered(*place: Any, **arguments: Any) -> Tables:
+        return in_tables(parser(*place, **arguments))
+
+    return gathered
+
+
+def rows_of(tables: Tables) -> Iterator[Row]:
+    """The rows of tables, one by one."""
+    return (
+        Row(*row) for table in tables for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    )
+
+
+def read(name: str, languages: Languages, raw: Path) -> Tables:
     """The rows of a registry data set that was fetched into the folder `raw`; `languages` are those of src and tgt.
 
-    A row of a monolingual data set has None on the side of the other language.
+    A row of a monolingual data set has null on the side of the other language.
 
     Raises InputError for a language that is not in the data set, for a missing file, and, with file and line, for text
     that differs from the registry (unequal sides, a wrong number of columns, invalid UTF-8, a damaged archive).
@@ -41,8 +89,8 @@ def rows(name: str, languages: Languages, raw: Path) -> Iterator[Row]:
     return parse(entry(name), languages, raw)
 
 
-def parse(data_set: DataSet, languages: Languages, raw: Path) -> Iterator[Row]:
-    """`rows`, for an entry of the registry."""
+def parse(data_set: DataSet, languages: Languages, raw: Path) -> Tables:
+    """`read`, for an entry of the registry."""
     if not set(languages) & set(data_set.langs) or (
         len(data_set.langs) > 1 and not set(languages) <= set(data_set.langs)
     ):
@@ -58,7 +106,7 @@ def parse(data_set: DataSet, languages: Languages, raw: Path) -> Iterator[Row]:
         yield from function(raw, languages, **parser.arguments)
 
 
-def parser_function(parser: Parser, where: str) -> Callable[..., Iterator[Row]]:
+def parser_function(parser: Parser, where: str) -> Callable[..., Tables]:
     """The function that a registry entry names. Raises InputError for an unknown name and wrong arguments."""
     if parser.name not in PARSERS:
         raise InputError(f"unknown parser {parser.name!r}", where, remedy=near(parser.name, PARSERS))
@@ -74,16 +122,18 @@ def parser_function(parser: Parser, where: str) -> Callable[..., Iterator[Row]]:
 # ---- the parsers
 
 
-def aligned(raw: Path, languages: Languages, texts: Mapping[str, str], docs: str = "") -> Iterator[Row]:
+def aligned(raw: Path, languages: Languages, texts: Mapping[str, str], docs: str = "") -> Tables:
     """Two texts; line n of one is the translation of line n of the other.
 
     Line n of `docs`, an optional third text, begins with the name of the document, up to white space.
     """
-    places = [texts[language] for language in languages]
-    for src, tgt, *doc in _together(raw, [*places, *([docs] if docs else [])]):
-        yield Row(src, tgt, doc=doc[0].split(maxsplit=1)[0] if doc else "")
+    places = [*(texts[language] for language in languages), *([docs] if docs else [])]
+    for src, tgt, *names in _together(raw, places):
+        doc = pa.array([line.split(maxsplit=1)[0] for line in names[0].to_pylist()], pa.string()) if names else ""
+        yield table(len(src), src=src, tgt=tgt, doc=doc)
 
 
+@by_rows
 def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -> Iterator[Row]:
     """A comparable corpus of BUCC: `id<TAB>sentence` of each language, and the ids of pairs, in the order of `texts`.
 
@@ -112,6 +162,7 @@ def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -
                 yield _one_side(languages, language, sentence)
 
 
+@by_rows
 def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
     """N-way text from bitexts: sentences of two languages that translate the same sentence of a third, `by`.
 
@@ -128,18 +179,20 @@ def _first_translations(
 ) -> Iterator[tuple[str | None, str | None]]:
     """(sentence, its first translation) for each distinct sentence of the first language."""
     seen = set()
-    for row in PARSERS[name](raw, languages, **arguments):
+    for row in rows_of(PARSERS[name](raw, languages, **arguments)):
         if row.src not in seen:
             seen.add(row.src)
             yield row.src, row.tgt
 
 
-def mono(raw: Path, languages: Languages, language: str, text: str) -> Iterator[Row]:
+def mono(raw: Path, languages: Languages, language: str, text: str) -> Tables:
     """One sentence a line, in one language."""
-    for line in _lines(raw, text):
-        yield _one_side(languages, language, line)
+    side = SIDES[languages[0] != language]
+    for (lines,) in _together(raw, [text]):
+        yield table(len(lines), **{side: lines})
 
 
+@by_rows
 def csv_first_comma(raw: Path, languages: Languages, language: str, text: str) -> Iterator[Row]:
     """A header, then `language,sentence` without quoting: the line is split at its first comma (Leipzig news)."""
     for number, line in enumerate(_lines(raw, text), 1):
@@ -160,26 +213,33 @@ def tsv(
     columns: Sequence[str],
     header: bool = False,
     labels: Mapping[str, str] | None = None,
-) -> Iterator[Row]:
+) -> Tables:
     """Columns between tabs, without quoting. `columns` names all of them; the names of the sides are languages.
 
     `labels` maps the values of the column `label` to labels of rows.
     """
     src, tgt = (columns.index(language) for language in languages)
-    for number, cells in _cells(raw, text, len(columns)):
-        if header and number == 1:
-            continue
-        label = ""
+    done = 0
+    for (lines,) in _together(raw, [text]):
+        cells = pc.split_pattern(lines, "\t")
+        if len(wrong := np.flatnonzero(pc.list_value_length(cells).to_numpy() != len(columns))):
+            what = f"{len(cells[wrong[0]])} columns, expected {len(columns)}"
+            raise InputError(what, raw / text, line=done + int(wrong[0]) + 1, remedy="fetch it again")
+        start = 1 if header and not done else 0
+        done += len(lines)
+        cells = cells.slice(start)
+        label: pa.Array | str = ""
         if labels is not None:
-            mark = cells[columns.index("label")]
-            if mark not in labels:
-                raise InputError(
-                    f"unknown label {mark!r}", raw / text, line=number, remedy=f"known: {', '.join(labels)}"
-                )
-            label = labels[mark]
-        yield Row(cells[src], cells[tgt], label=label)
+            marks = pc.list_element(cells, columns.index("label")).to_pylist()
+            if unknown := [place for place, mark in enumerate(marks) if mark not in labels]:
+                number = done - len(marks) + unknown[0] + 1
+                remedy = f"known: {', '.join(labels)}"
+                raise InputError(f"unknown label {marks[unknown[0]]!r}", raw / text, line=number, remedy=remedy)
+            label = pa.array([labels[mark] for mark in marks], pa.string())
+        yield table(len(cells), src=pc.list_element(cells, src), tgt=pc.list_element(cells, tgt), label=label)
 
 
+@by_rows
 def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[Row]:
     """Two texts of WMT or WIT3, with `<doc docid="...">`, and one `<seg>` a line.
 
@@ -196,6 +256,7 @@ def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[R
         yield Row(src, tgt, doc=src_doc)
 
 
+@by_rows
 def osis(raw: Path, languages: Languages, books: Mapping[str, str]) -> Iterator[Row]:
     """A Bible in OSIS XML, one file a book: verses with equal ids, in chapters with the same ids in both editions.
 
@@ -213,6 +274,7 @@ def osis(raw: Path, languages: Languages, books: Mapping[str, str]) -> Iterator[
     yield from full
 
 
+@by_rows
 def captions(raw: Path, languages: Languages, texts: Mapping[str, Sequence[str]]) -> Iterator[Row]:
     """Independent descriptions of the same images (Multi30k, task 2): comparable, not parallel.
 
@@ -220,11 +282,14 @@ def captions(raw: Path, languages: Languages, texts: Mapping[str, Sequence[str]]
     of the image.
     """
     sides = [texts[language] for language in languages]
-    for image, lines in enumerate(_together(raw, [*sides[0], *sides[1]]), 1):
+    together = _together(raw, [*sides[0], *sides[1]])
+    each = (lines for block in together for lines in zip(*(column.to_pylist() for column in block), strict=True))
+    for image, lines in enumerate(each, 1):
         for src, tgt in zip(lines[: len(sides[0])], lines[len(sides[0]) :], strict=True):
             yield Row(src, tgt, doc=f"image {image}", label="independent")
 
 
+@by_rows
 def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, machine_from: float) -> Iterator[Row]:
     """MLQE-PE, English to German: machine translations, and the share of each that a human changed (HTER, 0 to 1).
 
@@ -246,7 +311,7 @@ def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, mach
         yield Row(cells[src], cells[tgt], doc=article, label=label)
 
 
-PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
+PARSERS: dict[str, Callable[..., Tables]] = {
     function.__name__: function
     for function in (aligned, joined, bucc, mono, csv_first_comma, tsv, sgm, osis, captions, mlqe)
 }
@@ -271,14 +336,16 @@ def _cells(raw: Path, place: str, width: int) -> Iterator[tuple[int, list[str]]]
         yield number, cells
 
 
-def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[pa.StringArray, ...]]:
     """The lines of several texts side by side. Raises InputError, at the end, when their numbers of lines differ."""
-    counts = [0] * len(places)
-    for lines in zip_longest(*(_lines(raw, place) for place in places)):
-        counts = [count + (line is not None) for count, line in zip(counts, lines, strict=True)]
-        if None not in lines:
-            yield lines
-    _check_equal(raw, places, counts)
+    try:
+        with contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(open_place(raw, place)) for place in places]
+            yield from side_by_side(
+                [decode_arrays(stream, raw / place) for stream, place in zip(streams, places, strict=True)]
+            )
+    except UnequalError as error:
+        _check_equal(raw, places, error.counts)
 
 
 def _check_equal(raw: Path, places: Sequence[str], counts: Sequence[int]) -> None:

@@ -1,0 +1,115 @@
+"""The parts that a corpus is made of, as tables of some thousand rows, in the order of the text."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import UnequalError, read_arrays, side_by_side
+from bitextbench.data import parsers
+from bitextbench.data.parsers import FIELDS, Row, Tables, in_tables, table
+from bitextbench.formats.bitext import PARALLEL, SIDES
+
+Languages = tuple[str, str]
+KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label")
+
+
+def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
+    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`); or `drawn`. `raw`: fetched data sets."""
+    kind = next(kind for kind in SOURCES if kind in part)
+    first = part.get("skip", 0)
+    cut = slice(first, None if "lines" not in part else first + part["lines"])
+
+    def source() -> Tables:
+        return SOURCES[kind](part[kind], languages, raw, seed)
+
+    if "draw" in part:
+        tables = drawn(source, part["draw"], cut)
+    elif "shuffle" in part:
+        tables = shuffled(source(), part["shuffle"], cut)
+    else:
+        tables = between(source(), cut)
+    for held in tables:
+        sides = {name: held[name] for name in SIDES if part.get("side", name) == name}
+        yield table(len(held), **sides, doc=held["doc"], label=part.get("label", held["label"]))
+
+
+def between(tables: Tables, cut: slice) -> Tables:
+    """The rows of a stretch; what comes after it is not read."""
+    start = 0
+    for held in tables:
+        stop = len(held) if cut.stop is None else min(len(held), cut.stop - start)
+        if (first := max(0, cut.start - start)) < stop:
+            yield held.slice(first, stop - first)
+        start += len(held)
+        if cut.stop is not None and start >= cut.stop:
+            return
+
+
+def shuffled(tables: Tables, seed: int, cut: slice) -> Tables:
+    """The rows of a stretch of a random order. Memory: all rows."""
+    whole = pa.concat_tables([FIELDS.empty_table(), *tables])
+    order = np.random.default_rng(seed).permutation(len(whole))[cut]
+    for start in range(0, len(order), parsers.ROWS):
+        yield whole.take(order[start : start + parsers.ROWS])
+
+
+def drawn(source: Callable[[], Tables], seed: int, cut: slice) -> Tables:
+    """The rows whose places in a random order lie in `cut`, in their own order.
+
+    Cuts of one seed that do not overlap have no row in common. `source` is read twice, and no row is held: 9 bytes a row.
+    """
+    total = sum(map(len, source()))
+    taken = np.zeros(total, bool)
+    taken[np.random.default_rng(seed).permutation(total)[cut]] = True
+    start = 0
+    for held in source():
+        yield held.filter(pa.array(taken[start : start + len(held)]))
+        start += len(held)
+
+
+def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Tables:
+    return parsers.read(name, languages, raw / name)
+
+
+def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Tables:
+    from bitextbench.data.synth import sentences
+
+    return in_tables(Row(src, tgt, doc, PARALLEL) for doc, (src, tgt) in sentences(stretch, languages, seed))
+
+
+def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Tables:
+    """Line n of one file with line n of the other; null for a side without a file."""
+    sides = [side for side in SIDES if side in paths]
+    try:
+        for columns in side_by_side([read_arrays(paths[side]) for side in sides]):
+            yield table(len(columns[0]), **dict(zip(sides, columns, strict=True)))
+    except UnequalError as error:
+        totals = [f"{paths[side]} has {count:,}" for side, count in zip(sides, error.counts, strict=True)]
+        what = f"the two sides differ in lines: {' and '.join(totals)}"
+        raise InputError(what, remedy="align them line by line") from None
+
+
+def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Tables:
+    from bitextbench.data.synth import lexicon
+
+    if name not in lexicon.DICTIONARIES:
+        raise InputError(f"the embedded corpus has no table {name}", remedy=near(name, lexicon.DICTIONARIES))
+    return in_tables(Row(src, tgt, label=PARALLEL) for src, tgt in lexicon.dictionary(name, languages))
+
+
+SOURCES: dict[str, Callable[[Any, Languages, Path, int], Tables]] = {
+    "dataset": _dataset,
+    "generated": _generated,
+    "lexicon": _lexicon,
+    "files": _files,
+}
+
+
+def title(part: Mapping[str, Any]) -> str:
+    """What a part is called in counts.json."""
+    kind = next(kind for kind in SOURCES if kind in part)
+    return f"{kind} {' '.join(part[kind].values()) if kind == 'files' else part[kind]}"
