@@ -66,7 +66,7 @@ rule features:
     benchmark:
         benchmarked("features", "{features}")
     wildcard_constraints:
-        features=features_of("words", "ngrams"),
+        features=features_of("vocabulary", "words", "ngrams"),
     conda:
         "../envs/data.yaml"
     resources:
@@ -98,7 +98,7 @@ rule ids:
     benchmark:
         benchmarked("ids", "{features}.{corpus}.{shard}")
     wildcard_constraints:
-        features=features_of("bpe", "words", "ngrams"),
+        features=features_of("bpe", "vocabulary", "words", "ngrams"),
     conda:
         "../envs/data.yaml"
     resources:

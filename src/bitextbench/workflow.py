@@ -237,6 +237,7 @@ class Files:
             "files": [f"{path}#{cell.key}" for path in self.cell_metrics(cell)],
             "seed": self.config["seed"],
             "note": cell.missing(self.config) or cell.note,
+            **({"label": cell.label} if cell.label else {}),
         }
 
     def translated(self, cells: Iterable[Any]) -> list[tuple[str, str, str, str]]:

@@ -17,7 +17,7 @@ from bitextbench.encoders import trainer
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.models import descriptor_autoencoder
 from bitextbench.encoders.models.bow_autoencoder import correlation
-from bitextbench.encoders.models.descriptor_autoencoder import semantic_distance
+from bitextbench.encoders.models.descriptor_autoencoder import semantic_distances
 from bitextbench.formats.ids import Ragged
 
 V, D = 40, 6
@@ -144,6 +144,25 @@ def test_descriptor_loss_is_eq_5_to_10(direction):
     }
     losses = encoder.loss({"pairs": (source, target)})
     assert {name: loss.item() for name, loss in losses.items()} == pytest.approx(expected, rel=1e-4)
+    encoder.semantic = "mean"
+    assert encoder.loss({"pairs": (source, target)})["semantic"].item() == pytest.approx(0.7 * semantic / 3, rel=1e-4)
+
+
+def test_parts_do_not_change_the_loss(monkeypatch):
+    encoder = model("descriptor_autoencoder")
+    columns = {"pairs": pairs(count=9)}
+
+    def loss_and_gradient():
+        encoder.zero_grad()
+        losses = encoder.loss(columns)
+        sum(losses.values()).backward()
+        return [loss.item() for loss in losses.values()], encoder.words["tgt"].weight.grad.clone()
+
+    whole, at_once = loss_and_gradient()
+    monkeypatch.setattr(descriptor_autoencoder, "PART", 8)
+    parts, in_turn = loss_and_gradient()
+    assert parts == pytest.approx(whole, rel=1e-6)
+    assert torch.allclose(in_turn, at_once, atol=1e-6)
 
 
 @pytest.mark.parametrize("direction", ["mm2as", "as2mm"])
@@ -164,7 +183,7 @@ def test_semantic_distance_is_that_of_a_loop_over_blocks(n, block):
     x, y = np.random.default_rng(n).normal(size=(2, n, 3))
     count = -(-n // block)
     loop = sum(0.5 * np.linalg.norm(x[k::count].mean(0) - y[k::count].mean(0)) ** 2 for k in range(count))
-    found = semantic_distance(torch.from_numpy(x), torch.from_numpy(y), block).item()
+    found = semantic_distances(torch.from_numpy(x), torch.from_numpy(y), block).sum().item()
     assert found == pytest.approx(loop, rel=1e-5)
     if block == 1:  # "if we set B = 1, this constraint goes back to sentence level"
         assert found == pytest.approx(0.5 * np.sum((x - y) ** 2), rel=1e-5)

@@ -257,12 +257,14 @@ def test_dictionaries_of_both_kinds(tmp_path: Path):
         list(word_mapping.read_dictionary(path))
 
 
-def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path):
+@pytest.mark.parametrize("subwords", [True, False])
+def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path, subwords):
     rng = np.random.default_rng(1)
     fields = [[f"{name}{i}" for i in range(6)] for name in ("food", "town")]
     lines = [" ".join(rng.choice(fields[i % 2], 8)) for i in range(2000)]
     (tmp_path / "text").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=10, epochs=3) == 12
+    options = {"dimension": 10, "epochs": 3, "subwords": subwords}
+    assert word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", **options) == 12
     words = word_vectors.read(tmp_path / "x.vec")
     unit = torch.nn.functional.normalize(words.vectors, dim=1)
     alike = torch.tensor([[a[:4] == b[:4] for b in words.words] for a in words.words])

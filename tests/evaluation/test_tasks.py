@@ -706,7 +706,9 @@ def saved(folder: Path, kind: str, **model) -> tuple[Path, torch.nn.Module]:
 def test_recognition_by_an_encoder(pieces, tmp_path, kind, similarity):
     path, model = saved(tmp_path, kind, **({"embedding": 16} if kind == "descriptor_autoencoder" else {"hidden": 16}))
     tokens, bpe = pieces / "tokens", pieces / "joint.model"
-    parallel, sampled = recognition.scores(tokens, path, bpe, similarity, evaluations=2, seed=7)
+    own = ["length", "unigram"]
+    scores = recognition.scores(tokens, path, bpe, [similarity, *own], evaluations=2, seed=7)
+    parallel, sampled = scores[similarity]
     assert (parallel.shape, sampled.shape) == ((60,), (2, 60, 3))
     processor = sentencepiece.SentencePieceProcessor(model_file=str(bpe))
     table = pq.read_table(tokens / "00000.parquet")
@@ -723,14 +725,20 @@ def test_recognition_by_an_encoder(pieces, tmp_path, kind, similarity):
             else:
                 expected = float(model.similarity(one, other))
         assert score == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    counts = Counter(word for line in tgt for word in line.split())
+    for name, worth in (("length", lambda word: 1), ("unigram", lambda word: math.log(counts[word] / counts.total()))):
+        alone, others = scores[name]
+        assert alone[5] == pytest.approx(sum(map(worth, tgt[5].split())), rel=1e-5)
+        assert others[1, 5, 2] == pytest.approx(sum(map(worth, draw[5][2])), rel=1e-5)
     done = run(
-        "evaluate", "recognition", tokens, "--model", path, "--pieces", bpe, "--similarity", similarity
+        "evaluate", "recognition", tokens, "--model", path, "--pieces", bpe, "--similarity", similarity, "--similarity", "length"
     )  # fmt: skip
     assert done.exit_code == 0, done.exception
     assert 0 <= json.loads(done.stdout)[similarity]["accuracy"]["value"] <= 100
+    assert "draw:tokens" in json.loads(done.stdout)["length"]["accuracy"]["signature"]
     if kind == "descriptor_autoencoder":
         with pytest.raises(InputError, match="does not rebuild bags of words"):
-            recognition.scores(tokens, path, bpe, "reconstruction")
+            recognition.scores(tokens, path, bpe, ["reconstruction"])
 
 
 def test_bad_recognition():

@@ -16,6 +16,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.config import read, resolve
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import moses, ngrams
+from bitextbench.text.features import text_model
 
 ROOT = Path(__file__).parents[2]
 LINES = st.lists(st.one_of(st.none(), st.text(alphabet="aAbcß 日", max_size=14)), max_size=8)
@@ -119,6 +120,12 @@ def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Pat
     assert Ragged.load(tmp_path / "ids" / "00000.src").lengths.tolist() == [3, 2, 0]
     assert Ragged.load(tmp_path / "ids" / "00000.tgt").lengths.tolist() == [2, 1, 2]
 
+    ngrams.learn("vocabulary", [one, two], {"vocab": 3, "corpora": ["bitext"]}, tmp_path / "words.json")
+    ngrams.encode_shard(one / "00000.parquet", tmp_path / "words.json", tmp_path / "words")
+    assert rows(Ragged.load(tmp_path / "words" / "00000.src")) == [[1, 2, 3], [1, 4], []]  # 4: another word
+    spec, size, pieces = text_model(tmp_path / "words.json", {"model": {"embedding": 2}})
+    assert (spec, size, pieces) == ({"model": {"embedding": 2}}, 5, ["", "a", "b", "c", ""])
+
     ngrams.learn("ngrams", [one, two], SIZES | {"vocab": 99}, tmp_path / "cased.json", lowercase=False)
     cased = ngrams.load(tmp_path / "cased.json")
     assert isinstance(cased, ngrams.Ngrams)
@@ -128,7 +135,7 @@ def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Pat
 def test_bad_input_is_one_line(tmp_path: Path):
     folder, out = shard(tmp_path / "empty", [None], [""]), tmp_path / "out.json"
     for kind, corpora, spec, message in (
-        ("bpe", [], {}, "no features are called bpe; there are: bpe, words, ngrams"),
+        ("bpe", [], {}, "no features are called bpe; there are: bpe, words, ngrams, vocabulary"),
         ("words", [], {"unigrams": 0, "bigrams": 5}, "text.features: words: unigrams: 0 is not a size"),
         ("words", [], {"unigrams": 5}, "text.features: words: .*bigrams"),
         ("words", [], {"unigrams": 2**31, "bigrams": 5}, "text.features: words: 2,147,483,654 ids are too many"),

@@ -311,7 +311,15 @@ def evaluate_documents(
     "--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
 )
 @click.option(
-    "--similarity", type=click.Choice(["euclidean", "reconstruction"]), default="euclidean", help="Of phrases."
+    "--similarity",
+    "similarities",
+    type=click.Choice(["euclidean", "reconstruction", "length", "unigram"]),
+    multiple=True,
+    default=["euclidean"],
+    help="Of a source and a target; the last two do not look at the source.",
+)
+@click.option(
+    "--draw", type=click.Choice(["types", "tokens"]), default="tokens", help="How likely a word of a random target is."
 )
 @lowercase_option
 @click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")
@@ -320,17 +328,21 @@ def evaluate_documents(
 @bootstrap_option
 @json_option
 def evaluate_recognition(
-    tokens: Path, model: Path, pieces: Path, similarity: str, lowercase: bool, sample_seed: int, gpus: int, threads: int, seed: int,
-    out: Path | None,
+    tokens: Path, model: Path, pieces: Path, similarities: tuple[str, ...], draw: str, lowercase: bool, sample_seed: int, gpus: int,
+    threads: int, seed: int, out: Path | None,
 ) -> None:  # fmt: skip
     """How often an encoder prefers a pair of a tokenised corpus to its source with a random target (Zhang et al. 2016)."""
     from bitextbench.evaluation import recognition
 
-    parallel, sampled = recognition.scores(
-        tokens, model, pieces, similarity, lowercase=lowercase, seed=sample_seed, threads=threads, device="cuda" if gpus else "cpu"
+    scores = recognition.scores(
+        tokens, model, pieces, similarities, draw=draw, lowercase=lowercase, seed=sample_seed, threads=threads,
+        device="cuda" if gpus else "cpu",
     )  # fmt: skip
-    result = recognition.accuracy(parallel, sampled, seed=seed, signature=f"similarity:{similarity}")
-    show({similarity: {"accuracy": result}}, out)
+    results = {
+        name: recognition.accuracy(*both, seed=seed, signature=f"similarity:{name}|draw:{draw}")
+        for name, both in scores.items()
+    }
+    show({name: {"accuracy": result} for name, result in results.items()}, out)
 
 
 @evaluate.command(

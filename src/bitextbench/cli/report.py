@@ -185,7 +185,8 @@ def table(
         made = filtering.cells(references.load(reference), measurements, chosen, scale, notes)
         parts |= {"selections": filtering.pooled(chosen), "reading": filtering.reading(made, compared)}
     else:
-        made = tables.beside(references.load(reference), measurements, scale, notes)
+        printed = tables.with_own_rows(references.load(reference), cells)
+        made = tables.beside(printed, measurements, scale, notes)
         made = tables.against(made, against, compared) if against else made
     if draws:
         held = tables.by_place(measurements)

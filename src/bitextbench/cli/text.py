@@ -28,7 +28,7 @@ from bitextbench.cli.options import (
 @lowercase_option
 @out_option
 def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
-    """Write the features `words` or `ngrams` (its vocabulary from tokenised corpora) as JSON; `ids --model` takes it."""
+    """Write features other than BPE (vocabularies are those of tokenised corpora) as JSON; `ids --model` takes it."""
     from bitextbench.text.ngrams import learn
 
     learn(kind, corpora, spec, out, lowercase=lowercase)

@@ -81,12 +81,17 @@ def spec_of(given: dict[str, Any]) -> Spec:
 # ---- vectors
 
 
-def skip_gram(text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5) -> int:
+def skip_gram(
+    text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5, subwords: bool = True
+) -> int:
     """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec).
 
+    Without `subwords` it is that of word2vec (Mikolov et al. 2013): a word has one vector, its n-grams have none.
     Returns the number of words. Not reproducible, and raises InputError: see `train_fasttext`.
     """
     options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
+    if not subwords:
+        options |= {"minn": 0, "maxn": 0}
     model = train_fasttext("train_unsupervised", existing(text), **options)
     words = [word for word in model.words if word != "</s>"]
     write(
@@ -99,7 +104,7 @@ def learn_vectors(
     shards: Sequence[Path],
     side: str,
     out: Path,
-    spec: dict[str, int],
+    spec: dict[str, Any],
     *,
     pieces: Path | None = None,
     lowercase: bool = True,

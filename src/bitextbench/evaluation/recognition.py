@@ -1,11 +1,19 @@
 """Recognising parallel sentences: zhang2016 section 6.2.2, table 2.
 
 A parallel pair should score higher than its source with a sampled target. The length of a sampled target is drawn
-uniformly from 1 to that of the reference (their footnote 7); its words are drawn from the vocabulary of the references.
-Three targets are sampled for each source, and the evaluation is repeated five times.
+uniformly from 1 to that of the reference (their footnote 7); its words are drawn from those of all references. Three
+targets are sampled for each source, and the evaluation is repeated five times.
+
+"We randomly sampled l target sentences from the target vocabulary based on reference translations" does not say how
+likely a word is. Here it is as likely as it is frequent (`tokens`): where all words are equally likely (`types`), a
+sampled target is of rare words, and the frequency of its words alone tells it from a sentence. Its length tells it in
+any case, as it is at most that of the reference. `length` and `unigram` say how much a score that does not look at the
+source has of both.
 """
 
+import math
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +30,11 @@ from bitextbench.formats import bitext
 EVALUATIONS = 5
 SAMPLES = 3
 DRAWS = ("types", "tokens")
+BLIND = ("length", "unigram")  # similarities of our own, which do not look at the source
+SIMILARITIES = ("euclidean", "reconstruction", *BLIND)
 PAIRS = 256  # pairs that are reconstructed at a time
+
+Scores = tuple[NDArray[np.float32], NDArray[np.float32]]  # of pairs [n], of sampled pairs [evaluations, n, SAMPLES]
 
 if TYPE_CHECKING:
     from bitextbench.encoders import Encoder
@@ -30,13 +42,12 @@ if TYPE_CHECKING:
 
 
 def sample_targets(
-    references: Sequence[Sequence[str]], seed: int, *, samples: int = SAMPLES, draw: str = "types"
+    references: Sequence[Sequence[str]], seed: int, *, samples: int = SAMPLES, draw: str = "tokens"
 ) -> list[list[list[str]]]:
     """`samples` random sentences for each reference (lists of words), for one evaluation.
 
-    draw: "types": all words of the vocabulary are equally likely; "tokens": in proportion to their frequency. (The
-    paper samples "from the target vocabulary", which is the former.) Raises InputError for an empty reference and an
-    unknown draw.
+    draw: "types": all words of the vocabulary are equally likely; "tokens": in proportion to their frequency. Raises
+    InputError for an empty reference and an unknown draw.
     """
     if draw not in DRAWS:
         raise InputError(f"unknown draw {draw!r}", remedy=f"known: {', '.join(DRAWS)}")
@@ -77,20 +88,21 @@ def scores(
     tokens: Path,
     model: Path,
     pieces: Path,
-    similarity: str,
+    similarities: Sequence[str],
     *,
+    draw: str = "tokens",
     lowercase: bool = True,
     evaluations: int = EVALUATIONS,
     seed: int = 1,
     threads: int = 1,
     device: str = "cpu",
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Similarities of the pairs of a token corpus [n], and of its sources with sampled targets [evaluations, n, 3].
+) -> dict[str, Scores]:
+    """By similarity, scores of the pairs of a token corpus and of its sources with the same sampled targets.
 
-    similarity: `euclidean`, minus half the squared distance of the sentence vectors (eq. 13), or `reconstruction`,
-    minus the cross-entropies of a bag-of-words autoencoder (section 6.1). `pieces`: the text model of the encoder.
-    Pairs with an empty side are left out. Raises InputError for an unknown similarity, and for `reconstruction` by
-    another encoder.
+    similarity: `euclidean`, minus half the squared distance of the sentence vectors (eq. 13); `reconstruction`, minus
+    the cross-entropies of a bag-of-words autoencoder (section 6.1); `length` and `unigram`, see `blind`. `pieces`: the
+    text model of the encoder. Pairs with an empty side are left out. Raises InputError for an unknown similarity, and
+    for `reconstruction` by another encoder.
     """
     from bitextbench.base.device import setup
     from bitextbench.encoders import load
@@ -98,23 +110,43 @@ def scores(
 
     where = setup(threads, device)
     encoder = load(model, where)
-    if similarity not in ("euclidean", "reconstruction"):
-        raise InputError(f"unknown similarity {similarity!r}", remedy="known: euclidean, reconstruction")
-    if similarity == "reconstruction" and not isinstance(encoder, BagOfWords):
+    if unknown := set(similarities) - set(SIMILARITIES):
+        raise InputError(f"unknown similarity {min(unknown)!r}", remedy=f"known: {', '.join(SIMILARITIES)}")
+    if "reconstruction" in similarities and not isinstance(encoder, BagOfWords):
         raise InputError("does not rebuild bags of words", model, remedy="train a bow_autoencoder, or take euclidean")
     pairs = [
         pair for pair in zip(*(bitext.read_side(tokens, side) for side in ("src", "tgt")), strict=True) if all(pair)
     ]
     references = [target.split() for _, target in pairs]
-    draws = [sample_targets(references, seed + number) for number in range(evaluations)]
-    sampled = [" ".join(words) for draw in draws for targets in draw for words in targets]
+    draws = [sample_targets(references, seed + number, draw=draw) for number in range(evaluations)]
+    sampled = [words for drawn in draws for targets in drawn for words in targets]
+    found = {name: blind(name, references, sampled) for name in similarities if name in BLIND}
     with tempfile.TemporaryDirectory() as name:
         sources, targets = ids(encoder, [*zip(*pairs, strict=True)], pieces, Path(name) / "pairs", lowercase)
-        _, false = ids(encoder, [(None,) * len(sampled), sampled], pieces, Path(name) / "sampled", lowercase)
+        lines = [" ".join(words) for words in sampled]
+        _, false = ids(encoder, [(None,) * len(lines), lines], pieces, Path(name) / "sampled", lowercase)
         rows = np.tile(np.arange(len(pairs)).repeat(SAMPLES), evaluations)
-        measure = rebuilt if similarity == "reconstruction" else distances
-        parallel = measure(encoder, sources, targets, np.arange(len(pairs)), where)
-        return parallel, measure(encoder, sources, false, rows, where).reshape(evaluations, len(pairs), SAMPLES)
+        for similarity in set(similarities) - set(BLIND):
+            measure = rebuilt if similarity == "reconstruction" else distances
+            parallel = measure(encoder, sources, targets, np.arange(len(pairs)), where)
+            found[similarity] = parallel, measure(encoder, sources, false, rows, where)
+    shape = evaluations, len(pairs), SAMPLES
+    return {name: (found[name][0], found[name][1].reshape(shape)) for name in similarities}
+
+
+def blind(similarity: str, references: Sequence[Sequence[str]], sampled: Sequence[Sequence[str]]) -> Scores:
+    """Scores of targets without their sources: of the references [n] and of the sampled ones, one after the other.
+
+    `length` is the number of words; `unigram` their log-probability, by their frequencies in the references.
+    """
+    counts = Counter(word for words in references for word in words)
+    total = math.log(counts.total())
+    worth = {word: 1.0 if similarity == "length" else math.log(count) - total for word, count in counts.items()}
+    first, second = (
+        np.array([math.fsum(worth[word] for word in words) for words in targets], np.float32)
+        for targets in (references, sampled)
+    )
+    return first, second
 
 
 def ids(

@@ -155,7 +155,7 @@ def _model(config: Config, spec: dict[str, Any]) -> Any:
         model["words"] = 1 + of["vocab"] + of["oov"]
         size = model["words"] + of["buckets"]
     else:
-        size = of["vocab"]
+        size = of["vocab"] + 2 * (of["type"] == "vocabulary")  # padding, and all other words
     with torch.device("meta"):
         return encoders.create({**spec, "model": model}, size)
 

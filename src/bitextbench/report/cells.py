@@ -119,12 +119,12 @@ def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dic
     """The measurements and the notes of cells, as commands are given them.
 
     A spec has `row`, `column`, `files` (each a metric file, or `file#key` for one of its metrics; several are test sets, whose mean
-    the cell takes; none: the note says why), `seed` (1) and `note` ("").
+    the cell takes; none: the note says why), `seed` (1), `note` (""), and `label` where the row is our own.
     Raises InputError for an unknown or missing key, and as `read_measurement`.
     """
     measurements, notes = [], {}
     for spec in specs:
-        if wrong := {"row", "column"} - spec.keys() | spec.keys() - {"row", "column", "files", "seed", "note"}:
+        if wrong := {"row", "column"} - spec.keys() | spec.keys() - {"row", "column", "files", "seed", "note", "label"}:
             raise InputError(
                 f"unknown or missing: {', '.join(sorted(wrong))}", "--cell", remedy="give row, column, files"
             )

@@ -14,6 +14,7 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
 | against | of translations: the row whose BLEU each other row's is tested against, which becomes a note |
+| label | of a row of our own, which stands below the paper's: what it is called |
 | why | in place of all from task on: why there is no number |
 
 In all but `cell`, `{variable}` is our name.
@@ -36,7 +37,7 @@ LESS = {
     "bleu": {"similarity", "metric"},
     "size": {"similarity"},
 }  # that a task has not
-KEYS = {"for", "cell", *NEEDED, "note", "against", "why"}
+KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "why"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Entry:
     note: str = ""
     against: str = ""
     why: str = ""
+    label: str = ""
 
     @property
     def key(self) -> str:
@@ -140,7 +142,8 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
             key: block.get(key, "").format(**ours)
             for key in ("task", "encoder", "similarity", "metric", "note", "against", "why")
         }
-        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), **known)
+        label = block.get("label", "").format(**printed)
+        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), label=label, **known)
 
 
 def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:

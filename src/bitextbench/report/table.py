@@ -45,6 +45,16 @@ def beside(
     return table
 
 
+def with_own_rows(printed: Sequence[Printed], specs: Sequence[Mapping[str, Any]]) -> list[Printed]:
+    """The paper's cells and, below them, cells without a number for those specs (see `of_specs`) that have a `label`."""
+    own = (
+        replace(printed[0], row=spec["row"], row_label=spec["label"], column=spec["column"], value=None)
+        for spec in specs
+        if spec.get("label")
+    )
+    return [*printed, *own]
+
+
 def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
     """The cells of a table that no paper has, row by row. Raises InputError for two measurements of a cell and seed."""
     seeds = by_place(measurements)

@@ -24,6 +24,8 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, l
         return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
     if path.suffix == ".json":
         features = ngrams.load(path)
+        if isinstance(features, ngrams.Vocabulary):
+            return spec, features.size, features.pieces
         return spec | {"model": {**(spec.get("model") or {}), "words": features.words}}, features.size, []
     processor = bpe.load_bpe(path)
     pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]

@@ -4,13 +4,16 @@
 |---|---|---|
 | words | w1, (w1 w2), w2, (w2 w3), .. wn: words and bigrams, hashed | guo2018 sections 2.2, 3.2 |
 | ngrams | w1, its character n-grams, w2, its character n-grams, ..: n-grams are hashed | yang2019 section 4.2 |
+| vocabulary | w1, w2, .. wn | zhang2016 section 4.1 |
 
-Both give one list of ids a sentence (`Ragged`): 0 is padding; an id below `words` is a word and begins a token; other
+All give one list of ids a sentence (`Ragged`): 0 is padding; an id below `words` is a word and begins a token; other
 ids are n-grams of the token before them. Size on disk: 4 bytes an id. A sentence of n words has 2n - 1 ids of kind
 `words`, or about 15n of kind `ngrams`.
 
 A hash is XXH3 (64 bits) of the UTF-8 text, modulo the size of the table; that of a bigram mixes the hashes of its
 words. Two tables of any size replace the vocabulary of guo2018: 200M words and 200M bigrams a language.
+
+`vocabulary` has the most frequent words of both languages, as one list; all other words have one id, the last.
 
 yang2019 leave open: n-grams have no marks for the beginning and end of a word, as none are mentioned; a word shorter
 than the shortest n-gram has none. A word outside the vocabulary is hashed to one of `oov` ids after the vocabulary. Its
@@ -111,7 +114,35 @@ class Ngrams:
         return [first, *(self.words + hashed(part) % self.buckets for part in parts)]
 
 
-KINDS: dict[str, type[Bigrams] | type[Ngrams]] = {"words": Bigrams, "ngrams": Ngrams}
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words of a vocabulary, and one id for all others."""
+
+    kind: ClassVar[str] = "vocabulary"
+    vocabulary: list[str]
+    lowercase: bool = True
+
+    @property
+    def size(self) -> int:
+        return 2 + len(self.vocabulary)
+
+    words = size  # each id is a word
+
+    @property
+    def pieces(self) -> list[str]:
+        """The words by id; padding and the id of all others have none."""
+        return ["", *self.vocabulary, ""]
+
+    def ids(self, lines: pa.Array) -> Ragged:
+        """Ids of tokenised lines (strings, null is empty)."""
+        tokens, starts, types = split(lines, self.lowercase)
+        index = {word: 1 + place for place, word in enumerate(self.vocabulary)}
+        known = np.fromiter((index.get(word, self.size - 1) for word in types), np.int32, len(types))
+        return Ragged(known[tokens], starts)
+
+
+Features = Bigrams | Ngrams | Vocabulary
+KINDS: dict[str, type[Features]] = {kind.kind: kind for kind in (Bigrams, Ngrams, Vocabulary)}
 
 
 def hashed(text: str) -> int:
@@ -147,15 +178,15 @@ def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[
 def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
     """Write the features of a kind as JSON, atomically. `spec`: the sizes, as in the configuration's `text.features`.
 
-    The vocabulary of `ngrams` is the `vocab` most frequent words of tokenised corpora (folders of token shards); ties
-    are broken alphabetically. Raises InputError for an unknown kind and for impossible sizes.
+    The vocabulary of `ngrams` and `vocabulary` is the `vocab` most frequent words of tokenised corpora (folders of
+    token shards); ties are broken alphabetically. Raises InputError for an unknown kind and for impossible sizes.
     """
     if kind not in KINDS:
         raise InputError(f"no features are called {kind}", remedy=f"there are: bpe, {', '.join(KINDS)}")
     sizes = {key: value for key, value in spec.items() if key not in ("type", "vocab", "corpora")}
     if bad := [f"{key}: {value}" for key, value in sizes.items() if not isinstance(value, int) or value < 1]:
         raise InputError(f"{bad[0]} is not a size", f"text.features: {kind}", remedy="a whole number of 1 or more")
-    if kind == "ngrams":
+    if kind != "words":
         sizes["vocabulary"] = most_frequent(corpora, spec["vocab"], lowercase=lowercase)
     try:
         features = KINDS[kind](**sizes, lowercase=lowercase)
@@ -186,7 +217,7 @@ def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> li
     return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:count]]
 
 
-def load(path: str | Path) -> Bigrams | Ngrams:
+def load(path: str | Path) -> Features:
     """The features that `learn` wrote. Raises InputError for another kind of file."""
     saved = read_json(existing(path))
     try:
