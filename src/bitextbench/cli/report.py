@@ -241,6 +241,15 @@ def show(csv: Path) -> None:
     click.echo(render(cells, reading), nl=False)
 
 
+@cli.command(epilog=example("report results/small"))
+@click.argument("folder", type=FILE)
+def report(folder: Path) -> None:
+    """Make the pages of a run from its CSVs: FOLDER/index.html and those beside it. What is missing, they say."""
+    from bitextbench.report.site import write
+
+    click.echo(write(folder))
+
+
 @step.command("quality-table")
 @cells_option
 @scale_option

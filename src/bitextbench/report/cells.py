@@ -200,11 +200,11 @@ def read_csv(path: str | Path) -> list[Cell]:
 
 
 def _parsed(name: str, text: str) -> Any:
-    if name in INTS or name in DECIMALS or name == "paper":
-        kind = Decimal if name == "paper" else int if name in INTS else finite
-        if name == "paper":
-            finite(text or "0")
-        return kind(text) if text else None
+    if name == "paper" or name in DECIMALS:
+        number = finite(text) if text else None
+        return Decimal(text) if name == "paper" and text else number
+    if name in INTS:
+        return int(text) if text else None
     return text
 
 
