@@ -77,8 +77,12 @@ def shares(selections: Sequence[Selection]) -> list[Share]:
     return [
         Share(one.method, one.budget, one.seeds, one.budget_words, one.words, one.pairs, label, count)
         for one in pooled(selections)
-        for label, count in (one.words_by_label or {"": None}).items()
+        for label, count in _labels(one)
     ]
+
+
+def _labels(selection: Selection) -> list[tuple[str, int | None]]:
+    return [*selection.words_by_label.items()] or [("", None)]
 
 
 def read_selections(path: Path) -> list[Selection]:

@@ -6,8 +6,9 @@ import html
 import io
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ NAMES = ("ink", "soft", "line", "ours", "paper", "fails", *(f"c{number}" for num
 COLOUR = {name: f"#0102{place:02x}" for place, name in enumerate(NAMES, start=16)}
 CYCLE = [COLOUR[f"c{number}"] for number in range(8)]
 MARKERS = "osD^vP*X"  # curves differ by more than colour
-STYLE = {
+STYLE: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "bitextbench", "font.family": "DejaVu Sans", "font.size": 9, "figure.facecolor": "none",
     "axes.facecolor": "none", "axes.edgecolor": COLOUR["line"], "axes.labelcolor": COLOUR["soft"], "text.color": COLOUR["ink"],
     "xtick.color": COLOUR["line"], "xtick.labelcolor": COLOUR["soft"], "ytick.color": COLOUR["line"],
@@ -31,7 +32,7 @@ STYLE = {
     "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False, "grid.color": COLOUR["line"],
     "legend.frameon": False, "axes.axisbelow": True, "axes.unicode_minus": True,
 }  # fmt: skip
-ROW, HEAD, FOOT = 0.27, 0.36, 0.5  # inches: a row of a panel, above and below it
+ROW = 0.27  # inches: the height of a row of a panel
 
 
 def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, label: str) -> str:
@@ -65,9 +66,10 @@ def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
             unit = units.get(column, "")
             same = [cell for cell in cells if units.get(cell.column, "") == unit and cell.column in columns]
             grid.rows(axes, list(rows.values()))
-            axes.set(title=column, xlabel=unit, xlim=limits(same))
-            for cell in by_column(cells)[column]:
-                dot(axes, [*rows].index(cell.row), cell)
+            axes.set(xlabel=unit, xlim=limits(same))
+            axes.text(0, 1, column, weight="bold", va="bottom", transform=axes.transAxes)
+            held = by_column(cells)[column]
+            dot(axes, [[*rows].index(cell.row) for cell in held], held)
 
     return svg(
         draw,
@@ -78,21 +80,29 @@ def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
     )
 
 
-def dot(axes: Axes, y: int, cell: Cell) -> None:
-    """A cell: a filled dot with its interval, the paper's as an open diamond."""
-    if cell.paper is not None:
-        axes.plot(float(cell.paper), y, "D", mfc="none", mec=COLOUR["paper"], mew=1.3, ms=5)
-    if cell.ours is not None:
-        ends = [cell.ours if end is None else end for end in (cell.low, cell.high)]
-        axes.plot(ends, [y, y], color=COLOUR["ours"], lw=1.8, solid_capstyle="butt")
-        axes.plot(cell.ours, y, "o", color=COLOUR["ours"], ms=5)
+def dot(axes: Axes, y: Sequence[int], cells: Sequence[Cell]) -> None:
+    """Cells at heights y: filled dots with intervals, the paper's numbers as open diamonds."""
+    paper = [(float(cell.paper), at) for at, cell in zip(y, cells, strict=True) if cell.paper is not None]
+    ours = [(one.ours, at, *ends(one)) for at, one in zip(y, cells, strict=True) if one.ours is not None]
+    if paper:
+        axes.plot(*zip(*paper, strict=True), "D", mfc="none", mec=COLOUR["paper"], mew=1.3, ms=5)
+    if ours:
+        values, at, low, high = zip(*ours, strict=True)
+        axes.hlines(at, low, high, color=COLOUR["ours"], lw=1.8)
+        axes.plot(values, at, "o", color=COLOUR["ours"], ms=5)
+
+
+def ends(cell: Cell) -> tuple[float, float]:
+    """Its interval; a number without one stands for itself."""
+    ours = cell.ours or 0.0
+    return (ours if cell.low is None else cell.low), (ours if cell.high is None else cell.high)
 
 
 def limits(cells: Sequence[Cell]) -> tuple[float, float]:
     """A range that holds all numbers, with room at its ends."""
-    ends = [float(end) for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
-    room = max(0.06 * (max(ends) - min(ends)), 0.5)
-    return min(ends) - room, max(ends) + room
+    numbers = [float(end) for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
+    room = max(0.06 * (max(numbers) - min(numbers)), 0.02)
+    return min(numbers) - room, max(numbers) + room
 
 
 def slopes(cells: Sequence[Cell], name: str) -> str:
@@ -110,7 +120,7 @@ def slopes(cells: Sequence[Cell], name: str) -> str:
     def draw(figure: Figure) -> None:
         for (column, held), axes in zip(columns.items(), grid.panels(figure), strict=True):
             slope(axes, held, grid.count)
-            axes.set_title(column, pad=16)
+            axes.text(0, -1.45, column, ha="center", va="bottom", weight="bold")
 
     return svg(
         draw, grid.width, grid.height, name, "Slope graph: the order of rows in the paper and in this run, by column"
@@ -121,15 +131,17 @@ def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
     """A line a row, from its place in the paper to its place here: level, up or down."""
     paper = sorted(cells, key=lambda cell: -float(cell.paper or 0))
     ours = sorted(cells, key=lambda cell: -(cell.ours or 0.0))
+    axes.set(xlim=(0, 1), ylim=(count - 0.4, -0.6))
+    axes.set_axis_off()
     for left, cell in enumerate(paper):
         right = ours.index(cell)
         colour = COLOUR["soft" if left == right else "ours" if right < left else "fails"]
-        axes.plot([0, 1], [left, right], "o-", color=colour, ms=4, lw=1.6, ls="--" if right > left else "-")
-        axes.text(1.06, right, f"{cell.ours:.1f}", va="center", fontsize=8, color=COLOUR["soft"])
-    axes.set(xlim=(-0.06, 1.06), ylim=(count - 0.4, -0.6), xticks=[0, 1], xticklabels=["paper", "ours"])
-    axes.set_yticks(range(len(paper)), [f"{short(cell.row_label)}  {cell.paper}" for cell in paper])
-    axes.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
-    axes.spines[:].set_visible(False)
+        dashes = "--" if right > left else "-"
+        axes.plot([0, 1], [left, right], marker="o", color=colour, ms=4, lw=1.6, ls=dashes, clip_on=False)
+        axes.text(-0.08, left, f"{short(cell.row_label)}  {cell.paper}", va="center", ha="right")
+        axes.text(1.08, right, f"{cell.ours:.1f}", va="center", color=COLOUR["soft"])
+    for x, side in enumerate(("paper", "ours")):
+        axes.text(x, -0.75, side, ha="center", va="bottom", color=COLOUR["soft"])
 
 
 class Grid:
@@ -143,9 +155,10 @@ class Grid:
         self.panel = min(self.panel, 1.3 if alone else 3.6)
         self.step = self.panel + 0.5 + (label if alone else 0.0)
         self.high = rows * ROW + 0.1
+        self.head, self.foot = (0.5, 0.15) if alone else (0.3, 0.5)  # above and below a panel
         self.lines = math.ceil(panels / self.across)
         self.width = label + self.step * (self.across - 1) + self.panel + 0.55
-        self.height = self.lines * (self.high + HEAD + FOOT)
+        self.height = self.lines * (self.head + self.high + self.foot)
 
     def panels(self, figure: Figure) -> list[Axes]:
         """The panels, line by line."""
@@ -153,25 +166,27 @@ class Grid:
         for place in range(self.number):
             line, column = divmod(place, self.across)
             left = self.label + column * self.step
-            bottom = (self.lines - 1 - line) * (self.high + HEAD + FOOT) + FOOT
+            bottom = (self.lines - 1 - line) * (self.head + self.high + self.foot) + self.foot
             box = (left / self.width, bottom / self.height, self.panel / self.width, self.high / self.height)
             made.append(figure.add_axes(box))
         return made
 
     def rows(self, axes: Axes, labels: Sequence[str]) -> None:
         """Name the rows, from top to bottom, at the first panel of a line."""
-        first = axes.get_position().x0 * self.width < self.label + 0.1
-        axes.set_yticks(range(len(labels)), labels if first else [""] * len(labels))
+        if axes.get_position().x0 * self.width < self.label + 0.1:
+            for place, label in enumerate(labels):
+                axes.text(-0.04, place, label, va="center", ha="right", transform=axes.get_yaxis_transform())
         axes.set_ylim(len(labels) - 0.4, -0.6)
+        axes.yaxis.set_visible(False)
         axes.grid(axis="x", lw=0.6)
         axes.tick_params(length=0)
         axes.spines["left"].set_visible(False)
         axes.xaxis.set_major_locator(MaxNLocator(5))
 
 
-def longest(labels: object) -> float:
+def longest(labels: Iterable[str]) -> float:
     """Room for names of rows, in inches of 9 point type."""
-    return 0.3 + 0.083 * max(len(str(label)) for label in labels)  # type: ignore[attr-defined]
+    return 0.3 + 0.083 * max(map(len, labels))  # type: ignore[attr-defined]
 
 
 def by_column(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
@@ -192,8 +207,11 @@ def precision_curves(steps: Sequence[Step], name: str) -> str:
         axes = figure.add_axes((0.08, 0.13, 0.68, 0.82))
         for place, (method, held) in enumerate(methods.items()):
             axes.plot(
-                [step.words for step in held], [step.precision for step in held], label=method, **look(place, len(held))
-            )  # type: ignore[arg-type]
+                [step.words for step in held],
+                [step.precision or 0.0 for step in held],
+                label=method,
+                **look(place, len(held)),
+            )
         axes.set(xlabel="words selected", ylabel="good words, %", ylim=(0, 102), xlim=(0, None))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
         framed(axes)
@@ -217,7 +235,7 @@ def margin_curves(margins: Sequence[Margin], name: str) -> str:
             for place, (label, key) in enumerate(curves.items()):
                 value, low, high = ([getattr(line, key + end) for line in margins] for end in ("", "_low", "_high"))
                 axes.fill_between(at, low, high, color=CYCLE[place], alpha=0.18, lw=0)
-                axes.plot(at, value, label=label, **look(place, 1))  # type: ignore[arg-type]
+                axes.plot(at, value, label=label, **look(place, 1))
             axes.set_xlabel("margin in training")
             framed(axes, legend=axes is right)
         left.set_title("F1, %")
@@ -237,13 +255,20 @@ def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
                     sum(float(line[f"p1_{side}{end}"]) for side in ("forward", "backward")) / 2
                     for end in ("", "_low", "_high")
                 )
-                at, colour = max(float(line["cpu_seconds"]), 1.0), CYCLE[number % len(CYCLE)]
+                at, colour, again = (
+                    max(float(line["cpu_seconds"]), 1.0),
+                    CYCLE[number % len(CYCLE)],
+                    number >= len(CYCLE),
+                )
                 axes.plot([at, at], [low, high], color=colour, lw=1.6)
-                axes.plot(at, value, MARKERS[number % len(MARKERS)], color=colour, ms=6, label=line["encoder"], ls="")
+                fill = "none" if again else colour
+                axes.plot(
+                    at, value, MARKERS[number % 8], color=colour, mfc=fill, mew=1.4, ms=6, label=line["encoder"], ls=""
+                )
             axes.set(
                 title=f"{test}, {int(held[0]['candidates']):,} candidates",
                 xlabel="CPU seconds of training",
-                xscale="log",
+                xlim=(0, None),
             )
             axes.set(ylabel="P@1, %", ylim=(0, None))
             framed(axes, legend=place == len(tests) - 1)
@@ -263,7 +288,7 @@ def boxes(figure: Figure, number: int) -> list[Axes]:
     return [figure.add_axes((0.06 + place * step, 0.13, step - 0.06, 0.77)) for place in range(number)]
 
 
-def look(place: int, points: int) -> dict[str, object]:
+def look(place: int, points: int) -> dict[str, Any]:
     """Colour, marker and dashes of a curve; a dozen markers on it."""
     return {
         "color": CYCLE[place % len(CYCLE)], "marker": MARKERS[place % len(MARKERS)], "ms": 4.5, "lw": 1.6,

@@ -59,9 +59,12 @@ def finite(text: str) -> float:
     return value
 
 
+READERS: dict[Any, Callable[[str], Any]] = {str: str, int: int, float: finite}
+
+
 def _reader(hint: Any) -> Callable[[str], Any]:
     """How a field of this type is read: str, int, float, or one of them and None."""
     optional = type(None) in get_args(hint)
     plain = next(part for part in (*get_args(hint), hint) if part is not type(None)) if optional else hint
-    read = {str: str, int: int, float: finite}[plain]
+    read = READERS[plain]
     return (lambda text: read(text) if text else None) if optional else read

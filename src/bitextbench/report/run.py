@@ -114,7 +114,7 @@ def load(folder: Path) -> Run:
     if not tables:
         raise InputError("no table of a run in this folder", folder, remedy="name results/<run>, as its rules left it")
     return Run(
-        folder.resolve().name,
+        folder.resolve().name.replace("results", "paper"),  # the paper run has no folder of its own
         {table.place: table for table in sorted([*tables, *unread(numbers, tables)], key=_order)},
         numbers,
         lines("claims.csv", Judgement, "a table of claims", "which claims of the papers hold"),

@@ -39,6 +39,7 @@ STATES = {
     "computed": "computed, no claim decides on it",
     "not-run": "not computed in this run",
 }
+NAMED = re.compile(r"\[(?:([^][:,]+):)?([^][:,]+),([^][,]+)\]")  # a cell, whose names may be variables
 WORDS = {
     ">=": "is at least", "<=": "is at most", "==": "equals", "!=": "differs from", ">": "is greater than", "<": "is less than",
     "+": "plus", "-": "minus", "*": "times", "mean(": "the mean of (", "min(": "the least of (", "max(": "the greatest of (",
@@ -126,7 +127,7 @@ class Site:
 
     def cards(self) -> list[dict[str, Any]]:
         """Numbers, claims and settings, counted."""
-        numbers = Counter(number.verdict for number in self.run.numbers)
+        numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
         claims = {name: count for name in VERDICTS if (count := self.counts[name])}
         same = Counter(line.equal for line in self.run.settings if line.equal)
         found = [
@@ -233,6 +234,7 @@ class Site:
         cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
         levels = groups(cells)
         done = [cell for cell in cells if cell.ours is not None]
+        everywhere = set.intersection(*(set(cell.note.split("; ")) for cell in done)) - {""} if done else set()
         units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
@@ -241,7 +243,7 @@ class Site:
             seeds=max((cell.seeds for cell in done), key=len, default=""), rows=rows_of(cells), columns=names(cells, "column"),
             levels=any("/" in cell.column for cell in cells), groups={first_level(cells, group): held for group, held in levels.items()},
             dots=plots.dots(cells, units, f"{ids}d"), slopes=plots.slopes(cells, f"{ids}s"), claims=self.resting(table.place),
-            signatures=names([cell for cell in done if cell.signature], "signature"), **self.selected(table),
+            signatures=names([cell for cell in done if cell.signature], "signature"), everywhere=sorted(everywhere), **self.selected(table),
         )  # fmt: skip
 
     def resting(self, place: str) -> list[Judgement]:
@@ -253,7 +255,9 @@ class Site:
         """What a filtering table says in words, and what its rows selected."""
         if table.place != TABLE2:
             return {"reading": [], "selections": []}
-        return selection_parts(table.cells, self.run.selections) | {"reading": reading(table.cells, self.run)}
+        done = any(cell.ours is not None for cell in table.cells)
+        said = filtering.reading(table.cells, self.run.comparisons) if done and self.run.comparisons else []
+        return selection_parts(table.cells, self.run.selections) | {"reading": said}
 
     # ---- other pages
 
@@ -339,7 +343,7 @@ def in_words(predicate: str) -> str:
         return f"\0{len(cells) - 1}\0"
 
     operators = "|".join(map(re.escape, WORDS))
-    words = re.sub(operators, lambda match: WORDS[match[0]], CELL.sub(kept, predicate))
+    words = re.sub(operators, lambda match: WORDS[match[0]], NAMED.sub(kept, predicate))
     text = re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], words)
     return text[:1].upper() + text[1:]
 
@@ -347,12 +351,6 @@ def in_words(predicate: str) -> str:
 def turned(cell: Cell) -> Cell:
     """With rows and columns changed."""
     return replace(cell, row=cell.column, row_label=cell.column, column=cell.row)
-
-
-def reading(cells: Sequence[Cell], run: Run) -> list[str]:
-    """Sentences on the rows of a filtering table that ran."""
-    done = any(cell.ours is not None for cell in cells)
-    return filtering.reading(cells, run.comparisons) if done else []
 
 
 def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Selection]) -> dict[str, Any]:
