@@ -193,7 +193,7 @@ def test_the_table(pool, tmp_path):
     shown = CliRunner().invoke(main.cli, ["show", str(out)], catch_exceptions=False)
     assert "random" in shown.output
     with pytest.raises(InputError, match="is given twice"):
-        report.table(specs[:1] * 2, "tiny", out, page, picture)
+        report.table(specs[:1] * 2, "tiny", out, picture)
 
 
 ROW = "u\tv\t{en}\t{de}\t0.5\t{zipporah}\t0.9\t{label}\t"

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -100,7 +101,7 @@ def test_headings_are_in_order_and_sizes_within_limits(run):
         headings = Page(path).headings
         assert headings[0] == 1
         assert headings.count(1) == 1
-        assert all(after - before <= 1 for before, after in zip(headings, headings[1:], strict=False)), path
+        assert all(after - before <= 1 for before, after in pairwise(headings)), path
     assert sum(path.stat().st_size for path in run.rglob("*.html")) < 3_000_000
 
 
@@ -132,9 +133,9 @@ def test_findings_are_those_of_smallest_q_and_largest_effect(run):
 
 
 @pytest.mark.parametrize(("predicate", "words"), [
-    ("[mlp, {data}] > 50", "Mlp ({data}) is greater than 50"),
-    ("[a, x] - [kim2019/table1: b, y/P@1] <= 0.5", "A (x) minus b (y/P@1) of Kim et al. 2019, Table 1 is at most 0.5"),
-    ("abs([ratio-max, en-fr]) < 2", "The size of (ratio-max (en-fr)) is less than 2"),
+    ("[mlp, {data}] > 50", "mlp ({data}) is greater than 50"),
+    ("[a, x] - [kim2019/table1: b, y/P@1] <= 0.5", "a (x) minus b (y/P@1) of Kim et al. 2019, Table 1 is at most 0.5"),
+    ("abs([ratio-max, en-fr]) < 2", "the size of (ratio-max (en-fr)) is less than 2"),
 ])  # fmt: skip
 def test_predicates_in_words(predicate, words):
     assert site.in_words(predicate) == words
@@ -145,8 +146,10 @@ def test_predicates_in_words(predicate, words):
 ])  # fmt: skip
 def test_a_missing_file_is_said(copy, name):
     (copy / name).unlink()
-    assert name in invoke("report", copy)
-    assert f"<code>{name}</code>" in (copy / "index.html").read_text(encoding="utf-8")
+    made = site.Site(site.load(copy))
+    for page in (made.entrance, made.claims, made.encoders, made.filtering, made.settings, made.provenance):
+        assert "<h1>" in page()
+    assert f"<code>{name}</code>" in made.entrance()
 
 
 def test_one_table_makes_a_report(tmp_path):
@@ -155,7 +158,7 @@ def test_one_table_makes_a_report(tmp_path):
         site.write(tmp_path)
     (tmp_path / "kim2019").mkdir()
     (tmp_path / "table1.csv").rename(tmp_path / "kim2019/table1.csv")
-    site.write(tmp_path)
+    assert "missing: audit.csv, claims.csv" in invoke("report", tmp_path)
     assert "kim2019/table1.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
@@ -224,17 +227,9 @@ def chromium(*arguments, url):
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: the pages are not looked at in a browser")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_browser_shows_the_pages_on_a_phone(run, tmp_path, scheme):
-    names = [
-        "index",
-        "claims",
-        "table2",
-        "kim2019/table3",
-        "artetxe2019/table2",
-        "encoders",
-        "filtering",
-        "settings",
-        "provenance",
-    ]
+    names = ["index", "claims", "table2", "filtering", "settings"]
+    if scheme == "light":
+        names += ["kim2019/table3", "artetxe2019/table2", "guo2018/table7", "encoders", "provenance"]
     pages = [(run / f"{name}.html").as_uri() for name in names]
     axe = AXE.read_text(encoding="utf-8").replace("</script", "<\\/script") if AXE else None
     (tmp_path / "probe.html").write_text(PROBE % (json.dumps(pages), json.dumps(axe)), encoding="utf-8")

@@ -229,7 +229,7 @@ def _tried(
     slack = printed(instance, on_paper)
     empty = Tried(
         claim.id, claim.paper, " ".join(instance.values.values()), instance.predicate, NOT_RUN,
-        paper_slack=None if slack is None else round(slack, 4),
+        paper_slack=None if slack is None else round(slack, 4) + 0.0,
         cells=" ".join(f"[{place}: {row}, {column}]" for place, row, column in instance.cells.values()),
     )  # fmt: skip
     if evidence is None:

@@ -334,7 +334,7 @@ def cells_of(tried: Tried) -> list[Key]:
 
 
 def in_words(predicate: str) -> str:
-    """A predicate as a sentence; cells are row (column)."""
+    """A predicate in words; cells are row (column)."""
     cells: list[str] = []
 
     def kept(match: re.Match[str]) -> str:
@@ -344,8 +344,7 @@ def in_words(predicate: str) -> str:
 
     operators = "|".join(map(re.escape, WORDS))
     words = re.sub(operators, lambda match: WORDS[match[0]], NAMED.sub(kept, predicate))
-    text = re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], words)
-    return text[:1].upper() + text[1:]
+    return re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], words)
 
 
 def turned(cell: Cell) -> Cell:
