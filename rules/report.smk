@@ -408,7 +408,7 @@ rule report_pages:  # from the CSVs alone, as `bitextbench report` does
         mem_mb=1500,
         runtime="10m",
     params:
-        folder=RESULTS,
+        folder=lambda w, output: os.path.dirname(output.index),
     shell:
         "python -m bitextbench report {params.folder:q} > {log:q} 2>&1"
 

@@ -23,7 +23,6 @@ DOCS = [(ROOT / "docs" / name).read_text() for name in ("cluster.md", "results.m
 ACTIVATE = ". .venv/bin/activate"
 ALL = "seeds: [1, 2, 3, 4, 5]\n"
 SHOW = "bitextbench show results/tiny/table2.csv"
-REPORT = "bitextbench report results/small"
 
 
 def commands(page: str) -> list[str]:
@@ -78,19 +77,13 @@ def tiny(tmp_path_factory):
 
 
 def test_no_command_of_the_readme_is_left_out():
-    assert set(COMMANDS) == {"make tiny", "make test", ACTIVATE, SHOW, REPORT} | {
-        c for c in COMMANDS if c in PLANNED
-    } | set(MINING)
+    assert set(COMMANDS) == {"make tiny", "make test", ACTIVATE, SHOW} | {c for c in COMMANDS if c in PLANNED} | set(
+        MINING
+    )
 
 
 def test_the_readme_activates_the_environment_before_it_is_needed():
     assert next(command for command in COMMANDS if not command.startswith("make ")) == ACTIVATE
-
-
-def test_the_committed_results_have_a_report(tmp_path):
-    root = checkout(tmp_path)
-    assert activated(REPORT, root).stdout.startswith("results/small/index.html: ")
-    assert (root / "results/small/kim2019/table3.html").exists()
 
 
 @pytest.mark.slow
