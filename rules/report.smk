@@ -180,7 +180,6 @@ rule yang2019_figure4:
         separation=[files.metric("separation", MARGINS["paired"], name) for name in MARGIN_ENCODERS.values()],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
-        html=report(f"{RESULTS}/yang2019/figure4.html", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
     log:
         f"logs/{RUN}/yang2019_figure4.log",
@@ -195,7 +194,7 @@ rule yang2019_figure4:
         seed=config["seed"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
-        " --picture {output.png:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule artetxe2019_figure2:

@@ -106,10 +106,9 @@ def compare_encoders(
 @scale_option
 @seed_option
 @picture_option
-@html_option
 @out_option
 def figure_margins(
-    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, html: Path, out: Path
+    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, out: Path
 ) -> None:
     """Draw F1 and mean cosines over the margins of training, of what `evaluate` measured (Yang et al. 2019, figure 4)."""
     from bitextbench.report import margins
@@ -117,7 +116,7 @@ def figure_margins(
 
     made = margins.table(points, scale, seed)
     margins.draw(made, picture)
-    write(made, out, html)
+    write(made, out)
 
 
 @step.command("figure-thresholds")

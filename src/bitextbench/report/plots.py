@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bitextbench.report.cells import Cell, short
-from bitextbench.report.run import Margin, Step
+from bitextbench.report.run import Step, Threshold
 from bitextbench.report.table import names
 
 # stand for variables of the style sheet
@@ -225,23 +225,38 @@ def precision_curves(steps: Sequence[Step], name: str) -> str:
     )
 
 
-def margin_curves(margins: Sequence[Margin], name: str) -> str:
-    """F1 and mean cosines over the margin of training (yang2019, figure 4)."""
-    at = [line.margin for line in margins]
+def margin_curves(cells: Sequence[Cell], name: str) -> str:
+    """F1 and mean cosines over the margin of training (`margins`)."""
 
     def draw(figure: Figure) -> None:
-        left, right = figure.add_axes((0.07, 0.16, 0.36, 0.74)), figure.add_axes((0.52, 0.16, 0.28, 0.74))
-        for axes, curves in ((left, {"F1, %": "f1"}), (right, {"translations": "positive", "others": "negative"})):
-            for place, (label, key) in enumerate(curves.items()):
-                value, low, high = ([getattr(line, key + end) for line in margins] for end in ("", "_low", "_high"))
-                axes.fill_between(at, low, high, color=CYCLE[place], alpha=0.18, lw=0)
-                axes.plot(at, value, label=label, **look(place, 1))
-            axes.set_xlabel("margin in training")
-            framed(axes, legend=axes is right)
-        left.set_title("F1, %")
-        right.set_title("mean cosine")
+        axes = figure.add_axes((0.08, 0.15, 0.62, 0.8))
+        for place, (label, held) in enumerate(groupby(cells, key=lambda cell: cell.row_label)):
+            curve = list(held)
+            at = [float(cell.column) for cell in curve]
+            low, high = zip(*map(ends, curve), strict=True)
+            axes.fill_between(at, low, high, color=CYCLE[place], alpha=0.18, lw=0)
+            axes.plot(at, [cell.ours or 0.0 for cell in curve], label=label, **look(place, 1))
+        axes.set(xlabel="margin in training", ylabel="%")
+        framed(axes)
 
-    return svg(draw, 9, 3.2, name, "Curves of F1 and of mean cosines over the margin of training, with 95% intervals")
+    return svg(draw, 9, 3.6, name, "Curves of F1 and of mean cosines over the margin of training, with 95% intervals")
+
+
+def threshold_curve(points: Sequence[Threshold], name: str) -> str:
+    """BLEU of the development set over the number of selected pairs (artetxe2019, figure 2)."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((0.08, 0.16, 0.84, 0.78))
+        at = [point.pairs for point in points]
+        low, high = ([getattr(point, end) for point in points] for end in ("bleu_low", "bleu_high"))
+        axes.fill_between(at, low, high, color=CYCLE[0], alpha=0.18, lw=0)
+        axes.plot(at, [point.bleu for point in points], **look(0, 1))
+        axes.set(xlabel="selected pairs", ylabel="BLEU", xscale="log")
+        framed(axes, legend=False)
+
+    return svg(
+        draw, 8, 3.2, name, "Curve of the development set's BLEU over the number of selected pairs, with 95% intervals"
+    )
 
 
 def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:

@@ -15,7 +15,7 @@ from bitextbench.report.cells import Cell
 from bitextbench.report.references import PAPERS
 from bitextbench.report.settings import Compared
 
-FIGURE4 = "yang2019/figure4.csv"
+FIGURE2 = "artetxe2019/figure2.csv"
 TABLE2 = "kim2019/table2"
 Found = TypeVar("Found")
 
@@ -33,19 +33,14 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Margin:
-    """A line of yang2019/figure4.csv: F1 in percent and mean cosines of a margin of training."""
+class Threshold:
+    """A line of artetxe2019/figure2.csv: BLEU of the development set of a model trained on so many pairs; peak: yes at the best."""
 
-    margin: float
-    f1: float
-    f1_low: float
-    f1_high: float
-    positive: float
-    positive_low: float
-    positive_high: float
-    negative: float
-    negative_low: float
-    negative_high: float
+    pairs: int
+    bleu: float
+    bleu_low: float
+    bleu_high: float
+    peak: str
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ class Run:
     comparisons: list[significance.Comparison]
     selections: list[filtering.Selection]
     sweep: list[Step]
-    margins: list[Margin]
+    thresholds: list[Threshold]
     encoders: list[dict[str, str]]
     provenance: dict[str, Any]
     examples: list[str]
@@ -123,7 +118,7 @@ def load(folder: Path) -> Run:
         held("table2.significance.csv", significance.read, "rows of Table 2 against each other, in pairs", []),
         held("table2.selections.csv", filtering.read_selections, "what each row of Table 2 selected", []),
         lines("sweep.csv", Step, "a sweep over thresholds", "precision by size of the selection"),
-        lines(FIGURE4, Margin, "a figure of margins", "F1 by margin of training"),
+        lines(FIGURE2, Threshold, "a figure of thresholds", "BLEU by number of selected pairs"),
         held("encoders.csv", encoders.read_csv, "cost and quality of the encoders", []),
         held("table2.provenance.json", read_provenance, "configuration, versions, hardware, time and memory", {}),
         within(folder, ".md"),
@@ -142,9 +137,8 @@ def within(folder: Path, *suffixes: str) -> list[str]:
 
 def read_tables(folder: Path) -> list[Table]:
     """The tables that were computed, of the papers and the run's own. Raises InputError as `load`."""
-    of_papers = [
-        path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv")) if path != folder / FIGURE4
-    ]
+    files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
+    of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
     own = [folder / f"{name}.csv" for name in ("precision", "quality")]
     return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *own] if path.exists()]
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import jinja2
 
 from bitextbench.base.files import atomic
-from bitextbench.report import encoders, filtering, plots, settings
+from bitextbench.report import encoders, filtering, margins, plots, settings
 from bitextbench.report.audit import NOT_COMPARABLE, Judgement, Tried
 from bitextbench.report.cells import WARNING, Cell, short
 from bitextbench.report.claims import CELL, Key
 from bitextbench.report.references import PAPERS, title
-from bitextbench.report.run import FIGURE4, TABLE2, Run, Table, load, place_of
+from bitextbench.report.run import FIGURE2, TABLE2, Run, Table, load, place_of
 from bitextbench.report.table import first_level, groups, names, rows_of
 
 MENU = {
@@ -242,7 +242,7 @@ class Site:
             said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "", units=", ".join(dict.fromkeys(units.values())),
             seeds=max((cell.seeds for cell in done), key=len, default=""), rows=rows_of(cells), columns=names(cells, "column"),
             levels=any("/" in cell.column for cell in cells), groups={first_level(cells, group): held for group, held in levels.items()},
-            dots=plots.dots(cells, units, f"{ids}d"), slopes=plots.slopes(cells, f"{ids}s"), claims=self.resting(table.place),
+            dots=plots.margin_curves(cells, f"{ids}d") if table.place == margins.PLACE else plots.dots(cells, units, f"{ids}d"), slopes=plots.slopes(cells, f"{ids}s"), claims=self.resting(table.place),
             signatures=names([cell for cell in done if cell.signature], "signature"), everywhere=sorted(everywhere), **self.selected(table),
         )  # fmt: skip
 
@@ -264,9 +264,10 @@ class Site:
     def encoders(self) -> str:
         head, *lines = encoders.cells(self.run.encoders) if self.run.encoders else [[]]
         return self.page(
-            "encoders.html", "encoders.html", "Encoders", head=head, lines=lines, figure4=FIGURE4,
+            "encoders.html", "encoders.html", "Encoders", head=head, lines=lines,
+            figure4=f"{margins.PLACE}.csv",
             picture=plots.costs(self.run.encoders, "costs") if self.run.encoders else "",
-            margins=plots.margin_curves(self.run.margins, "margins") if self.run.margins else "",
+            margins=plots.margin_curves(self.run.tables[margins.PLACE].cells, "margins") if margins.PLACE in self.run.tables else "",
         )  # fmt: skip
 
     def filtering(self) -> str:
@@ -277,6 +278,8 @@ class Site:
         pictures = [(place, text, self.picture(place)) for place, text in texts.items()]
         return self.page(
             "filtering.html", "filtering.html", "Filtering", curves=plots.precision_curves(self.run.sweep, "sweep"),
+            thresholds=plots.threshold_curve(self.run.thresholds, "thresholds") if self.run.thresholds else "",
+            figure2=FIGURE2,
             pictures=pictures, quality_png="quality.png" in self.run.files,
         )  # fmt: skip
 
