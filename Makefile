@@ -1,7 +1,7 @@
 ## make tiny    set up, then run the tiny table (no network beyond the package registry, minutes)
 ## make full    the same with every row and three seeds
 ## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
-## make tables  all tables of the tiny run, and the audit (RUN=small: of the small run)
+## make tables  all tables of the tiny run, the audit and the report, results/tiny/index.html (RUN=small: of the small run)
 ## make test    set up, then run every test
 ## make lint    set up, then run the linters, the formatters and the type checker
 ## make docs    write again what README.md and docs/ generate from results and from the registry
@@ -22,18 +22,18 @@ help:
 tiny small: env
 	snakemake --profile profiles/$@ results/$@/table2.csv
 	@bitextbench show results/$@/table2.csv
-	@echo "report: results/$@/table2.html"
+	@bitextbench report results/$@
 
 full: env
 	snakemake --profile profiles/tiny --configfile config/tiny.yaml config/full.yaml -- results/full/table2.csv
 	@bitextbench show results/full/table2.csv
-	@echo "report: results/full/table2.html"
+	@bitextbench report results/full
 
 tables: env
-	snakemake --profile profiles/$(RUN) results/$(RUN)/audit.csv
+	snakemake --profile profiles/$(RUN) results/$(RUN)/index.html
 	@for table in results/$(RUN)/*2*/*.csv; do bitextbench show $$table; echo; done
 	@bitextbench show results/$(RUN)/table2.csv
-	@echo "every number of the papers beside ours: results/$(RUN)/audit.csv, every claim: results/$(RUN)/claims.csv"
+	@echo "the report, every number and every claim of the papers: results/$(RUN)/index.html"
 
 golden: env
 	snakemake --profile profiles/tiny --configfile config/tiny.yaml $(wildcard tests/$(RUN).yaml) -- results/$(RUN)/table2.csv

@@ -20,6 +20,8 @@ TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "trans
 GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
 TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRIDS, *STUDIED))]
+AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
+PAGED = [*TABLES, *AUDITED, *FIGURES, *EXAMPLES]  # what the pages of a run are made of
 CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
 
 example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
@@ -37,12 +39,12 @@ rule table2:
         selections=expand(
             f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/selection.json", method=ROWS, budget=BUDGETS, seed=SEEDS
         ),
-        significance=f"{RESULTS}/table2.significance.csv",
+        significance=f"{RESULTS}/table2.significance.csv",  # `show` and the report read it beside the table
         corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=CORPORA),
         manifests=[files.dataset(name) for name in datasets(config, CORPORA)],
     output:
         csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
-        html=report(f"{RESULTS}/table2.html", category="kim2019"),
+        selections=report(f"{RESULTS}/table2.selections.csv", category="kim2019"),
         provenance=f"{RESULTS}/table2.provenance.json",
         draws=f"{WORK}/draws/table2.npz",
     log:
@@ -76,8 +78,8 @@ rule table2:
         benchmarks=f"{WORK}/benchmarks",
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config {params.config:q}"
-        " {params.selections:q} --significance {input.significance:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
-        " --html {output.html:q} --provenance {output.provenance:q} --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
+        " {params.selections:q} --selected {output.selections:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
+        " --provenance {output.provenance:q} --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
@@ -87,7 +89,6 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         significance=lambda w: [f"{RESULTS}/{w.place}.significance.csv"] if w.place in TESTED else [],
     output:
         csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
-        html=report(f"{RESULTS}/{{place}}.html", category="tables"),
         draws=f"{WORK}/draws/{{place}}.npz",
     log:
         f"logs/{RUN}/grid_table/{{place}}.log",
@@ -106,7 +107,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.compared:q}"
-        " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_figure3:
@@ -115,7 +116,6 @@ rule kim2019_figure3:
         shares=f"{WORK}/metrics/distribution.json",
     output:
         csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
-        html=report(f"{RESULTS}/kim2019/figure3.html", category="kim2019"),
         draws=f"{WORK}/draws/kim2019/figure3.npz",
     log:
         f"logs/{RUN}/kim2019_figure3.log",
@@ -137,7 +137,7 @@ rule kim2019_figure3:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_table5:
@@ -150,7 +150,6 @@ rule kim2019_table5:
         ],
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
-        html=report(f"{RESULTS}/kim2019/table5.html", category="kim2019"),
         draws=f"{WORK}/draws/kim2019/table5.npz",
     log:
         f"logs/{RUN}/kim2019_table5.log",
@@ -172,7 +171,7 @@ rule kim2019_table5:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --draws {output.draws:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule yang2019_figure4:
@@ -181,7 +180,6 @@ rule yang2019_figure4:
         separation=[files.metric("separation", MARGINS["paired"], name) for name in MARGIN_ENCODERS.values()],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
-        html=report(f"{RESULTS}/yang2019/figure4.html", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
     log:
         f"logs/{RUN}/yang2019_figure4.log",
@@ -196,7 +194,7 @@ rule yang2019_figure4:
         seed=config["seed"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
-        " --picture {output.png:q} --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule artetxe2019_figure2:
@@ -223,7 +221,6 @@ rule quality_table:
         [files.metric("quality", *names) for names in QUALITY],
     output:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
-        html=report(f"{RESULTS}/quality.html", category="quality"),
         png=report(f"{RESULTS}/quality.png", category="quality"),
     log:
         f"logs/{RUN}/quality_table.log",
@@ -240,7 +237,7 @@ rule quality_table:
         ),
     shell:
         "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q}"
-        " --html {output.html:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule precision_table:
@@ -248,7 +245,6 @@ rule precision_table:
         expand(f"{WORK}/metrics/selection/{{method}}.{{budget}}.json", method=[*CURVES, *PORTIONS], budget=BUDGETS),
     output:
         csv=report(f"{RESULTS}/precision.csv", category="selection"),
-        html=report(f"{RESULTS}/precision.html", category="selection"),
     log:
         f"logs/{RUN}/precision_table.log",
     conda:
@@ -264,7 +260,7 @@ rule precision_table:
         ),
     shell:
         "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
-        " --html {output.html:q} --out {output.csv:q} 2> {log:q}"
+        " --out {output.csv:q} 2> {log:q}"
 
 
 rule compare_encoders:
@@ -275,7 +271,6 @@ rule compare_encoders:
         ],
     output:
         csv=report(f"{RESULTS}/encoders.csv", category="encoders"),
-        html=report(f"{RESULTS}/encoders.html", category="encoders"),
         provenance=f"{RESULTS}/encoders.provenance.json",
     log:
         f"logs/{RUN}/encoders.log",
@@ -289,7 +284,7 @@ rule compare_encoders:
         benchmarks=f"{WORK}/benchmarks",
     shell:
         "python -m bitextbench step compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
-        " --provenance {output.provenance:q} --html {output.html:q} --out {output.csv:q} > {log:q} 2>&1"
+        " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1"
 
 
 rule mined_examples:
@@ -397,6 +392,24 @@ rule settings:  # what the papers say, beside what is configured at paper scale,
         runtime="10m",
     shell:
         "python -m bitextbench step settings --references references --config {input.config:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule report_pages:  # from the CSVs alone, as `bitextbench report` does
+    input:
+        PAGED,
+    output:
+        index=report(f"{RESULTS}/index.html", category="report"),
+    log:
+        f"logs/{RUN}/report_pages.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1500,
+        runtime="10m",
+    params:
+        folder=lambda w, output: os.path.dirname(output.index),
+    shell:
+        "python -m bitextbench report {params.folder:q} > {log:q} 2>&1"
 
 
 ruleorder: kim2019_table5 > grid_table

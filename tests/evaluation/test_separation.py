@@ -51,7 +51,7 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
         of.write_text(json.dumps(cosines))
         points += ["--point", str(number / 10), str(mining), str(of)]
     out, picture = tmp_path / "figure.csv", tmp_path / "figure.png"
-    options = ["--scale", "tiny", "--picture", str(picture), "--html", str(tmp_path / "figure.html"), "-o", str(out)]
+    options = ["--scale", "tiny", "--picture", str(picture), "-o", str(out)]
     done = CliRunner().invoke(cli, ["step", "figure-margins", *points, *options], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     cells = {(cell.row, cell.column): cell for cell in read_csv(out)}

@@ -40,7 +40,7 @@ def measured(tmp_path, value=5.0, row="cosine", column="de-en", seed=1, **change
 
 def built(reference, tmp_path, runs, scale="paper", notes=None):
     made = table.beside(references.load(reference), runs, scale, notes or {})
-    table.write(made, tmp_path / "out.csv", tmp_path / "out.html")
+    table.write(made, tmp_path / "out.csv")
     return {(line.row, line.column): line for line in cells.read_csv(tmp_path / "out.csv")}
 
 
@@ -129,10 +129,6 @@ def test_what_a_person_sees(reference, tmp_path):
     assert text[5].split() == ["MLP", "–", "(85.0)"]
     assert text[7] == "No number of ours in 2 of 3 cells: not in this run."
     assert "compare methods, not papers" in text[-1]
-    page = (tmp_path / "out.html").read_text()
-    assert "Cosine &amp; more" in page
-    assert "4.00 to 7.00" in page
-    assert "scale not comparable" in page
 
 
 def test_from_vectors_to_the_table(reference, tmp_path):
@@ -147,7 +143,7 @@ def test_from_vectors_to_the_table(reference, tmp_path):
     assert said.exit_code == 0, said.output
     cell = json.dumps({"row": "cosine", "column": "de-en", "files": [f"{tmp_path}/cosine.json#cosine.forward"]})
     arguments = ["step", "table", "--reference", str(reference), "--scale", "tiny", "--cell", cell]
-    said = runner.invoke(cli, [*arguments, "--html", f"{tmp_path}/t.html", "--out", f"{tmp_path}/t.csv"])
+    said = runner.invoke(cli, [*arguments, "--out", f"{tmp_path}/t.csv"])
     assert said.exit_code == 0, said.output
     shown = runner.invoke(cli, ["show", f"{tmp_path}/t.csv"]).output
     assert re.search(r"50\.00 \[.*\] \(4\.3\)", shown)
@@ -177,8 +173,6 @@ def test_options_of_a_table_that_do_not_go_together_are_refused(options, message
         *options,
         "--scale",
         "tiny",
-        "--html",
-        f"{tmp_path}/t.html",
         "--out",
         f"{tmp_path}/t.csv",
     ]

@@ -81,9 +81,7 @@ def test_error_and_p1_are_those_of_a_loop_in_the_encoders_own_metric(tmp_path, m
 def test_seeds_make_a_line_and_a_person_can_read_it(tmp_path):
     files = [measured(tmp_path, name, seed) for name in ("b", "a") for seed in (1, 2)]
     options = ["--config", "{}", "--benchmarks", str(tmp_path), "--provenance", str(tmp_path / "p.json")]
-    shown = run(
-        "step", "compare-encoders", *files, *options, "--html", str(tmp_path / "t.html"), "-o", str(tmp_path / "t.csv")
-    )
+    shown = run("step", "compare-encoders", *files, *options, "-o", str(tmp_path / "t.csv"))
     assert shown == run("show", str(tmp_path / "t.csv"))
     with open(tmp_path / "t.csv", encoding="utf-8") as file:
         first, second = csv.DictReader(file)
@@ -94,26 +92,24 @@ def test_seeds_make_a_line_and_a_person_can_read_it(tmp_path):
     numbers = [float(first["p1_forward" + part]) for part in encoders.PARTS]
     assert numbers == pytest.approx([mean, spread, max(low, 0), min(high, 100)], abs=0.006)
     assert f"{mean:.2f} ± {spread:.2f}" in shown
-    page = (tmp_path / "t.html").read_text(encoding="utf-8")
-    assert f"{mean:.2f} ± {spread:.2f}<br><small>{numbers[2]:.2f} to" in page
     assert {entry["path"] for entry in json.loads((tmp_path / "p.json").read_text())["inputs"]} == set(files)
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
     one, two = measured(tmp_path, "x", 1), measured(tmp_path, "y", 1)
-    out, page = tmp_path / "t.csv", tmp_path / "t.html"
+    out = tmp_path / "t.csv"
     with pytest.raises(InputError, match="x on held: a seed is given twice"):
-        encoders.build([Path(one), Path(one)], out, page)
+        encoders.build([Path(one), Path(one)], out)
     changed = json.loads(Path(two).read_text()) | {"candidates": 39}
     Path(two).write_text(json.dumps(changed))
     with pytest.raises(InputError, match="held has 40 candidates and 39"):
-        encoders.build([Path(one), Path(two)], out, page)
+        encoders.build([Path(one), Path(two)], out)
     del changed["error"]["backward"]["interval"]
     Path(two).write_text(json.dumps(changed))
     with pytest.raises(InputError, match=r"y\.1\.json: interval is None"):
-        encoders.build([Path(two)], out, page)
+        encoders.build([Path(two)], out)
     with pytest.raises(InputError, match="no measurements"):
-        encoders.build([], out, page)
+        encoders.build([], out)
     np.save(tmp_path / "x1/x.src.npy", np.ones((N - 1, 6), np.float32))
     np.save(tmp_path / "x1/x.tgt.npy", np.ones((N - 1, 6), np.float32))
     files = [tmp_path / "x1" / name for name in ("training.json", "x.src.npy", "x.tgt.npy", "corpus")]

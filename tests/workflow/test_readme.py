@@ -90,7 +90,7 @@ def test_the_readme_activates_the_environment_before_it_is_needed():
 def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
     root, done = tiny
     assert "Lowest row: Random sampling in all 4 columns." in done.stdout
-    assert "results/tiny/table2.html" in done.stdout
+    assert "results/tiny/index.html" in done.stdout
     cells = {(cell.row, cell.column): cell for cell in read_csv(root / "results/tiny/table2.csv")}
     assert cells["pivot", "10M/test2017"].verdict == "not run"
 

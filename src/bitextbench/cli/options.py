@@ -124,7 +124,6 @@ out_option = click.option("-o", "--out", type=FILE, required=True, help="What is
 folder_option = click.option("-o", "--out", type=FILE, required=True, help="A folder.")
 json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
-html_option = click.option("--html", type=FILE, required=True, help="The page.")
 picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
 
 

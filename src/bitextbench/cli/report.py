@@ -12,7 +12,6 @@ from bitextbench.cli.options import (
     Spec,
     by_method,
     cells_option,
-    html_option,
     out_option,
     page_option,
     picture_option,
@@ -87,17 +86,16 @@ def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--benchmarks", type=FILE, required=True, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, required=True, help="Where the provenance goes.")
-@html_option
 @click.option("-o", "--out", type=FILE, required=True, help="CSV.")
 def compare_encoders(
-    measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, html: Path, out: Path
+    measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, out: Path
 ) -> None:
     """Set what `measure-encoder` wrote side by side, a line an encoder and test; prints it."""
     from bitextbench.report import encoders
     from bitextbench.report.provenance import collect
 
     collect(config, measured, benchmarks, provenance)
-    encoders.build(measured, out, html)
+    encoders.build(measured, out)
     click.echo(encoders.render(encoders.read_csv(out)), nl=False)
 
 
@@ -108,10 +106,9 @@ def compare_encoders(
 @scale_option
 @seed_option
 @picture_option
-@html_option
 @out_option
 def figure_margins(
-    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, html: Path, out: Path
+    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, out: Path
 ) -> None:
     """Draw F1 and mean cosines over the margins of training, of what `evaluate` measured (Yang et al. 2019, figure 4)."""
     from bitextbench.report import margins
@@ -119,7 +116,7 @@ def figure_margins(
 
     made = margins.table(points, scale, seed)
     margins.draw(made, picture)
-    write(made, out, html)
+    write(made, out)
 
 
 @step.command("figure-thresholds")
@@ -142,23 +139,23 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @click.option("--selection", "selections", type=FILE, multiple=True, help="What a row selected: a filtering table.")
 @click.option("--significance", type=FILE, help="Its rows compared with each other.")
 @click.option("--against", help="The row that the others are compared with, in notes.")
+@click.option("--selected", type=FILE, help="Where what its rows selected goes: CSV.")
 @click.option("--config", type=Spec(), help="The whole configuration, for the provenance.")
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, help="Where the provenance goes.")
 @click.option("--draws", type=FILE, help="Where the draws of its cells go, for the audit.")
-@html_option
 @out_option
 def table(
     reference: Path | None, name: str | None, cells: tuple[dict[str, Any], ...], scale: Any, selections: tuple[Path, ...],
     significance: Path | None, against: str | None, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
-    provenance: Path | None, draws: Path | None, html: Path, out: Path,
+    provenance: Path | None, draws: Path | None, selected: Path | None, out: Path,
 ) -> None:  # fmt: skip
-    """Set our numbers beside the paper's: CSV, page and, where it is asked for, provenance."""
-    from bitextbench.base.files import read_json
+    """Set our numbers beside the paper's: CSV and, where they are asked for, draws, selections and provenance."""
+    from bitextbench.base.files import atomic
     from bitextbench.evaluation import significance as paired
     from bitextbench.report import draws as drawn
-    from bitextbench.report import filtering, references
+    from bitextbench.report import filtering, records, references
     from bitextbench.report import table as tables
     from bitextbench.report.cells import of_specs
     from bitextbench.report.provenance import collect
@@ -169,21 +166,21 @@ def table(
         raise InputError("--selection belongs to a table of a paper", "--name", remedy="give --reference in its place")
     if len({provenance is None, config is None, benchmarks is None}) == 2:
         raise InputError("a provenance is incomplete", remedy="give --config, --benchmarks and --provenance together")
-    if against and (selections or not significance):
+    if (against is None) != (significance is None) or (against and selections):
         raise InputError("--against belongs to --significance, without selections", remedy="give both")
     measurements, notes = of_specs(cells)
     compared = paired.read(significance) if significance else []
-    parts: dict[str, Any] = {}
     if config and benchmarks and provenance:
         measured = [one.path for one in measurements]
         collect(config, [*inputs, *measured, *selections], benchmarks, provenance)
-        parts["provenance"] = read_json(provenance)
     if reference is None:
         made = tables.own(str(name), measurements, scale, notes)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
         made = filtering.cells(references.load(reference), measurements, chosen, scale, notes)
-        parts |= {"selections": filtering.pooled(chosen), "reading": filtering.reading(made, compared)}
+        if selected:
+            with atomic(selected) as part:
+                part.write_text(records.to_csv(filtering.shares(chosen)), encoding="utf-8")
     else:
         printed = tables.with_own_rows(references.load(reference), cells)
         made = tables.beside(printed, measurements, scale, notes)
@@ -191,7 +188,7 @@ def table(
     if draws:
         held = tables.by_place(measurements)
         drawn.save({(made[0].paper_table, *place): drawn.of_cell(seeds) for place, seeds in held.items()}, draws)
-    tables.write(made, out, html, **parts)
+    tables.write(made, out)
 
 
 @step.command()
@@ -242,14 +239,22 @@ def show(csv: Path) -> None:
     click.echo(render(cells, reading), nl=False)
 
 
+@cli.command(epilog=example("report results/small"))
+@click.argument("folder", type=FILE)
+def report(folder: Path) -> None:
+    """Make the pages of a run from its CSVs: FOLDER/index.html and those beside it. What is missing, they say."""
+    from bitextbench.report.site import write
+
+    click.echo(write(folder))
+
+
 @step.command("quality-table")
 @cells_option
 @scale_option
-@html_option
 @picture_option
 @out_option
-def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, html: Path, picture: Path, out: Path) -> None:
-    """The table of what `evaluate quality` found: CSV, page and picture."""
+def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, out: Path) -> None:
+    """The table of what `evaluate quality` found: CSV and picture."""
     from bitextbench.report.quality import table
 
-    table(cells, scale, out, html, picture)
+    table(cells, scale, out, picture)

@@ -6,11 +6,9 @@ from typing import Any
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
-from bitextbench.evaluation import alignment, reconstruction
 from bitextbench.formats import sentences, vectors
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.formats.vectors import by_probability, check_aligned
-from bitextbench.scoring import neighbours
 
 COSTS = ("updates", "parameters", "dimension", "cpu_seconds")
 
@@ -23,6 +21,9 @@ def measure(
     `training`: the report of the trainer; `src`, `tgt`: vectors of the shards, whose rows are pairs; `texts`: the
     corpus, which shows copies; `search`: as in `neighbours`. Raises InputError for files that do not fit together.
     """
+    from bitextbench.evaluation import alignment, reconstruction
+    from bitextbench.scoring import neighbours
+
     kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
     facts = checked_fields(read_json(training), kinds, training)
     pair = vectors.read_shards(src), vectors.read_shards(tgt)

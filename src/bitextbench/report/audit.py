@@ -14,14 +14,12 @@ cells (`evidence`), and whether it holds on the paper's own as printed. `instanc
 claim that states the paper's figures is not judged on the numbers of another scale.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
@@ -29,7 +27,8 @@ from bitextbench.report import claims, draws, references
 from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict
 from bitextbench.report.draws import Draws
-from bitextbench.report.evidence import Evidence, adjusted, of
+from bitextbench.report.evidence import Evidence, adjusted, of, printed
+from bitextbench.report.records import to_csv
 from bitextbench.report.references import Printed
 
 NOT_RUN: Literal["not run"] = "not run"
@@ -104,7 +103,8 @@ class Judgement:
 @dataclass(frozen=True)
 class Tried:
     """A line of instances.csv: a claim for one choice of its variables. `slack`: above 0 where it holds, with its 95% interval;
-    `q`: p for a false discovery rate over all instances.
+    `q`: p for a false discovery rate over all instances. `paper_slack`: that on the paper's own numbers. `cells`: what it rests on,
+    as in claims.yaml, each with its table.
     """
 
     claim: str
@@ -120,6 +120,8 @@ class Tried:
     seeds: int | None = None
     items: int | None = None
     needed: str = ""  # what would decide it
+    paper_slack: float | None = None
+    cells: str = ""
 
 
 class Audit(NamedTuple):
@@ -155,22 +157,24 @@ def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> A
     Raises InputError for a table that is damaged or of another scale than the rest, that has a number twice, or that
     was made from other references than those of `folder`.
     """
-    printed = references.load_all(folder)
-    found = _found(tables, printed)
+    reference = references.load_all(folder)
+    found = _found(tables, reference)
     scales = sorted({entry.line.scale for entry in found.values()})
     if len(scales) > 1:
         raise InputError(f"tables of several scales: {', '.join(scales)}", remedy="audit each run by itself")
-    numbers = [_number(cell, found.get((place, cell.row, cell.column))) for place in printed for cell in printed[place]]
+    numbers = [
+        _number(cell, found.get((place, cell.row, cell.column))) for place, cells in reference.items() for cell in cells
+    ]
     saved = {key: one for path in drawn for key, one in draws.load(path).items()}
     cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in found.items()}
-    on_paper, scale = claims.points(printed), "".join(scales)
+    on_paper, scale = claims.points(reference), "".join(scales)
     judged, tried = [], []
     for claim in claims.load(folder / "claims.yaml"):
         instances = claims.instances(claim)
         evidence = [of(instance, cells) for instance in instances]
         comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
         judged.append(_judgement(claim, on_paper, instances, evidence, found, scale, comparable))
-        tried += [_tried(claim, *pair, comparable) for pair in zip(instances, evidence, strict=True)]
+        tried += [_tried(claim, *pair, on_paper, comparable) for pair in zip(instances, evidence, strict=True)]
     return Audit(numbers, judged, _with_q(tried))
 
 
@@ -219,13 +223,20 @@ def _number(cell: Printed, found: Found | None) -> Number:
     return replace(number, **ours)  # type: ignore[arg-type]
 
 
-def _tried(claim: Claim, instance: Instance, evidence: Evidence | None, comparable: bool) -> Tried:
-    values = " ".join(instance.values.values())
+def _tried(
+    claim: Claim, instance: Instance, evidence: Evidence | None, on_paper: dict[Key, Interval], comparable: bool
+) -> Tried:
+    slack = printed(instance, on_paper)
+    empty = Tried(
+        claim.id, claim.paper, " ".join(instance.values.values()), instance.predicate, NOT_RUN,
+        paper_slack=None if slack is None else round(slack, 4) + 0.0,
+        cells=" ".join(f"[{place}: {row}, {column}]" for place, row, column in instance.cells.values()),
+    )  # fmt: skip
     if evidence is None:
-        return Tried(claim.id, claim.paper, values, instance.predicate, NOT_RUN)
+        return empty
     numbers = {name: round(getattr(evidence, name), 4) for name in ("slack", "low", "high", "p")}
-    return Tried(
-        claim.id, claim.paper, values, instance.predicate, evidence.verdict if comparable else NOT_COMPARABLE, **numbers,
+    return replace(
+        empty, verdict=evidence.verdict if comparable else NOT_COMPARABLE, **numbers,
         seeds=evidence.seeds or None, items=evidence.items or None, needed=evidence.needed,
     )  # fmt: skip
 
@@ -263,17 +274,3 @@ def _judgement(
         not_run=counts[NOT_RUN], otherwise="; ".join(otherwise),
         scale=scale if judged else "", evidence=" ".join(sorted(used)), note=claim.why,
     )  # fmt: skip
-
-
-def to_csv(lines: Sequence[Any]) -> str:
-    """The CSV text of instances of one dataclass: the fields as columns, an empty field for None."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(field.name for field in fields(lines[0]))
-    for line in lines:
-        writer.writerow(_written(value) for value in asdict(line).values())
-    return out.getvalue()
-
-
-def _written(value: Any) -> str:
-    return "" if value is None else str(value)

@@ -27,6 +27,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json
 from bitextbench.base.items import Items, unpacked
 from bitextbench.formats.metrics import checked_fields, interval_of
+from bitextbench.report.records import finite
 
 NOT_RUN = "not in this run"
 WARNING = "Numbers of the {} run compare methods, not papers: its data, models and budgets are not the paper's."
@@ -199,9 +200,11 @@ def read_csv(path: str | Path) -> list[Cell]:
 
 
 def _parsed(name: str, text: str) -> Any:
-    if name in INTS or name in DECIMALS or name == "paper":
-        kind = Decimal if name == "paper" else int if name in INTS else float
-        return kind(text) if text else None
+    if name == "paper" or name in DECIMALS:
+        number = finite(text) if text else None
+        return Decimal(text) if name == "paper" and text else number
+    if name in INTS:
+        return int(text) if text else None
     return text
 
 

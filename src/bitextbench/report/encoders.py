@@ -6,7 +6,6 @@ both in percent. Runs of several seeds make a mean, a spread and an interval, as
 """
 
 import csv
-import html as markup
 import io
 import statistics
 from collections.abc import Sequence
@@ -31,15 +30,14 @@ COLUMNS = ["encoder", "test", "candidates", "seeds", *COSTS, *(name + part for n
 HEADS = {"error_forward": "error →", "error_backward": "error ←", "p1_forward": "P@1 →", "p1_backward": "P@1 ←"}
 
 
-def build(measured: Sequence[Path], out: Path, page: Path) -> None:
-    """Write the table as CSV and as a page, encoders and tests in the order in which they are first given.
+def build(measured: Sequence[Path], out: Path) -> None:
+    """Write the table as CSV, encoders and tests in the order in which they are first given.
 
     Raises InputError for no measurements, two of the same encoder, test and seed, and tests of different sizes.
     """
     table = lines([read(path) for path in measured])
-    for path, content in ((out, to_csv(table)), (page, to_html(table))):
-        with atomic(path) as part:
-            part.write_text(content, encoding="utf-8")
+    with atomic(out) as part:
+        part.write_text(to_csv(table), encoding="utf-8")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -121,24 +119,3 @@ def render(table: Sequence[dict[str, str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*body, strict=True)]
     texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
     return "\n".join([texts[0], "-" * max(map(len, texts)), *texts[1:]]) + "\n"
-
-
-def to_html(table: Sequence[dict[str, str]]) -> str:
-    """The page: needs nothing else."""
-    head, *rows = cells(table)
-    top = "".join(f"<th>{markup.escape(text)}</th>" for text in head)
-    plain = len(head) - len(METRICS)
-    body = ""
-    for line, row in zip(table, rows, strict=True):
-        intervals = [f"<br><small>{line[f'{name}_low']} to {line[f'{name}_high']}</small>" for name in METRICS]
-        ends = [""] * plain + intervals
-        body += "<tr>" + "".join(f"<td>{markup.escape(t)}{e}</td>" for t, e in zip(row, ends, strict=True)) + "</tr>\n"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Encoders</title>\n'
-        "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.4em .8em;border-bottom:1px solid #ddd;text-align:left}"
-        "small{color:#5b6874}</style></head>\n"
-        f"<body><h1>Encoders: cost and retrieval</h1>\n<table><tr>{top}</tr>\n{body}</table>\n"
-        "<p>Error rate and P@1 in percent, by each encoder's own metric; ± is the spread over seeds, the interval (95%) covers "
-        "the sampling of the test set and, with several seeds, of training. CPU s: processor seconds of training.</p>"
-        "</body></html>\n"
-    )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import quotient
-from bitextbench.report.claims import Instance, Key, Verdict
+from bitextbench.report.claims import Instance, Interval, Key, Verdict
 from bitextbench.report.draws import DRAWS, Draws
 
 SURE = 0.975
@@ -61,6 +61,14 @@ def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
         needed = enough(value, float(of_items), float(of_seeds), n, k)
     p = min(1.0, 2 * (1 - max(above, below) + 1 / DRAWS))
     return Evidence(verdict, value, low, high, p, k, n, needed)
+
+
+def printed(instance: Instance, numbers: Mapping[Key, Interval]) -> float | None:
+    """The slack on numbers without error, the papers'; None where one of them is missing."""
+    if not numbers.keys() >= set(instance.cells.values()):
+        return None
+    cells = {name: np.full(DRAWS, float(numbers[key].low)) for name, key in instance.cells.items()}
+    return float(_slack(instance.tree, cells)[0])
 
 
 def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> str:

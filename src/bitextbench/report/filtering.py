@@ -16,6 +16,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.evaluation.significance import Comparison
 from bitextbench.formats.metrics import checked_fields
+from bitextbench.report import records
 from bitextbench.report.cells import Cell, Measurement, Scale, short
 from bitextbench.report.references import Printed
 from bitextbench.report.table import Place, beside, names
@@ -55,6 +56,47 @@ def read_selection(path: Path) -> Selection:
     if known["words"] <= 0:
         raise InputError("no words selected", path, remedy="select again")
     return Selection(**known, path=path)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A line of table2.selections.csv: of what a method selected, over all seeds, the words of a label; none is known: None."""
+
+    method: str
+    budget: str
+    seeds: int
+    budget_words: int
+    words: int
+    pairs: int
+    label: str
+    label_words: int | None
+
+
+def shares(selections: Sequence[Selection]) -> list[Share]:
+    """What was selected, a line a label."""
+    return [
+        Share(one.method, one.budget, one.seeds, one.budget_words, one.words, one.pairs, label, count)
+        for one in pooled(selections)
+        for label, count in _labels(one)
+    ]
+
+
+def _labels(selection: Selection) -> list[tuple[str, int | None]]:
+    return [*selection.words_by_label.items()] or [("", None)]
+
+
+def read_selections(path: Path) -> list[Selection]:
+    """The selections of `shares`, written as CSV. Raises InputError for another file."""
+    lines = records.read_csv(path, Share, "a table of selections")
+    selections = []
+    for _, group in groupby(lines, key=lambda line: (line.method, line.budget)):
+        first, *_ = held = list(group)
+        by_label = {line.label: line.label_words for line in held if line.label_words is not None}
+        words = {"budget_words": first.budget_words, "words": first.words, "pairs": first.pairs, "seeds": first.seeds}
+        selections.append(
+            Selection(first.method, first.budget, 1, **words, reached=True, words_by_label=by_label, path=path)
+        )
+    return selections
 
 
 def cells(

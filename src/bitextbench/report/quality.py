@@ -12,8 +12,8 @@ from bitextbench.report.cells import Cell, Scale, of_specs
 from bitextbench.report.table import own, write
 
 
-def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, page: Path, picture: Path) -> None:
-    """The table of a run: corpora and metrics are rows, scorers columns. CSV, page, and a picture of noise by kind.
+def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, picture: Path) -> None:
+    """The table of a run: corpora and metrics are rows, scorers columns. CSV, and a picture of noise by kind.
 
     `specs`: of each file of what `evaluate quality` found the corpus (row), scorer (column), file and seed, as `cells.of_specs`.
     Raises InputError for one that is given twice.
@@ -30,7 +30,7 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, page: Pat
     ])  # fmt: skip
     cells = own("quality", measurements, scale, notes)
     draw(cells, picture)
-    write(cells, out, page)
+    write(cells, out)
 
 
 def draw(cells: Sequence[Cell], path: Path) -> None:

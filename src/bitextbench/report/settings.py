@@ -41,7 +41,7 @@ from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic, existing, read_text, read_yaml
 from bitextbench.config import Config, read, resolve
 from bitextbench.report.amounts import AMOUNTS
-from bitextbench.report.audit import to_csv
+from bitextbench.report.records import to_csv
 
 TO_MEND = "to be mended"
 CLOSE = 0.05  # of amounts, which are estimates

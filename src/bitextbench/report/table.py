@@ -1,12 +1,10 @@
-"""A table: cells beside the paper's, as CSV, as text for a terminal, and as a page that needs nothing else."""
+"""A table: cells beside the paper's, as CSV and as text for a terminal; `site` makes its page."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic
@@ -101,11 +99,10 @@ def _noted(cell: Cell, note: str) -> Cell:
     return replace(cell, note="; ".join(filter(None, (cell.note, note))))
 
 
-def write(table: Sequence[Cell], out: Path, page: Path, **parts: Any) -> None:
-    """Write a table as CSV and as a page; `parts` as in `to_html`."""
-    for path, text in ((out, to_csv(table)), (page, to_html(table, **parts))):
-        with atomic(path) as part:
-            part.write_text(text, encoding="utf-8")
+def write(table: Sequence[Cell], out: Path) -> None:
+    """Write a table as CSV, atomically."""
+    with atomic(out) as part:
+        part.write_text(to_csv(table), encoding="utf-8")
 
 
 def names(table: Sequence[Cell] | Sequence[Printed], field: str) -> list[str]:
@@ -197,29 +194,3 @@ def _remarks(table: Sequence[Cell]) -> list[str]:
         *(f"Note: {note}." for note in notes),
         *([] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]),
     ]
-
-
-def to_html(
-    table: Sequence[Cell], reading: Sequence[str] = (), selections: Sequence[Any] = (), provenance: Mapping[str, Any] | None = None
-) -> str:  # fmt: skip
-    """The page: the table, ours beside the paper's, what it says, what was selected, where it comes from."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bitextbench.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
-    environment.filters["short"] = short
-    ranked = {row: index for index, row in enumerate(names(table, "row"))}
-    levels = groups(table)
-    labels = {label for chosen in selections for label in chosen.words_by_label}
-    return environment.get_template("table.html").render(
-        title=heading(table), warning="" if table[0].scale == "paper" else WARNING.format(table[0].scale),
-        reading=reading, rows=rows_of(table), groups={first_level(table, group): held for group, held in levels.items()},
-        columns=names(table, "column"), seeds=next((cell.seeds for cell in table if cell.seeds), ""),
-        top=10 * math.ceil(max(max(float(cell.paper or 0), cell.high or 0.0) for cell in table) / 10) or 10,
-        selections=sorted(selections, key=lambda one: ([*levels].index(one.budget), ranked[one.method])),
-        budgets={group: first_level(table, group) for group in levels},
-        row_labels={cell.row: short(cell.row_label) for cell in table},
-        labels=sorted(labels, key=lambda name: (name != "parallel", name)), provenance=provenance,
-    )  # fmt: skip

@@ -1,0 +1,319 @@
+"""Pictures of the report: matplotlib's SVG, made to stand in a page. Text is text; the page's style sheet has the colours, so that
+they change with light and dark; bytes depend on nothing but the data and matplotlib's version.
+"""
+
+import html
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from bitextbench.report.cells import Cell, short
+from bitextbench.report.run import Step, Threshold
+from bitextbench.report.table import names
+
+# stand for variables of the style sheet
+NAMES = ("ink", "soft", "line", "ours", "paper", "fails", *(f"c{number}" for number in range(8)))
+COLOUR = {name: f"#0102{place:02x}" for place, name in enumerate(NAMES, start=16)}
+CYCLE = [COLOUR[f"c{number}"] for number in range(8)]
+MARKERS = "osD^vP*X"  # curves differ by more than colour
+STYLE: Any = {
+    "svg.fonttype": "none", "svg.hashsalt": "bitextbench", "font.family": "DejaVu Sans", "font.size": 9, "figure.facecolor": "none",
+    "axes.facecolor": "none", "axes.edgecolor": COLOUR["line"], "axes.labelcolor": COLOUR["soft"], "text.color": COLOUR["ink"],
+    "xtick.color": COLOUR["line"], "xtick.labelcolor": COLOUR["soft"], "ytick.color": COLOUR["line"],
+    "ytick.labelcolor": COLOUR["ink"], "axes.titlecolor": COLOUR["ink"], "axes.titlesize": 9, "axes.titleweight": "bold",
+    "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False, "grid.color": COLOUR["line"],
+    "legend.frameon": False, "axes.axisbelow": True, "axes.unicode_minus": True,
+}  # fmt: skip
+ROW = 0.27  # inches: the height of a row of a panel
+
+
+def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, label: str) -> str:
+    """A picture of inches by inches as an element of a page; `name` keeps its ids apart, `label` is what a screen reader says."""
+    with matplotlib.rc_context(STYLE):
+        figure, out = Figure(figsize=(width, height)), io.StringIO()
+        draw(figure)
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    body = out.getvalue().partition("<svg")[2].partition(">")[2]
+    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r"(href=\"#|url\(#)", rf"\g<1>{name}-", body)
+    body = re.sub(r"'?DejaVu Sans'?(, [-\w' ]+)*", "var(--font)", body)
+    for variable, colour in COLOUR.items():
+        body = body.replace(colour, f"var(--{variable})")
+    body = re.sub(r"\s*\n\s*", "\n", re.sub(r"(\d\.\d\d)\d+", r"\1", body))
+    size = f'viewBox="0 0 {width * 72:.4g} {height * 72:.4g}" width="{width * 96:.0f}" height="{height * 96:.0f}"'
+    return f'<svg class="plot" {size} role="img" aria-label="{html.escape(label)}">{body}'
+
+
+def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
+    """Ours with its interval and the paper's number, a panel a column; panels of one unit have one scale. "" without ours."""
+    columns = [column for column, held in by_column(cells).items() if any(one.ours is not None for one in held)]
+    rows = {row: short(label) for row, label in {cell.row: cell.row_label for cell in cells}.items()}
+    if not columns:
+        return ""
+    grid = Grid(len(columns), len(rows), longest(rows.values()))
+
+    def draw(figure: Figure) -> None:
+        for column, axes in zip(columns, grid.panels(figure), strict=True):
+            unit = units.get(column, "")
+            same = [cell for cell in cells if units.get(cell.column, "") == unit and cell.column in columns]
+            grid.rows(axes, list(rows.values()))
+            axes.set(xlabel=unit, xlim=limits(same))
+            axes.text(0, 1, column, weight="bold", va="bottom", transform=axes.transAxes)
+            held = by_column(cells)[column]
+            dot(axes, [[*rows].index(cell.row) for cell in held], held)
+
+    return svg(
+        draw,
+        grid.width,
+        grid.height,
+        name,
+        "Dot plot: ours with its 95% interval, and the paper's number, by column and row",
+    )
+
+
+def dot(axes: Axes, y: Sequence[int], cells: Sequence[Cell]) -> None:
+    """Cells at heights y: filled dots with intervals, the paper's numbers as open diamonds."""
+    paper = [(float(cell.paper), at) for at, cell in zip(y, cells, strict=True) if cell.paper is not None]
+    ours = [(one.ours, at, *ends(one)) for at, one in zip(y, cells, strict=True) if one.ours is not None]
+    if paper:
+        axes.plot(*zip(*paper, strict=True), "D", mfc="none", mec=COLOUR["paper"], mew=1.3, ms=5)
+    if ours:
+        values, at, low, high = zip(*ours, strict=True)
+        axes.hlines(at, low, high, color=COLOUR["ours"], lw=1.8)
+        axes.plot(values, at, "o", color=COLOUR["ours"], ms=5)
+
+
+def ends(cell: Cell) -> tuple[float, float]:
+    """Its interval; a number without one stands for itself."""
+    ours = cell.ours or 0.0
+    return (ours if cell.low is None else cell.low), (ours if cell.high is None else cell.high)
+
+
+def limits(cells: Sequence[Cell]) -> tuple[float, float]:
+    """A range that holds all numbers, with room at its ends."""
+    numbers = [float(end) for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
+    room = max(0.06 * (max(numbers) - min(numbers)), 0.02)
+    return min(numbers) - room, max(numbers) + room
+
+
+def slopes(cells: Sequence[Cell], name: str) -> str:
+    """The order of rows in the paper (left) and here (right), largest number on top, a panel a column; "" where none has two rows."""
+    both = {
+        column: [cell for cell in held if None not in (cell.ours, cell.paper)]
+        for column, held in by_column(cells).items()
+    }
+    columns = {column: held for column, held in both.items() if len(held) > 1}
+    if not columns:
+        return ""
+    labels = [short(cell.row_label) for held in columns.values() for cell in held]
+    grid = Grid(len(columns), max(map(len, columns.values())), longest(labels), alone=True)
+
+    def draw(figure: Figure) -> None:
+        for (column, held), axes in zip(columns.items(), grid.panels(figure), strict=True):
+            slope(axes, held, grid.count)
+            axes.text(0, -1.45, column, ha="center", va="bottom", weight="bold")
+
+    return svg(
+        draw, grid.width, grid.height, name, "Slope graph: the order of rows in the paper and in this run, by column"
+    )
+
+
+def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
+    """A line a row, from its place in the paper to its place here: level, up or down."""
+    paper = sorted(cells, key=lambda cell: -float(cell.paper or 0))
+    ours = sorted(cells, key=lambda cell: -(cell.ours or 0.0))
+    axes.set(xlim=(0, 1), ylim=(count - 0.4, -0.6))
+    axes.set_axis_off()
+    for left, cell in enumerate(paper):
+        right = ours.index(cell)
+        colour = COLOUR["soft" if left == right else "ours" if right < left else "fails"]
+        dashes = "--" if right > left else "-"
+        axes.plot([0, 1], [left, right], marker="o", color=colour, ms=4, lw=1.6, ls=dashes, clip_on=False)
+        axes.text(-0.08, left, f"{short(cell.row_label)}  {cell.paper}", va="center", ha="right")
+        axes.text(1.08, right, f"{cell.ours:.1f}", va="center", color=COLOUR["soft"])
+    for x, side in enumerate(("paper", "ours")):
+        axes.text(x, -0.75, side, ha="center", va="bottom", color=COLOUR["soft"])
+
+
+class Grid:
+    """Panels of equal size, three abreast at most, under each other where there are more; sizes in inches."""
+
+    def __init__(self, panels: int, rows: int, label: float, *, alone: bool = False) -> None:
+        """`label`: room for the names of rows, at each panel where they stand `alone`, else at the first of a line."""
+        self.number, self.count, self.label, self.alone = panels, rows, label, alone
+        self.across = min(panels, max(1, int(9.6 / (label + 1.7))) if alone else 3)
+        self.panel = (10.2 - label * (self.across if alone else 1)) / self.across - 0.45
+        self.panel = min(self.panel, 1.3 if alone else 3.6)
+        self.step = self.panel + 0.5 + (label if alone else 0.0)
+        self.high = rows * ROW + 0.1
+        self.head, self.foot = (0.5, 0.15) if alone else (0.3, 0.5)  # above and below a panel
+        self.lines = math.ceil(panels / self.across)
+        self.width = label + self.step * (self.across - 1) + self.panel + 0.55
+        self.height = self.lines * (self.head + self.high + self.foot)
+
+    def panels(self, figure: Figure) -> list[Axes]:
+        """The panels, line by line."""
+        made = []
+        for place in range(self.number):
+            line, column = divmod(place, self.across)
+            left = self.label + column * self.step
+            bottom = (self.lines - 1 - line) * (self.head + self.high + self.foot) + self.foot
+            box = (left / self.width, bottom / self.height, self.panel / self.width, self.high / self.height)
+            made.append(figure.add_axes(box))
+        return made
+
+    def rows(self, axes: Axes, labels: Sequence[str]) -> None:
+        """Name the rows, from top to bottom, at the first panel of a line."""
+        if axes.get_position().x0 * self.width < self.label + 0.1:
+            for place, label in enumerate(labels):
+                axes.text(-0.04, place, label, va="center", ha="right", transform=axes.get_yaxis_transform())
+        axes.set_ylim(len(labels) - 0.4, -0.6)
+        axes.yaxis.set_visible(False)
+        axes.grid(axis="x", lw=0.6)
+        axes.tick_params(length=0)
+        axes.spines["left"].set_visible(False)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+
+
+def longest(labels: Iterable[str]) -> float:
+    """Room for names of rows, in inches of 9 point type."""
+    return 0.3 + 0.083 * max(map(len, labels))  # type: ignore[attr-defined]
+
+
+def by_column(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    return {column: [cell for cell in cells if cell.column == column] for column in names(cells, "column")}
+
+
+# ---- curves
+
+
+def precision_curves(steps: Sequence[Step], name: str) -> str:
+    """Precision by the words selected, a curve a method. "" for a pool without labels."""
+    known = [step for step in steps if step.precision is not None]
+    methods = {method: list(held) for method, held in groupby(known, key=lambda step: step.method)}
+    if not methods:
+        return ""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((0.08, 0.13, 0.68, 0.82))
+        for place, (method, held) in enumerate(methods.items()):
+            axes.plot(
+                [step.words for step in held],
+                [step.precision or 0.0 for step in held],
+                label=method,
+                **look(place, len(held)),
+            )
+        axes.set(xlabel="words selected", ylabel="good words, %", ylim=(0, 102), xlim=(0, None))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        framed(axes)
+
+    return svg(
+        draw,
+        9,
+        4.2,
+        name,
+        "Curves of precision over the number of words selected, by method; the numbers are in sweep.csv",
+    )
+
+
+def margin_curves(cells: Sequence[Cell], name: str) -> str:
+    """F1 and mean cosines over the margin of training (`margins`)."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((0.08, 0.15, 0.62, 0.8))
+        for place, (label, held) in enumerate(groupby(cells, key=lambda cell: cell.row_label)):
+            curve = list(held)
+            at = [float(cell.column) for cell in curve]
+            low, high = zip(*map(ends, curve), strict=True)
+            axes.fill_between(at, low, high, color=CYCLE[place], alpha=0.18, lw=0)
+            axes.plot(at, [cell.ours or 0.0 for cell in curve], label=label, **look(place, 1))
+        axes.set(xlabel="margin in training", ylabel="%")
+        framed(axes)
+
+    return svg(draw, 9, 3.6, name, "Curves of F1 and of mean cosines over the margin of training, with 95% intervals")
+
+
+def threshold_curve(points: Sequence[Threshold], name: str) -> str:
+    """BLEU of the development set over the number of selected pairs (artetxe2019, figure 2)."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((0.08, 0.16, 0.84, 0.78))
+        at = [point.pairs for point in points]
+        low, high = ([getattr(point, end) for point in points] for end in ("bleu_low", "bleu_high"))
+        axes.fill_between(at, low, high, color=CYCLE[0], alpha=0.18, lw=0)
+        axes.plot(at, [point.bleu for point in points], **look(0, 1))
+        axes.set(xlabel="selected pairs", ylabel="BLEU", xscale="log")
+        framed(axes, legend=False)
+
+    return svg(
+        draw, 8, 3.2, name, "Curve of the development set's BLEU over the number of selected pairs, with 95% intervals"
+    )
+
+
+def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
+    """P@1 of each encoder over the CPU time of its training, a panel a test; mean of both directions, each with its interval."""
+    tests = {test: [line for line in lines if line["test"] == test] for test in {line["test"]: 0 for line in lines}}
+
+    def draw(figure: Figure) -> None:
+        for place, (axes, (test, held)) in enumerate(zip(boxes(figure, len(tests)), tests.items(), strict=True)):
+            for number, line in enumerate(held):
+                value, low, high = (
+                    sum(float(line[f"p1_{side}{end}"]) for side in ("forward", "backward")) / 2
+                    for end in ("", "_low", "_high")
+                )
+                at, colour, again = (
+                    max(float(line["cpu_seconds"]), 1.0),
+                    CYCLE[number % len(CYCLE)],
+                    number >= len(CYCLE),
+                )
+                axes.plot([at, at], [low, high], color=colour, lw=1.6)
+                fill = "none" if again else colour
+                axes.plot(
+                    at, value, MARKERS[number % 8], color=colour, mfc=fill, mew=1.4, ms=6, label=line["encoder"], ls=""
+                )
+            axes.set(
+                title=f"{test}, {int(held[0]['candidates']):,} candidates",
+                xlabel="CPU seconds of training",
+                xlim=(0, None),
+            )
+            axes.set(ylabel="P@1, %", ylim=(0, None))
+            framed(axes, legend=place == len(tests) - 1)
+
+    return svg(
+        draw,
+        10,
+        4.2,
+        name,
+        "P@1 of each encoder over the CPU seconds of its training; the numbers are in the table below",
+    )
+
+
+def boxes(figure: Figure, number: int) -> list[Axes]:
+    """Panels side by side, with room for a legend at the right."""
+    step = 0.76 / number
+    return [figure.add_axes((0.06 + place * step, 0.13, step - 0.06, 0.77)) for place in range(number)]
+
+
+def look(place: int, points: int) -> dict[str, Any]:
+    """Colour, marker and dashes of a curve; a dozen markers on it."""
+    return {
+        "color": CYCLE[place % len(CYCLE)], "marker": MARKERS[place % len(MARKERS)], "ms": 4.5, "lw": 1.6,
+        "markevery": max(1, points // 12), "ls": "-" if place < len(CYCLE) else "--",
+    }  # fmt: skip
+
+
+def framed(axes: Axes, *, legend: bool = True) -> None:
+    """Grid lines, and the names of curves at the right."""
+    axes.grid(lw=0.6)
+    axes.tick_params(length=0, labelcolor=COLOUR["soft"])
+    if legend:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8.5)

@@ -1,0 +1,70 @@
+"""CSV whose lines are instances of a dataclass: its fields are the columns, an empty field stands for None."""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing
+
+Line = TypeVar("Line")
+
+
+def to_csv(lines: Sequence[Any]) -> str:
+    """The CSV text of instances of one dataclass."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(field.name for field in fields(lines[0]))
+    for line in lines:
+        writer.writerow("" if value is None else str(value) for value in asdict(line).values())
+    return out.getvalue()
+
+
+def read_csv(path: Path, kind: type[Line], what: str) -> list[Line]:
+    """The lines of a file that `to_csv` wrote; `what` they are, in words.
+
+    Raises InputError for other columns, which another version wrote, for a field that cannot be read, for NaN and infinity.
+    """
+    hints = get_type_hints(kind)
+    kinds = {field.name: _reader(hints[field.name]) for field in fields(kind)}  # type: ignore[arg-type]
+    with open(existing(path), encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        _check_columns(reader.fieldnames or [], list(kinds), path, what)
+        try:
+            return [kind(**{name: kinds[name](text) for name, text in record.items()}) for record in reader]
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"not {what} ({error})", path, line=reader.line_num, remedy="make the file again"
+            ) from None
+
+
+def _check_columns(found: Sequence[str], wanted: Sequence[str], path: Path, what: str) -> None:
+    if list(found) == list(wanted):
+        return
+    wrong = [f"no {name}" for name in wanted if name not in found] + [
+        f"a {name}" for name in found if name not in wanted
+    ]
+    columns = ", ".join(wrong) or "in another order"
+    raise InputError(f"not {what} of this version (columns: {columns})", path, line=1, remedy="make the file again")
+
+
+def finite(text: str) -> float:
+    """A number. Raises ValueError for NaN and infinity as well."""
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text} is not a number")
+    return value
+
+
+READERS: dict[Any, Callable[[str], Any]] = {str: str, int: int, float: finite}
+
+
+def _reader(hint: Any) -> Callable[[str], Any]:
+    """How a field of this type is read: str, int, float, or one of them and None."""
+    optional = type(None) in get_args(hint)
+    plain = next(part for part in (*get_args(hint), hint) if part is not type(None)) if optional else hint
+    read = READERS[plain]
+    return (lambda text: read(text) if text else None) if optional else read

@@ -1,0 +1,184 @@
+"""A run, as its folder results/<run> has it: what the report is made of, and what is missing for it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_json
+from bitextbench.evaluation import significance
+from bitextbench.report import cells, encoders, filtering, records
+from bitextbench.report.audit import Judgement, Number, Tried
+from bitextbench.report.cells import Cell
+from bitextbench.report.references import PAPERS
+from bitextbench.report.settings import Compared
+
+FIGURE2 = "artetxe2019/figure2.csv"
+TABLE2 = "kim2019/table2"
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of sweep.csv: what a method selects from a threshold up; precision and recall in percent of words."""
+
+    method: str
+    threshold: float
+    pairs: int
+    words: int
+    precision: float | None
+    recall: float | None
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A line of artetxe2019/figure2.csv: BLEU of the development set of a model trained on so many pairs; peak: yes at the best."""
+
+    pairs: int
+    bleu: float
+    bleu_low: float
+    bleu_high: float
+    peak: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A file that is not there, and what the report cannot say without it."""
+
+    path: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper, or of the run's own; `csv` and `page` are relative to the run's folder, no csv: not computed."""
+
+    place: str
+    csv: str
+    page: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a folder holds; what is missing is empty."""
+
+    name: str
+    tables: dict[str, Table]  # by place; those of papers, then the run's own
+    numbers: list[Number]
+    claims: list[Judgement]
+    instances: list[Tried]
+    settings: list[Compared]
+    comparisons: list[significance.Comparison]
+    selections: list[filtering.Selection]
+    sweep: list[Step]
+    thresholds: list[Threshold]
+    encoders: list[dict[str, str]]
+    provenance: dict[str, Any]
+    examples: list[str]
+    files: list[str]  # CSV, JSON, pictures
+    missing: list[Missing]
+
+    @property
+    def scale(self) -> str:
+        """tiny, small or paper; empty for a run without a table."""
+        return next((cell.scale for table in self.tables.values() for cell in table.cells if cell.scale), "")
+
+
+def load(folder: Path) -> Run:
+    """What a folder holds.
+
+    Raises InputError for a folder without a table, a file that another version wrote, NaN, and a table that is not in its place.
+    """
+    missing: list[Missing] = []
+
+    def held(name: str, read: Callable[[Path], Found], what: str, nothing: Found) -> Found:
+        path = existing(folder) / name
+        if not path.exists():
+            missing.append(Missing(name, what))
+            return nothing
+        return read(path)
+
+    def lines(name: str, kind: type[Found], kinds: str, what: str) -> list[Found]:
+        return held(name, lambda path: records.read_csv(path, kind, kinds), what, [])
+
+    numbers = lines("audit.csv", Number, "an audit", "which numbers of the papers have ours beside them")
+    tables = read_tables(folder)
+    if not tables:
+        raise InputError("no table of a run in this folder", folder, remedy="name results/<run>, as its rules left it")
+    return Run(
+        folder.resolve().name.replace("results", "paper"),  # the paper run has no folder of its own
+        {table.place: table for table in sorted([*tables, *unread(numbers, tables)], key=_order)},
+        numbers,
+        lines("claims.csv", Judgement, "a table of claims", "which claims of the papers hold"),
+        lines("instances.csv", Tried, "a table of instances", "the instances of the claims, their intervals"),
+        lines("settings.csv", Compared, "a table of settings", "which settings are as in the papers"),
+        held("table2.significance.csv", significance.read, "rows of Table 2 against each other, in pairs", []),
+        held("table2.selections.csv", filtering.read_selections, "what each row of Table 2 selected", []),
+        lines("sweep.csv", Step, "a sweep over thresholds", "precision by size of the selection"),
+        lines(FIGURE2, Threshold, "a figure of thresholds", "BLEU by number of selected pairs"),
+        held("encoders.csv", encoders.read_csv, "cost and quality of the encoders", []),
+        held("table2.provenance.json", read_provenance, "configuration, versions, hardware, time and memory", {}),
+        within(folder, ".md"),
+        within(folder, ".csv", ".json", ".png"),
+        missing,
+    )
+
+
+def within(folder: Path, *suffixes: str) -> list[str]:
+    """The files of a run by their suffix, relative to its folder."""
+    found = [path for path in (*folder.glob("*"), *folder.glob("*/*")) if path.suffix in suffixes]
+    return sorted(
+        path.relative_to(folder).as_posix() for path in found if path.parent == folder or path.parent.name in PAPERS
+    )
+
+
+def read_tables(folder: Path) -> list[Table]:
+    """The tables that were computed, of the papers and the run's own. Raises InputError as `load`."""
+    files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
+    of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
+    own = [folder / f"{name}.csv" for name in ("precision", "quality")]
+    return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *own] if path.exists()]
+
+
+def _order(table: Table) -> tuple[int, bool, str]:
+    """Paper by paper, tables before sections and figures; then the tables of no paper."""
+    paper, _, name = table.place.partition("/")
+    papers = list(PAPERS)
+    return papers.index(paper) if paper in papers else len(papers), not name.startswith("table"), name
+
+
+def read_table(folder: Path, path: Path) -> Table:
+    """One table. Raises InputError where it is empty or another's."""
+    csv, lines = path.relative_to(folder).as_posix(), cells.read_csv(path)
+    place = TABLE2 if csv == "table2.csv" else csv.removesuffix(".csv")
+    if {cell.paper_table for cell in lines} != {place}:
+        names = ", ".join(sorted({cell.paper_table for cell in lines})) or "no cell"
+        raise InputError(f"holds {names}, not {place}", path, remedy="make the table again")
+    return Table(place, csv, csv.removesuffix("csv") + "html", lines)
+
+
+def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
+    """The tables of which the audit has the paper's numbers alone."""
+    computed = {table.place for table in tables}
+    found: dict[str, list[Cell]] = {}
+    for number in numbers:
+        if (place := place_of(number)) not in computed:
+            cell = Cell(place, number.row, number.row_label, number.column, paper=Decimal(number.printed))
+            found.setdefault(place, []).append(cell)
+    return [Table(place, "", f"{place}.html", held) for place, held in found.items()]
+
+
+def place_of(number: Number) -> str:
+    """The place of its table: kim2019/table2."""
+    return f"{number.paper}/{'table' if number.table.isdigit() else ''}{number.table}"
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Raises InputError for another JSON file."""
+    found = read_json(path)
+    if not isinstance(found, dict) or not {"config", "packages", "rules", "hardware"} <= found.keys():
+        raise InputError("not a provenance of this version", path, remedy="make the table again")
+    return found

@@ -1,0 +1,399 @@
+"""The report of a run: pages that need nothing but themselves, made from the files in results/<run> alone (`run`)."""
+
+import re
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jinja2
+
+from bitextbench.base.files import atomic
+from bitextbench.report import encoders, filtering, margins, plots, settings
+from bitextbench.report.audit import NOT_COMPARABLE, Judgement, Tried
+from bitextbench.report.cells import WARNING, Cell, short
+from bitextbench.report.claims import CELL, Key
+from bitextbench.report.references import PAPERS, title
+from bitextbench.report.run import FIGURE2, TABLE2, Run, Table, load, place_of
+from bitextbench.report.table import first_level, groups, names, rows_of
+
+MENU = {
+    "Overview": "index.html", "Claims": "claims.html", "Tables": "index.html#tables", "Encoders": "encoders.html",
+    "Filtering": "filtering.html", "Settings": "settings.html", "Provenance": "provenance.html",
+}  # fmt: skip
+VERDICTS = {
+    "holds": "all or most instances hold and none fails",
+    "holds in part": "some fail, more hold",
+    "undecided": "the intervals are too wide",
+    "fails": "as many fail as hold, or more",
+    NOT_COMPARABLE: "states the paper's own figures",
+    "not run": "a table that it needs was not computed",
+}
+STATES = {
+    "holds": "holds, or reproduced",
+    "fails": "fails, or differs",
+    "undecided": "undecided",
+    "computed": "computed, no claim decides on it",
+    "not-run": "not computed in this run",
+}
+NAMED = re.compile(r"\[(?:([^][:,]+):)?([^][:,]+),([^][,]+)\]")  # a cell, whose names may be variables
+WORDS = {
+    ">=": "is at least", "<=": "is at most", "==": "equals", "!=": "differs from", ">": "is greater than", "<": "is less than",
+    "+": "plus", "-": "minus", "*": "times", "mean(": "the mean of (", "min(": "the least of (", "max(": "the greatest of (",
+    "abs(": "the size of (", "f1(": "F1 of (",
+}  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """A claim among those that matter most: its least certain q, its median slack in points."""
+
+    claim: Judgement
+    q: float
+    effect: float
+    score: str
+
+
+def write(folder: Path) -> str:
+    """Write the pages into the run's folder; returns what they are, in words. Raises InputError as `run.load`; then nothing is written."""
+    run = load(folder)
+    made = Site(run).pages()
+    for name, text in made.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with atomic(folder / name) as part:
+            part.write_text(text, encoding="utf-8")
+    absent = f"; missing: {', '.join(one.path for one in run.missing)}" if run.missing else ""
+    return f"{folder / 'index.html'}: {len(made)} pages{absent}"
+
+
+class Site:
+    """The pages of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.warning = WARNING.format(run.scale) if run.scale not in ("", "paper") else ""
+        self.environment = jinja2.Environment(
+            loader=jinja2.PackageLoader("bitextbench.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )  # fmt: skip
+        self.environment.filters.update(
+            short=short, place=title, seconds=duration, p=probability, settings_summary=settings.summary
+        )
+
+    def pages(self) -> dict[str, str]:
+        """The text of each page, by its place in the run's folder."""
+        return {
+            "index.html": self.entrance(),
+            "claims.html": self.claims(),
+            **{table.page: self.table(table) for table in self.run.tables.values()},
+            "encoders.html": self.encoders(),
+            "filtering.html": self.filtering(),
+            "settings.html": self.settings(),
+            "provenance.html": self.provenance(),
+        }
+
+    def page(self, template: str, name: str, heading: str, **parts: Any) -> str:
+        """A page of a template; `name` is its place."""
+        return self.environment.get_template(template).render(
+            run=self.run, menu=MENU, here=name, root="../" * name.count("/"), title=heading, warning=self.warning,
+            papers=PAPERS, **parts,
+        )  # fmt: skip
+
+    # ---- the entrance
+
+    def entrance(self) -> str:
+        placed = {place_of(number) for number in self.run.numbers}
+        maps = {
+            paper: [self.map(place) for place in self.run.tables if place in placed and place.startswith(f"{paper}/")]
+            for paper in PAPERS
+        }
+        return self.page(
+            "index.html", "index.html", f"Do the published numbers hold? The {self.run.name} run", sentence=self.sentence(),
+            cards=self.cards(), findings={verdict: self.findings(verdict) for verdict in ("holds", "fails")}, states=STATES,
+            maps={paper: held for paper, held in maps.items() if held}, placed=placed,
+        )  # fmt: skip
+
+    def sentence(self) -> str:
+        """The run in a sentence."""
+        tables = [table for table in self.run.tables.values() if table.csv]
+        said = f"The {self.run.name} run computes {len(tables)} tables of numbers on mining and filtering parallel text"
+        hardware, spent = self.run.provenance.get("hardware"), self.run.provenance.get("time_and_memory", {})
+        if hardware and spent.get("wall_s_sum"):
+            machine = f"{hardware['cores']} cores" + (f" and {len(hardware['gpus'])} GPUs" if hardware["gpus"] else "")
+            said += f", on {machine}; Table 2 took {duration(spent['wall_s_sum'])} of work"
+        return f"{said}. Each number stands beside the one that a paper printed, and each claim that a paper makes in words is judged on ours."
+
+    def cards(self) -> list[dict[str, Any]]:
+        """Numbers, claims and settings, counted."""
+        numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
+        claims = {name: count for name in VERDICTS if (count := self.counts[name])}
+        same = Counter(line.equal for line in self.run.settings if line.equal)
+        found = [
+            card("Numbers", numbers.total() - numbers["not run"], numbers, "of the papers have ours beside them", "#tables", "All tables"),
+            card("Claims", claims.get("holds", 0), claims, "of the papers' claims hold", "claims.html", "All claims"),
+            card("Settings", same["yes"], {name: same[name] for name in ("yes", "no") if same[name]}, "are configured as in the papers", "settings.html", "All settings"),
+        ]  # fmt: skip
+        return [one for one in found if one["total"]]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        return Counter(claim.verdict for claim in self.run.claims)
+
+    def findings(self, verdict: str, number: int = 3) -> list[Finding]:
+        """The claims of a verdict whose least certain instance has the smallest q; among equals those of the largest effect."""
+        found = []
+        for claim in self.run.claims:
+            judged = [one for one in self.instances.get(claim.claim, []) if one.verdict == verdict]
+            if claim.verdict == verdict and judged:
+                q = max(1.0 if one.q is None else one.q for one in judged)
+                found.append(Finding(claim, q, statistics.median(one.slack or 0.0 for one in judged), score(claim)))
+        return sorted(found, key=lambda one: (one.q, -abs(one.effect), one.claim.claim))[:number]
+
+    @cached_property
+    def instances(self) -> dict[str, list[Tried]]:
+        held: dict[str, list[Tried]] = {}
+        for tried in self.run.instances:
+            held.setdefault(tried.claim, []).append(tried)
+        return held
+
+    @cached_property
+    def states(self) -> dict[Key, str]:
+        """A mark for each number of the papers: see STATES."""
+        verdicts: dict[Key, Counter[str]] = {}
+        for tried in self.run.instances:
+            if tried.verdict in ("holds", "fails", "undecided"):
+                for key in set(cells_of(tried)):
+                    verdicts.setdefault(key, Counter())[tried.verdict] += 1
+        return {
+            key: state(number.verdict, verdicts.get(key, Counter()))
+            for number in self.run.numbers
+            for key in [(place_of(number), number.row, number.column)]
+        }
+
+    def map(self, place: str) -> dict[str, Any]:
+        """A table as squares: column, row and state of each."""
+        held = [(row, column, mark) for (table, row, column), mark in self.states.items() if table == place]
+        rows, columns = (list(dict.fromkeys(one[axis] for one in held)) for axis in (0, 1))
+        counts = Counter(mark for *_, mark in held)
+        said = ", ".join(f"{counts[mark]} {mark.replace('-', ' ')}" for mark in STATES if counts[mark])
+        return {
+            "page": self.run.tables[place].page, "name": title(place).partition(", ")[2], "rows": len(rows), "columns": len(columns),
+            "squares": [(columns.index(column), rows.index(row), mark) for row, column, mark in held],
+            "said": f"{title(place)}: {said}",
+        }  # fmt: skip
+
+    # ---- claims
+
+    def claims(self) -> str:
+        total = len(self.run.claims)
+        counted = [f"{self.counts[name]} {name}" for name in VERDICTS if self.counts[name]]
+        return self.page(
+            "claims.html", "claims.html", "Claims", sentence=f"{total} claims that the papers make in words: {', '.join(counted)}.",
+            claims=[self.claim(claim) for claim in self.run.claims], links=self.links, meanings=VERDICTS,
+            counts={name: self.counts[name] for name in VERDICTS if self.counts[name]},
+            shown_papers=list(dict.fromkeys(claim.paper for claim in self.run.claims)),
+        )  # fmt: skip
+
+    def claim(self, claim: Judgement) -> dict[str, Any]:
+        """A claim with its instances, those that were run apart, and half the width of their plot."""
+        held = self.instances.get(claim.claim, [])
+        done = [one for one in held if one.slack is not None]
+        ends = [abs(end) for one in done for end in (one.low, one.high, one.slack, one.paper_slack) if end is not None]
+        return {
+            "claim": claim, "run": done, "rest": [one for one in held if one.slack is None], "words": in_words(claim.predicate),
+            "score": score(claim), "reach": max(ends, default=0.0) or 1.0,
+        }  # fmt: skip
+
+    def links(self, tried: Tried) -> list[dict[str, str]]:
+        """The cells that an instance rests on, each with its place in a page."""
+        return [
+            {"href": self.places.get(key, "index.html#tables"), "text": f"{key[1]}, {key[2]}"}
+            for key in cells_of(tried)
+        ]
+
+    @cached_property
+    def places(self) -> dict[Key, str]:
+        """Where the pages have each cell."""
+        return {
+            (
+                table.place,
+                cell.row,
+                cell.column,
+            ): f"{table.page}#c{rows.index(cell.row_label)}-{columns.index(cell.column)}"
+            for table in self.run.tables.values()
+            for rows, columns in [(names(table.cells, "row_label"), names(table.cells, "column"))]
+            for cell in table.cells
+        }
+
+    # ---- tables
+
+    def table(self, table: Table) -> str:
+        """The page of a table."""
+        cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
+        levels = groups(cells)
+        done = [cell for cell in cells if cell.ours is not None]
+        everywhere = set.intersection(*(set(cell.note.split("; ")) for cell in done)) - {""} if done else set()
+        units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
+        ids = re.sub(r"\W", "", table.place)
+        return self.page(
+            "table.html", table.page, title(table.place), paper=paper, csv=table.csv,
+            said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "", units=", ".join(dict.fromkeys(units.values())),
+            seeds=max((cell.seeds for cell in done), key=len, default=""), rows=rows_of(cells), columns=names(cells, "column"),
+            levels=any("/" in cell.column for cell in cells), groups={first_level(cells, group): held for group, held in levels.items()},
+            dots=plots.margin_curves(cells, f"{ids}d") if table.place == margins.PLACE else plots.dots(cells, units, f"{ids}d"), slopes=plots.slopes(cells, f"{ids}s"), claims=self.resting(table.place),
+            signatures=names([cell for cell in done if cell.signature], "signature"), everywhere=sorted(everywhere), **self.selected(table),
+        )  # fmt: skip
+
+    def resting(self, place: str) -> list[Judgement]:
+        """The claims that rest on a table."""
+        held = {one.claim for one in self.run.instances if any(key[0] == place for key in cells_of(one))}
+        return [claim for claim in self.run.claims if claim.claim in held]
+
+    def selected(self, table: Table) -> dict[str, Any]:
+        """What a filtering table says in words, and what its rows selected."""
+        if table.place != TABLE2:
+            return {"reading": [], "selections": []}
+        done = any(cell.ours is not None for cell in table.cells)
+        said = filtering.reading(table.cells, self.run.comparisons) if done and self.run.comparisons else []
+        return selection_parts(table.cells, self.run.selections) | {"reading": said}
+
+    # ---- other pages
+
+    def encoders(self) -> str:
+        head, *lines = encoders.cells(self.run.encoders) if self.run.encoders else [[]]
+        return self.page(
+            "encoders.html", "encoders.html", "Encoders", head=head, lines=lines,
+            figure4=f"{margins.PLACE}.csv",
+            picture=plots.costs(self.run.encoders, "costs") if self.run.encoders else "",
+            margins=plots.margin_curves(self.run.tables[margins.PLACE].cells, "margins") if margins.PLACE in self.run.tables else "",
+        )  # fmt: skip
+
+    def filtering(self) -> str:
+        texts = {
+            "precision": "Precision at the budgets of Table 2",
+            "quality": "Scores against labels: ROC-AUC and average precision",
+        }
+        pictures = [(place, text, self.picture(place)) for place, text in texts.items()]
+        return self.page(
+            "filtering.html", "filtering.html", "Filtering", curves=plots.precision_curves(self.run.sweep, "sweep"),
+            thresholds=plots.threshold_curve(self.run.thresholds, "thresholds") if self.run.thresholds else "",
+            figure2=FIGURE2,
+            pictures=pictures, quality_png="quality.png" in self.run.files,
+        )  # fmt: skip
+
+    def picture(self, place: str) -> str:
+        """The dots of a table of the run's own; of quality without the kinds of noise. "" where it is not there."""
+        held = self.run.tables[place].cells if place in self.run.tables else []
+        whole = [turned(cell) for cell in held if "ROC-AUC, " not in cell.row] if place == "quality" else held
+        return plots.dots(whole, {}, place) if whole else ""
+
+    def settings(self) -> str:
+        papers = {paper: [line for line in self.run.settings if line.paper == paper] for paper in PAPERS}
+        judged = [line for line in self.run.settings if line.equal]
+        same = sum(line.equal == "yes" for line in judged)
+        return self.page(
+            "settings.html", "settings.html", "Settings", settings={paper: lines for paper, lines in papers.items() if lines},
+            sentence=f"{same} of {len(judged)} settings that the papers state are configured as in the paper; {len(judged) - same} are not, each for a reason.",
+        )  # fmt: skip
+
+    def provenance(self) -> str:
+        facts = self.run.provenance
+        return self.page(
+            "provenance.html", "provenance.html", "Provenance", facts=facts, files=self.run.files, **summary(facts)
+        )
+
+
+def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str, link: str) -> dict[str, Any]:
+    """A number of the entrance, and what it is one of."""
+    meanings = {"yes": "as in the paper", "no": "another, for a reason"}
+    said = ", ".join(f"{number} {meanings.get(verdict, verdict)}" for verdict, number in counts.items())
+    return {
+        "name": name, "count": count, "total": sum(counts.values()), "counts": counts, "what": what, "said": said, "page": page,
+        "link": link,
+    }  # fmt: skip
+
+
+def state(verdict: str, claims: Counter[str]) -> str:
+    """The mark of a number: see STATES."""
+    if verdict in ("reproduced", "differs"):
+        return "holds" if verdict == "reproduced" else "fails"
+    if verdict == "not run":
+        return "not-run"
+    (first, most), (_, second) = [*claims.most_common(2), ("computed", 0), ("", 0)][:2]
+    return "undecided" if most == second else first
+
+
+def score(claim: Judgement) -> str:
+    """In how many of its instances that were run a claim holds."""
+    done = claim.instances - claim.not_run
+    return f"holds in {claim.holds} of {done}" if done and claim.verdict != NOT_COMPARABLE else ""
+
+
+def cells_of(tried: Tried) -> list[Key]:
+    """The cells that an instance rests on."""
+    return [(place.strip(), row.strip(), column.strip()) for place, row, column in CELL.findall(tried.cells)]
+
+
+def in_words(predicate: str) -> str:
+    """A predicate in words; cells are row (column)."""
+    cells: list[str] = []
+
+    def kept(match: re.Match[str]) -> str:
+        place, row, column = match.groups()
+        cells.append(f"{row.strip()} ({column.strip()})" + (f" of {title(place.strip())}" if place else ""))
+        return f"\0{len(cells) - 1}\0"
+
+    operators = "|".join(map(re.escape, WORDS))
+    words = re.sub(operators, lambda match: WORDS[match[0]], NAMED.sub(kept, predicate))
+    return re.sub(r"\0(\d+)\0", lambda match: cells[int(match[1])], words)
+
+
+def turned(cell: Cell) -> Cell:
+    """With rows and columns changed."""
+    return replace(cell, row=cell.column, row_label=cell.column, column=cell.row)
+
+
+def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Selection]) -> dict[str, Any]:
+    """What a page says of selections, in the order of budgets and rows."""
+    levels, rows = [*groups(cells)], names(cells, "row")
+    labels = {label for chosen in selections for label in chosen.words_by_label}
+    return {
+        "selections": sorted(selections, key=lambda one: (levels.index(one.budget), rows.index(one.method))),
+        "budgets": {group: first_level(cells, group) for group in levels},
+        "row_labels": {cell.row: short(cell.row_label) for cell in cells},
+        "labels": sorted(labels, key=lambda name: (name != "parallel", name)),
+    }
+
+
+def summary(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The provenance in a sentence and a few lines."""
+    if not facts:
+        return {"sentence": "", "summary": {}}
+    spent, code, machine = (facts.get(name, {}) for name in ("time_and_memory", "code", "hardware"))
+    sentence = f"{spent.get('jobs', 0):,} jobs, {duration(spent.get('wall_s_sum'))} of work, at most {spent.get('max_rss_mb') or 0:,.0f} MB in one job."
+    changed = " with changes" if code.get("dirty") else ""
+    lines = {
+        "bitextbench": code.get("bitextbench"), "commit": f"{code.get('commit')}{changed}", "processor": machine.get("cpu"),
+        "cores": machine.get("cores"), "memory": f"{machine.get('memory_gib')} GiB", "GPUs": machine.get("gpus"),
+        "system": machine.get("system"), "configuration": f"SHA-256 {facts.get('config_sha256')}", "signature": facts.get("signature"),
+    }  # fmt: skip
+    return {"sentence": sentence, "summary": lines}
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for a person: 47 s, 12 min, 3.6 h."""
+    if seconds is None:
+        return "–"
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def probability(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

@@ -1,0 +1,256 @@
+"""The report of a run: every link resolves, nothing comes from elsewhere, what is missing is said, bad files are refused; in a browser."""
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from click.testing import CliRunner
+
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.report import site
+
+ROOT = Path(__file__).parents[2]
+SMALL = ROOT / "results/small"
+FILES = {"audit.csv", "claims.csv", "instances.csv", "settings.csv"}
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+AXE = next((path for path in [ROOT / "node_modules/axe-core/axe.min.js"] if path.exists()), None)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The committed results of small, with an audit, settings and an example made now."""
+    folder = tmp_path_factory.mktemp("results") / "small"
+    for path in (*SMALL.rglob("*.csv"), *SMALL.glob("*.json")):
+        if path.name not in FILES:
+            (folder / path.relative_to(SMALL)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / path.relative_to(SMALL))
+    tables = [path for path in folder.glob("*/*.csv") if path.name != "figure2.csv"]
+    step = ["step", "audit", *tables, folder / "table2.csv", "--references", ROOT / "references"]
+    step += ["--claims", folder / "claims.csv", "--instances", folder / "instances.csv", "-o", folder / "audit.csv"]
+    invoke(*step)
+    options = ["--references", ROOT / "references", "--config", ROOT / "config.yaml"]
+    invoke("step", "settings", *options, "-o", folder / "settings.csv")
+    shutil.copy(ROOT / "results/small-encoders/encoders.csv", folder)
+    (folder / "artetxe2019/figure2.csv").write_text(
+        "pairs,bleu,bleu_low,bleu_high,peak\n1000,9.00,8.00,10.00,\n2000,9.50,8.50,10.50,yes\n"
+    )
+    (folder / "kim2019/table4.md").write_text("# An example\n", encoding="utf-8")
+    invoke("report", folder)
+    return folder
+
+
+@pytest.fixture
+def copy(run, tmp_path):
+    """The run without its pages, to spoil."""
+    return shutil.copytree(run, tmp_path / "small", ignore=shutil.ignore_patterns("*.html"))
+
+
+def invoke(*arguments):
+    done = CliRunner().invoke(cli, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+class Page(HTMLParser):
+    """What a page links, loads and names."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.loaded, self.headings = [], [], [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        held = dict(attrs)
+        self.ids += [held["id"]] if "id" in held else []
+        if href := held.get("href") or held.get("xlink:href"):
+            (self.links if tag in ("a", "use") else self.loaded).append(href)
+        self.loaded += [held["src"]] if "src" in held else []
+        self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
+
+
+def test_every_link_resolves(run):
+    pages = {path.resolve(): Page(path) for path in run.rglob("*.html")}
+    assert len(pages) > 30
+    for path, page in pages.items():
+        assert len(page.ids) == len(set(page.ids)), path
+        for link in set(page.links):
+            name, _, anchor = unquote(link).partition("#")
+            target = (path.parent / name).resolve() if name else path
+            assert target.exists(), f"{path}: {link}"
+            if anchor:
+                assert anchor in pages[target].ids, f"{path}: {link}"
+
+
+def test_pages_load_nothing(run):
+    for path in run.rglob("*.html"):
+        text, page = path.read_text(encoding="utf-8"), Page(path)
+        assert set(page.loaded) <= {"data:,"}, path
+        assert not re.search(r"@import|url\((?!#)", text), path
+        assert not re.search(r"#0102[0-9a-f]{2}|DejaVu Sans'", text), (
+            f"{path}: a colour or font that no style sheet has"
+        )
+
+
+def test_headings_are_in_order_and_sizes_within_limits(run):
+    for path in run.rglob("*.html"):
+        headings = Page(path).headings
+        assert headings[0] == 1
+        assert headings.count(1) == 1
+        assert all(after - before <= 1 for before, after in pairwise(headings)), path
+    assert sum(path.stat().st_size for path in run.rglob("*.html")) < 3_000_000
+
+
+def test_the_same_files_make_the_same_bytes(run):
+    before = {path: path.read_bytes() for path in run.rglob("*.html")}
+    site.write(run)
+    assert {path: path.read_bytes() for path in run.rglob("*.html")} == before
+
+
+def test_the_entrance_counts_what_the_files_have(run):
+    page = (run / "index.html").read_text(encoding="utf-8")
+    with open(run / "claims.csv", encoding="utf-8") as file:
+        claims = [line["verdict"] for line in csv.DictReader(file)]
+    assert f"{claims.count('holds')} <small>of {len(claims)}</small>" in page
+    with open(run / "audit.csv", encoding="utf-8") as file:
+        numbers = len(list(csv.DictReader(file)))
+    squares = re.findall(r'<use href="#s-[\w-]+" x=', page)
+    assert len(squares) == numbers
+
+
+def test_findings_are_those_of_smallest_q_and_largest_effect(run):
+    made = site.Site(site.load(run))
+    for verdict in ("holds", "fails"):
+        found = made.findings(verdict)
+        assert len(found) == 3
+        assert {one.claim.verdict for one in found} == {verdict}
+        every = made.findings(verdict, 100)
+        assert [(one.q, -abs(one.effect)) for one in every] == sorted((one.q, -abs(one.effect)) for one in every)
+
+
+@pytest.mark.parametrize(("predicate", "words"), [
+    ("[mlp, {data}] > 50", "mlp ({data}) is greater than 50"),
+    ("[a, x] - [kim2019/table1: b, y/P@1] <= 0.5", "a (x) minus b (y/P@1) of Kim et al. 2019, Table 1 is at most 0.5"),
+    ("abs([ratio-max, en-fr]) < 2", "the size of (ratio-max (en-fr)) is less than 2"),
+])  # fmt: skip
+def test_predicates_in_words(predicate, words):
+    assert site.in_words(predicate) == words
+
+
+@pytest.mark.parametrize("name", [
+    "audit.csv", "claims.csv", "instances.csv", "settings.csv", "sweep.csv", "encoders.csv", "table2.provenance.json",
+])  # fmt: skip
+def test_a_missing_file_is_said(copy, name):
+    (copy / name).unlink()
+    made = site.Site(site.load(copy))
+    for page in (made.entrance, made.claims, made.encoders, made.filtering, made.settings, made.provenance):
+        assert "<h1>" in page()
+    assert f"<code>{name}</code>" in made.entrance()
+
+
+def test_one_table_makes_a_report(tmp_path):
+    shutil.copy(SMALL / "kim2019/table1.csv", tmp_path)
+    with pytest.raises(InputError, match="no table of a run in this folder"):
+        site.write(tmp_path)
+    (tmp_path / "kim2019").mkdir()
+    (tmp_path / "table1.csv").rename(tmp_path / "kim2019/table1.csv")
+    assert "missing: audit.csv, claims.csv" in invoke("report", tmp_path)
+    assert "kim2019/table1.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), [
+    ("claims.csv", "claim,paper,", "id,paper,", r"claims.csv:1: not a table of claims of this version \(columns: no claim, a id\)"),
+    ("instances.csv", ",0.001,", ",nan,", r"instances.csv:\d+: not a table of instances \(nan is not a number\)"),
+    ("kim2019/table1.csv", "kim2019/table1,", "kim2019/table3,", "holds kim2019/table3, not kim2019/table1"),
+    ("kim2019/table1.csv", ",small\n", ",small,\n", "not a table"),
+    ("yang2019/figure4.csv", ",35.58,", ",inf,", "inf is not a number"),
+    ("table2.provenance.json", '"packages"', '"package"', "not a provenance of this version"),
+])  # fmt: skip
+def test_a_file_of_another_version_or_with_nan_is_refused(copy, name, old, new, message):
+    text = (copy / name).read_text(encoding="utf-8")
+    assert old in text
+    (copy / name).write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        site.write(copy)
+    assert not [*copy.rglob("*.html")]
+
+
+def test_a_cell_that_is_nan_is_refused(copy):
+    path = copy / "kim2019/table1.csv"
+    lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    place = next(number for number, line in enumerate(lines[1:], start=1) if line[lines[0].index("ours")])
+    lines[place][lines[0].index("ours")] = "nan"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)
+    with pytest.raises(InputError, match=rf"table1.csv:{place + 1}: not a table \(nan is not a number\)"):
+        site.write(copy)
+
+
+PROBE = """<!doctype html><body><script>
+const pages = %s, axe = %s, found = [];
+const probe = (page) => new Promise((done) => {
+  const frame = document.createElement("iframe");
+  frame.style = "width:390px;height:800px";
+  frame.src = page;
+  frame.onload = async () => {
+    const root = frame.contentDocument.documentElement, broken = [];
+    if (axe) {
+      const script = frame.contentDocument.createElement("script");
+      script.textContent = axe;
+      frame.contentDocument.head.append(script);
+      const rules = {runOnly: ["wcag2a", "wcag2aa", "best-practice"], elementRef: false};
+      for (const one of (await frame.contentWindow.axe.run(rules)).violations)
+        broken.push(one.id + ": " + one.nodes.slice(0, 3).map((node) => node.html).join(" "));
+    }
+    found.push({page, width: root.scrollWidth, broken});
+    frame.remove();
+    done();
+  };
+  document.body.append(frame);
+});
+(async () => { for (const page of pages) await probe(page); document.body.textContent = "FOUND" + JSON.stringify(found) + "END"; })();
+</script>"""
+
+
+def chromium(*arguments, url):
+    common = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files"]
+    done = subprocess.run(
+        [CHROMIUM, *common, "--enable-logging=stderr", *arguments, url], capture_output=True, text=True, timeout=300
+    )
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: the pages are not looked at in a browser")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_the_pages_on_a_phone(run, tmp_path, scheme):
+    names = ["index", "claims", "table2", "filtering", "settings"]
+    if scheme == "light":
+        names += ["kim2019/table3", "artetxe2019/table2", "guo2018/table7", "encoders", "provenance"]
+    pages = [(run / f"{name}.html").as_uri() for name in names]
+    axe = AXE.read_text(encoding="utf-8").replace("</script", "<\\/script") if AXE else None
+    (tmp_path / "probe.html").write_text(PROBE % (json.dumps(pages), json.dumps(axe)), encoding="utf-8")
+    colours = f"--blink-settings=preferredColorScheme={int(scheme == 'light')}"
+    url = (tmp_path / "probe.html").as_uri()
+    out, console = chromium(colours, "--timeout=240000", "--virtual-time-budget=200000", "--dump-dom", url=url)
+    found = json.loads(
+        re.search("FOUND(.*)END", out)[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    )
+    assert not console
+    assert len(found) == len(pages)
+    assert {one["page"]: one["width"] for one in found} == dict.fromkeys(pages, 390)
+    assert not [one for one in found if one["broken"]]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: no screenshots")
+def test_screenshots(run, tmp_path):
+    for name in ("index", "claims"):
+        picture = tmp_path / f"{name}.png"
+        chromium(f"--screenshot={picture}", "--window-size=1300,1600", url=(run / f"{name}.html").as_uri())
+        assert picture.stat().st_size > 20_000
