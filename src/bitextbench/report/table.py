@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import atomic
