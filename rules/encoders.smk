@@ -111,6 +111,9 @@ rule train_encoder:
         report=f"{WORK}/encoders/{{encoder}}/training.json",
         curve=f"{WORK}/encoders/{{encoder}}/curve.csv",
         picture=f"{WORK}/encoders/{{encoder}}/curve.png",
+        # with these the folder works by itself
+        description=f"{WORK}/encoders/{{encoder}}/encoder.json",
+        text=f"{WORK}/encoders/{{encoder}}/text_model",
     log:
         f"logs/{RUN}/train_encoder/{{encoder}}.log",
     benchmark:
@@ -132,11 +135,15 @@ rule train_encoder:
         corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(encoder_entry(w))],
         hard=lambda w, input: [f"--corpus=hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
         vectors=lambda w: [f"--vectors={side}={path}" for side, path in files.word_vectors(w.encoder).items()],
+        languages=lambda w: languages(files.pair(encoder_entry(w)["corpora"]["valid"])),
+        case=CASE,
+        chinese=config["text"]["chinese"],
         gpus=encoder_gpus,
         seed=lambda w: seed_of(encoder_entry(w)),
         run=lambda w: torchrun(encoder_gpus(w)),
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} {params.hard:q} {params.vectors:q} --bpe {input.bpe:q}"
+        " {params.case:q} --chinese {params.chinese:q} {params.languages:q}"
         " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
 
 

@@ -256,6 +256,8 @@ rule train_rescorer:
         report=f"{WORK}/rescoring/{{rescorer}}/{{half}}/training.json",
         curve=f"{WORK}/rescoring/{{rescorer}}/{{half}}/curve.csv",
         picture=f"{WORK}/rescoring/{{rescorer}}/{{half}}/curve.png",
+        description=f"{WORK}/rescoring/{{rescorer}}/{{half}}/encoder.json",
+        text=f"{WORK}/rescoring/{{rescorer}}/{{half}}/text_model",
     log:
         f"logs/{RUN}/train_rescorer/{{rescorer}}.{{half}}.log",
     benchmark:
@@ -278,12 +280,15 @@ rule train_rescorer:
             for role in ("positives", "negatives", "valid", "valid_negatives")
         ],
         start=lambda w, input: files.weights(input.start),
+        languages=lambda w: languages(files.pair(rescored(w))),
+        case=CASE,
+        chinese=config["text"]["chinese"],
         gpus=rescorer("gpus"),
         seed=config["seed"],
         run=lambda w: torchrun(rescorer("gpus")(w)),
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
-        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
+        " {params.case:q} --chinese {params.chinese:q} {params.languages:q} --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
 
 
 rule rescoring:

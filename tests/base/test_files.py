@@ -4,6 +4,8 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+from pathlib import Path
 
 import pyarrow
 import pytest
@@ -145,7 +147,7 @@ def gathered(blocks):
 
 def test_not_an_archive(tmp_path):
     (tmp_path / "text.gz").write_bytes(b"plain")
-    with pytest.raises(InputError, match=r"text.gz: damaged or truncated"):
+    with pytest.raises(InputError, match=r"text.gz: is not packed as .gz; call it text$"):
         list(read_lines(tmp_path / "text.gz"))
 
 
@@ -238,3 +240,13 @@ def test_atomic_keeps_files_and_folders_apart(tmp_path):
     with pytest.raises(InputError, match="no name for an output"):
         write(".", folder=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_a_device_is_not_replaced(tmp_path, kind):
+    place = Path("/dev/stdout") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(place)
+    with pytest.raises(InputError, match=f"{place}: is no file; name a file"), atomic(place) as part:
+        part.touch()
+    assert not place.is_file() or place.is_symlink()

@@ -45,7 +45,7 @@ def corpus(folder: Path, src: bytes, tgt: bytes) -> subprocess.CompletedProcess[
 )
 def test_bad_text_ends_in_one_line(tmp_path, src, tgt, message):
     done = corpus(tmp_path, src, tgt)
-    assert done.returncode == 1
+    assert done.returncode == 2
     errors = [line for line in done.stderr.splitlines() if line.startswith("bitextbench: error: ")]
     assert len(errors) == 1
     assert "Traceback" not in done.stderr
@@ -72,7 +72,7 @@ def test_empty_lines_are_counted_and_dropped(tmp_path):
 )  # fmt: skip
 def test_other_mistakes(tmp_path, arguments, message):
     done = bitextbench(*arguments, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert message in done.stderr.splitlines()[-1]
     assert not list(tmp_path.iterdir())
 
@@ -95,7 +95,7 @@ def test_a_corpus_that_is_filtered_away_is_an_error(tmp_path):
     done = bitextbench(
         "step", "corpus", "pool", "--spec", json.dumps(spec), "--src", "de", "--tgt", "en", "-o", "out", cwd=tmp_path
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "error: pool: none of 30 rows is left: 30 min_tokens; look at its filter and exclude" in done.stderr
 
 
@@ -107,7 +107,7 @@ def corpus_of(spec: str, cwd: Path, out: str = "out", **more) -> subprocess.Comp
 
 
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("bitextbench: error: ")]
     return line

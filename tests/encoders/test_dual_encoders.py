@@ -371,7 +371,8 @@ def shard(folder: Path, name: str, src: list[str], tgt: list[str]) -> Path:
 def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
     words = ["eins", "zwei", "drei", "vier", "fünf", "sechs"]
     src = [f"{a} {b} {c}" for a in words for b in words for c in words]
-    tokens = shard(tmp_path, "bitext", src, [" ".join(f"{w}en" for w in line.split()) for line in src])
+    tgt = [" ".join(f"{w}en" for w in line.split()) for line in src]
+    tokens = shard(tmp_path, "bitext", src, tgt)
 
     def call(*arguments) -> None:
         done = CliRunner().invoke(cli, [*map(str, arguments)], catch_exceptions=False)
@@ -386,9 +387,16 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
         wanted = spec(name, updates=3, log_every=3)
         del wanted["model"]["words"]  # comes from the features
         stem, kept = tmp_path / kind / "00000", tmp_path / f"kept.{out}"
-        call("train", "--spec", json.dumps(wanted), "--bpe", tmp_path / f"{kind}.json", "--corpus", f"bitext={stem}",
+        call("train", "--spec", json.dumps(wanted), "--bpe", tmp_path / f"{kind}.json", "--src", "de", "--tgt", "en", "--corpus", f"bitext={stem}",
              "--corpus", f"valid={stem}", "--checkpoints", kept, "-o", tmp_path / out / "model.pt", *more)  # fmt: skip
         call("step", "encode", stem, "--model", tmp_path / out / "model.pt", "-o", tmp_path / out / "00000")
+        (tmp_path / f"{kind}.json").rename(tmp_path / "away")  # the folder works by itself
+        for side, code, lines in (("src", "de", src), ("tgt", "en", tgt)):
+            text, own = (tmp_path / f"{side}.{suffix}" for suffix in ("txt", "npy"))
+            text.write_text("".join(f"{line}\n" for line in lines))
+            call("encode", text, "--encoder", tmp_path / out, "--language", code, "--side", side, "-o", own)
+            assert own.read_bytes() == (tmp_path / out / f"00000.{side}.npy").read_bytes()
+        (tmp_path / "away").rename(tmp_path / f"{kind}.json")
 
     train("dan_dual", "words", "dan")
     by, ids = ("--vectors", tmp_path / "dan" / "00000"), ("--ids", tmp_path / "ngrams" / "00000")

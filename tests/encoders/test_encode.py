@@ -14,7 +14,7 @@ from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.encoders import trainer
+from bitextbench.encoders import folder, trainer
 from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.encoders.encode import encode
 from bitextbench.formats.ids import Ragged
@@ -156,10 +156,22 @@ def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
     bpe.encode_shard(tokens, tmp_path / "bpe.model", tmp_path)
     model = saved(tmp_path, vocab_size=60)
     encode(model, tmp_path / "00000.src", "src", tmp_path / "one.npy")
-    done = CliRunner().invoke(cli, [
-        "encode", f"{tmp_path}/text.de", "--side", "src", "--language", "de", "--model", str(model),
-        "--bpe", f"{tmp_path}/bpe.model", "--out", f"{tmp_path}/other.npy",
-    ])  # fmt: skip
+    text = folder.TextSide(tmp_path / "bpe.model", True, "jieba", {"src": "de", "tgt": "en"})
+    trained = encoders.load(model, torch.device("cpu"))
+    folder.describe(tmp_path, trained, text, {"spec": {"type": "nmt_autoencoder"}, "seed": 1, "updates": 0})
+    done = CliRunner().invoke(
+        cli,
+        [
+            "encode",
+            f"{tmp_path}/text.de",
+            "--encoder",
+            f"{tmp_path}",
+            "--language",
+            "de",
+            "-o",
+            f"{tmp_path}/other.npy",
+        ],
+    )
     assert done.exit_code == 0, done.output
     one, other = np.load(tmp_path / "one.npy"), np.load(tmp_path / "other.npy")
     assert one.tobytes() == other.tobytes()

@@ -389,11 +389,11 @@ def test_mining_measures_what_mine_and_evaluate_bucc_do(tmp_path, name):
     x, y = comparable_corpus(tmp_path / "c")
     found = comparable.read(tmp_path / "c", ("en", "de"))
     comparable.write(found, tmp_path / "set")
-    files = []
+    texts = [tmp_path / f"set.{side}" for side in ("src", "tgt")]
+    files = [f"--{path.suffix[1:]}-text={path}" for path in texts]
     for side, vectors, rows in zip(("src", "tgt"), (x, y), found.rows, strict=True):
         np.save(tmp_path / f"{side}.npy", vectors)
         np.save(tmp_path / f"mine.{side}.npy", vectors[rows])
-        files += [f"--{side}-text={tmp_path / f'set.{side}'}"]
     shards = [f"--{side}-emb={tmp_path / f'{side}.npy'}" for side in ("src", "tgt")]
     done = run("evaluate", "mining", tmp_path / "c", "--src", "en", "--tgt", "de", *shards, "--similarity", name)
     assert done.exit_code == 0, done.output
@@ -401,7 +401,7 @@ def test_mining_measures_what_mine_and_evaluate_bucc_do(tmp_path, name):
     for strategy in STRATEGIES:
         emb = [f"--{side}-emb={tmp_path / f'mine.{side}.npy'}" for side in ("src", "tgt")]
         mined = tmp_path / "pairs.tsv"
-        assert run("mine", *files, *emb, "--margin", name, "--retrieval", strategy, "-o", mined).exit_code == 0
+        assert run("mine", *texts, *emb, "--margin", name, "--retrieval", strategy, "-o", mined).exit_code == 0
         said = run("evaluate", "bucc", "--candidates", mined, *files, "--gold", tmp_path / "set.gold")
         expected = json.loads(said.stdout)
         precision = expected.pop("average_precision")

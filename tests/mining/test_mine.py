@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from bitextbench.cli.main import cli
 from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
-from bitextbench.mining.texts import mine
+from bitextbench.mining import texts
 
 SRC = ["eins", "zwei", "", "drei", "zwei", "vier\tfünf"]
 TGT = ["two", "one", "three", "noise"]
@@ -41,7 +42,12 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def arguments(files: dict[str, Path]) -> list[str]:
-    return [text for name, path in files.items() for text in (f"--{name.replace('_', '-')}", str(path))]
+    options = [text for name in ("src_emb", "tgt_emb") for text in (f"--{name.replace('_', '-')}", str(files[name]))]
+    return [str(files["src_text"]), str(files["tgt_text"]), *options]
+
+
+def mine(src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, out: Path, **options) -> dict:
+    return texts.mine(src_text, tgt_text, out, texts.from_files(src_emb, tgt_emb), **options)
 
 
 def test_the_command_of_the_issue(files, tmp_path):
@@ -62,7 +68,10 @@ def test_the_command_of_the_issue(files, tmp_path):
     assert scores == sorted(scores, reverse=True)
     assert scores[-1] >= 1
     assert "src 6 sentences (1 empty, 1 duplicate), tgt 4 sentences (0 empty, 0 duplicate)" in done.stderr
-    assert done.stderr.rstrip().endswith(f"4 pairs in {out}")
+    assert f"4 pairs in {out}" in done.stderr
+    assert re.search(
+        r"mine: scores \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, \d+ MiB at most\n$", done.stderr
+    )
 
 
 def test_counts_and_threshold(files, tmp_path):
@@ -117,6 +126,10 @@ def test_plain_lines_with_a_tab_first(tmp_path):
         ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentences of .*S; encode this text again"),
         ("src_text", b"", "S: has no sentences"),
         ("src_text", b"\n \n\n\n\n\n", "S: has empty sentences only"),
+        ("src_text", b"one\ntwo\nthree\nfour\n", "S.npy: 6 vectors for the 4 sentences"),
+        ("src_text", "eins\n".encode("utf-16"), "S:1: is UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
+        ("src_text", gzip.compress(b"eins\n"), r"S: is packed as \.gz, and its name does not say so; call it S\.gz"),
+        ("src_text", b"eins\rzwei\rdrei\r", "S: 2 carriage returns inside 1 lines; end its lines with LF"),
         ("src_text", b"a\tx\nb\ty\na\tz\nd\t1\ne\t2\nf\t3\n", "S:3: id 'a' is also in line 1"),
         ("src_text", b"\xff\n", "S:1: invalid UTF-8"),
         ("tgt_emb", np.ones((4, 3), np.float32), r"S.npy: 4 dimensions, but .*T.npy has 3"),
@@ -143,6 +156,10 @@ def test_bad_files(files, tmp_path, name, content, message):
         ("-k", "0", "k is 0"),
         ("--memory", "0.001", "bytes of memory are too few"),
         ("--src-emb", "none.npy", "none.npy: no such file"),
+        ("--encoder", "folder", "two sources of vectors; give --encoder, or both"),
+        ("--precision-target", "0.9", "options of the threshold do not go together; give --threshold, or"),
+        ("--src-language", "german", "unknown language 'german'; did you mean de?"),
+        ("--tgt-language", "qq", "unknown language 'qq'; give a code of ISO 639"),
     ],
 )
 def test_bad_options(files, tmp_path, option, value, message):

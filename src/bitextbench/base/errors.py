@@ -9,7 +9,7 @@ class InputError(Exception):
     """Bad input: says what is wrong, where, and what would be right, in one line.
 
     `InputError("line is not UTF-8", "pool.de", line=17, remedy="convert the file to UTF-8")` reads
-    `pool.de:17: line is not UTF-8; convert the file to UTF-8`. The command line prints it and exits with 1.
+    `pool.de:17: line is not UTF-8; convert the file to UTF-8`. The command line prints it and exits with 2.
     """
 
     def __init__(

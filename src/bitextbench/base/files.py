@@ -29,6 +29,13 @@ MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
 BLOCK = 1 << 17  # bytes read at a time
 COMPRESSED = (".gz", ".tgz", ".bz2", ".xz", ".zst")
+MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}  # how packed files begin
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # how its texts begin
 MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
 MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
 RATIO_FROM = 1 << 20  # smaller than this does no harm
@@ -40,7 +47,7 @@ DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfi
 def atomic(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, for a file or a folder; it takes the place of `path` when the block ends well.
 
-    Raises InputError where a folder is to take the place of a file, or a file that of a folder.
+    Raises InputError where a folder is to take the place of a file, a file that of a folder, or either that of a device.
 
     When the block raises, `path` stays as it was and nothing else is left behind. What a killed process left is
     removed by the next writer of the same path.
@@ -48,6 +55,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     if path.name in ("", ".."):
         raise InputError("no name for an output", path, remedy="give the output a name of its own")
+    _check_place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     remove(part)
@@ -65,6 +73,12 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         remove(part)
+
+
+def _check_place(path: Path) -> None:
+    """Raises InputError for devices and pipes, as /dev/stdout, which a file would take the place of."""
+    if path.absolute().parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir()):
+        raise InputError("is no file", path, remedy="name a file")
 
 
 def remove(path: Path) -> None:
@@ -184,10 +198,44 @@ def existing(path: str | Path) -> Path:
 
 
 def open_bytes(path: str | Path) -> IO[bytes]:
-    """Open a plain, .gz, .bz2, .xz or .zst file for reading, unpacked: see `unpacked`."""
+    """Open a plain, .gz, .bz2, .xz or .zst file for reading, unpacked: see `unpacked`.
+
+    Raises InputError for a folder, and where name and contents do not agree on how it is packed.
+    """
     path = existing(path)
+    if path.is_dir():
+        raise InputError("is a folder", path, remedy="name a file")
     file = open(path, "rb")  # noqa: SIM115 (closed by whom it is given)
+    check_packing(file.peek(8), path)
     return unpacked(file, path, file) if path.suffix in COMPRESSED else file
+
+
+def check_packing(begin: bytes, path: Path) -> None:
+    """Raises InputError where the first bytes of a file are packed in another way than its name says."""
+    packed = next((suffix for magic, suffix in MAGIC.items() if begin.startswith(magic)), "")
+    named = {".tgz": ".gz"}.get(path.suffix, path.suffix) if path.suffix in COMPRESSED else ""
+    if packed and packed != named:
+        what = f"is packed as {packed}, and its name does not say so"
+        raise InputError(what, path, remedy=f"call it {path.name.removesuffix(named)}{packed}")
+    if named and begin and not packed and all(byte >= 32 or byte in b"\t\r\n" for byte in begin):
+        raise InputError(f"is not packed as {named}", path, remedy=f"call it {path.name.removesuffix(path.suffix)}")
+
+
+def check_output(path: Path) -> None:
+    """Raises InputError where a file cannot be written at this place: before long work begins."""
+    if path.is_dir():
+        raise InputError("is a folder", path, remedy="name a file")
+    _check_place(path)
+    made = [folder for folder in path.absolute().parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.part")  # as `atomic` writes it
+        part.touch()
+        part.unlink()
+        for folder in made:
+            folder.rmdir()
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", path, remedy="name another place") from None
 
 
 def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:
@@ -283,22 +331,27 @@ def damage(path: str | Path) -> Iterator[None]:
         raise InputError(f"damaged or truncated archive ({what})", path, remedy="fetch it again") from None
 
 
-def read_lines(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+def read_lines(
+    path: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+) -> Iterator[str]:
     """The lines of a text file (plain, .gz, .bz2, .xz, .zst), without their line ends.
 
     Only LF (and a CR before it) ends a line: U+0085 and U+2028 stand inside sentences of real corpora. Other CRs are
     counted in the log.
 
-    Raises InputError for invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose lines end with CR
-    alone, and for damaged archives.
+    Over-long lines are errors, or with `too_long` their numbers (from 1) are added to it, and an empty line stands for each.
+    Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose lines end
+    with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
-        yield from decode_lines(stream, path, max_bytes=max_bytes)
+        yield from decode_lines(stream, path, max_bytes=max_bytes, too_long=too_long)
 
 
-def decode_lines(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[str]:
+def decode_lines(
+    stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+) -> Iterator[str]:
     """The lines of an open byte stream; `name` is for messages. See `read_lines`."""
-    for lines in _verified(stream, name, max_bytes, _decoded):
+    for lines in _verified(stream, name, max_bytes, _decoded, too_long):
         yield from lines
 
 
@@ -339,13 +392,19 @@ def side_by_side(texts: Sequence[Iterator[pa.StringArray]]) -> Iterator[tuple[pa
 
 
 def _verified(
-    stream: IO[bytes], name: str | Path, max_bytes: int, decode: Callable[[bytes, int], Any]
+    stream: IO[bytes],
+    name: str | Path,
+    max_bytes: int,
+    decode: Callable[[bytes, int], Any],
+    too_long: list[int] | None = None,
 ) -> Iterator[Any]:
     """Blocks of lines as `decode` gives them; where it gives None, an iterator that raises at the first wrong line."""
     number = returns = 0
-    for block in _blocks(stream, max_bytes):
+    for block in _blocks(stream, max_bytes, cut=too_long is not None):
+        if not number and block.startswith(UTF16):
+            raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
         lines = decode(block, max_bytes)
-        yield _checked(block, name, number, max_bytes) if lines is None else lines
+        yield _checked(block, name, number, max_bytes, too_long) if lines is None else lines
         number += block.count(b"\n")
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
@@ -356,13 +415,18 @@ def _verified(
         log(f"{name}: {what}; they end none")
 
 
-def _blocks(stream: IO[bytes], max_bytes: int) -> Iterator[bytes]:
-    """Some whole lines at a time, LF behind each. A line may be cut that is too long, and stays so."""
+def _blocks(stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
+    """Some whole lines at a time, LF behind each. A line may be cut that is too long, and stays so.
+
+    Without `cut` that line is the last one.
+    """
     rest = b""
-    while len(rest) <= max_bytes + 1 and (data := stream.read(BLOCK)):
+    while (cut or len(rest) <= max_bytes + 1) and (data := stream.read(BLOCK)):
         lines, end, rest = (rest + data).rpartition(b"\n")
         if end:
             yield lines + end
+        elif cut:
+            rest = rest[: max_bytes + 2]
     if rest:
         yield rest + b"\n"
 
@@ -399,10 +463,14 @@ def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
     return lines
 
 
-def _checked(block: bytes, name: str | Path, before: int, max_bytes: int) -> Iterator[str]:
+def _checked(block: bytes, name: str | Path, before: int, max_bytes: int, too_long: list[int] | None) -> Iterator[str]:
     """The lines of a block one by one, `before` of them standing before it."""
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
         text = line.removesuffix(b"\r")
+        if len(text) > max_bytes and too_long is not None:
+            too_long.append(number)
+            yield ""
+            continue
         if len(text) > max_bytes:
             what, returns = f"line is longer than {max_bytes:,} bytes", text.count(b"\r")
             remedy = END_LINES if returns else "split or remove it"

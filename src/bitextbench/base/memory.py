@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import mmap
+import resource
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,11 @@ def keep_freed() -> None:
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
         libc.mallopt(M_TRIM_THRESHOLD, 256 << 20)
+
+
+def peak() -> int:
+    """The most memory that this process has held, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # kiB on Linux
 
 
 def release(array: NDArray) -> None:

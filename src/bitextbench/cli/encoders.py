@@ -5,8 +5,10 @@ from typing import Any
 
 import click
 
+from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    ENCODER,
     FILE,
     Mapping,
     Spec,
@@ -16,8 +18,11 @@ from bitextbench.cli.options import (
     gpus_option,
     lowercase_option,
     out_option,
+    prefix_option,
     seed_option,
     spec_option,
+    src_option,
+    tgt_option,
     threads_option,
 )
 
@@ -89,44 +94,40 @@ def hard_negatives(
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
 
 
-@cli.command(
-    "encode",
-    epilog=example("encode crawl.de --side src --language de --model model.pt --bpe joint.model -o crawl.de.npy"),
-)
+@cli.command("encode", epilog=example("encode crawl.de --encoder FOLDER --language de -o crawl.de.npy"))
 @click.argument("text", type=FILE)
+@click.option("--encoder", type=FILE, required=True, help=ENCODER)
+@click.option("--language", help="Code of the text's language; a published encoder needs none.")
 @click.option(
-    "--side", type=click.Choice(["src", "tgt"]), required=True, help="Of the model, whose sides are languages."
+    "--side", type=click.Choice(["src", "tgt"]), help="Of a model whose two sides have learned this language."
 )
-@click.option("--language", required=True, help="Language code, for the tokeniser.")
-@click.option("--model", type=FILE, required=True, help="A trained encoder.")
-@click.option(
-    "--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
-)
+@prefix_option
 @form_option
-@lowercase_option
-@chinese_option
 @gpus_option
 @threads_option
 @click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
 def encode(
-    text: Path, side: str, language: str, model: Path, bpe: Path, form: str, lowercase: bool, chinese: str, gpus: int, threads: int,
-    out: Path,
+    text: Path, encoder: Path, language: str | None, side: str | None, prefix: str | None, form: str, gpus: int, threads: int, out: Path
 ) -> None:  # fmt: skip
-    """Encode sentences of your own, for `mine`: plain, .gz, .xz or .zst lines, id<TAB>sentence, or Parquet."""
-    from bitextbench.encoders.encode import encode_text
+    """Encode sentences of your own: plain, .gz, .xz or .zst lines, id<TAB>sentence, Parquet, or - for standard input."""
+    from bitextbench.encoders.plain import encode_text, sentence_encoder
 
-    device = "cuda" if gpus else "cpu"
-    settings: dict[str, Any] = {"lowercase": lowercase, "chinese": chinese, "form": form}
-    encode_text(text, side, language, model, bpe, out, **settings, threads=threads, device=device)
+    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device="cuda" if gpus else "cpu")
+    encode_text(text, loaded, out, language=language, side=side, form=form)
 
 
 @cli.command(
     epilog=example(
-        "train --spec @encoder.yaml --bpe joint.model --corpus bitext=ids/00000 --corpus valid=ids/valid --checkpoints checkpoints -o model.pt"
+        "train --spec @encoder.yaml --bpe joint.model --src de --tgt en --corpus bitext=ids/00000 --corpus valid=ids/valid"
+        " --checkpoints checkpoints -o own/model.pt"
     )
 )
 @spec_option
 @click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
+@lowercase_option
+@chinese_option
+@src_option
+@tgt_option
 @click.option(
     "--corpus",
     "corpora",
@@ -147,20 +148,26 @@ def encode(
 @checkpoints_option
 @out_option
 def train(
-    spec: dict[str, Any], bpe: Path, corpora: tuple[tuple[str, Path], ...], vectors: tuple[tuple[str, Path], ...], gpus: int,
-    threads: int, seed: int, checkpoints: Path, out: Path,
+    spec: dict[str, Any], bpe: Path, lowercase: bool, chinese: str, src: str, tgt: str, corpora: tuple[tuple[str, Path], ...],
+    vectors: tuple[tuple[str, Path], ...], gpus: int, threads: int, seed: int, checkpoints: Path, out: Path,
 ) -> None:  # fmt: skip
-    """Train a sentence encoder; goes on from its last checkpoint. Writes curve.csv, curve.png and training.json beside it."""
+    """Train a sentence encoder; goes on from its last checkpoint.
+
+    The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
+    """
+    from bitextbench.encoders.folder import MODEL, TextSide
     from bitextbench.encoders.trainer import train as run
     from bitextbench.text.features import text_model
 
+    if out.name != MODEL:
+        raise InputError("is not the name of a model", out, remedy=f"call it {MODEL}, in a folder of its own")
     spec, vocab_size, pieces = text_model(bpe, spec)
     data: dict[str, list[Path]] = {}
     for role, stem in corpora:
         data.setdefault(role, []).append(stem)
     run(
         spec, vocab_size, data, out, checkpoints, seed=seed, threads=threads, device="cuda" if gpus else "cpu",
-        vectors=dict(vectors), pieces=pieces,
+        vectors=dict(vectors), pieces=pieces, text=TextSide(bpe, lowercase, chinese, {"src": src, "tgt": tgt}),
     )  # fmt: skip
 
 

@@ -5,9 +5,11 @@ job does not wait for torch.
 """
 
 import errno
+import os
 import shutil
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -18,19 +20,34 @@ from bitextbench.cli.groups import cli
 
 
 def main() -> None:
-    """Run a command; bad input, or a place that cannot be written, ends in one line on standard error and exit code 1."""
+    """Run a command.
+
+    Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2; Ctrl-C in exit code
+    130; a closed pipe in 141, without a word.
+    """
     keep_freed()
     try:
-        cli()
+        sys.exit(cli(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted; nothing is half-written, and the same command goes on with what is kept", 130)
     except InputError as error:
-        click.echo(f"bitextbench: error: {error}", err=True)
-        sys.exit(1)
+        _fail(str(error), 2)
     except OSError as error:
+        if error.errno == errno.EPIPE:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
+            sys.exit(141)
         if (remedy := _remedy(error)) is None:
             raise
         place = error.filename2 or error.filename
-        click.echo(f"bitextbench: error: {f'{place}: ' if place else ''}{error.strerror or error}; {remedy}", err=True)
-        sys.exit(1)
+        _fail(f"{f'{place}: ' if place else ''}{error.strerror or error}; {remedy}", 2)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"bitextbench: error: {message}", err=True)
+    sys.exit(code)
 
 
 REMEDIES = {

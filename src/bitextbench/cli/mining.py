@@ -5,8 +5,11 @@ from typing import Any
 
 import click
 
+from bitextbench.base.errors import InputError
+from bitextbench.base.languages import check_language
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    ENCODER,
     FILE,
     SIMILARITY,
     Spec,
@@ -15,17 +18,14 @@ from bitextbench.cli.options import (
     form_option,
     gpus_option,
     out_option,
+    prefix_option,
     search_options,
     search_settings,
     seed_option,
-    src_emb_option,
     src_option,
     src_shards_option,
-    src_text_option,
-    tgt_emb_option,
     tgt_option,
     tgt_shards_option,
-    tgt_text_option,
     threads_option,
 )
 
@@ -85,32 +85,61 @@ def rescoring_pairs(
     )  # fmt: skip
 
 
-@cli.command(
-    epilog=example(
-        "mine --src-text a.de --tgt-text a.en --src-emb a.de.npy --tgt-emb a.en.npy --threshold 1.06 -o pairs.tsv"
-    )
-)
-@src_text_option
-@tgt_text_option
-@src_emb_option
-@tgt_emb_option
+@cli.command(epilog=example("mine crawl.de crawl.en --encoder FOLDER --src-language de --tgt-language en -o pairs.tsv"))
+@click.argument("src_text", type=FILE, metavar="A")
+@click.argument("tgt_text", type=FILE, metavar="B")
+@click.option("--encoder", type=FILE, help=ENCODER)
+@click.option("--src-language", help="Language code of A; a published encoder needs none.")
+@click.option("--tgt-language", help="Language code of B.")
+@prefix_option
+@click.option("--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it.")
+@click.option("--src-emb", type=FILE, help="In place of an encoder: vectors of A, .npy [n, d].")
+@click.option("--tgt-emb", type=FILE, help="Vectors of B.")
 @form_option
 @click.option("--margin", default="ratio", help=f"Score of a pair: {SIMILARITY}")
 @click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
 @click.option("--threshold", type=float, help="The least score of a pair; none keeps all.")
+@click.option(
+    "--precision-target", type=click.FloatRange(0, 1, min_open=True), help="Or the precision on --gold to reach, of 1."
+)
+@click.option("--gold", type=FILE, help="All pairs that are right: source id<TAB>target id.")
 @click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
 @search_options(k=4)
-@click.option("-o", "--out", type=FILE, required=True, help="Score, ids and sentences: TSV, or Parquet by its name.")
+@click.option("-o", "--out", type=FILE, required=True, help="Score, ids, sentences: .tsv, .tsv.gz, .parquet or .tmx.")
 def mine(
-    src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, form: str, margin: str, retrieval: str,
-    threshold: float | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
+    src_text: Path, tgt_text: Path, encoder: Path | None, src_language: str | None, tgt_language: str | None, prefix: str | None,
+    cache: Path | None, src_emb: Path | None, tgt_emb: Path | None, form: str, margin: str, retrieval: str, threshold: float | None,
+    precision_target: float | None, gold: Path | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
 ) -> None:  # fmt: skip
-    """Mine parallel pairs out of two texts and their vectors (Artetxe and Schwenk 2019)."""
-    from bitextbench.mining.texts import mine as run
+    """Mine parallel pairs out of two texts (Artetxe and Schwenk 2019).
 
-    run(
-        src_text, tgt_text, src_emb, tgt_emb, out, margin=margin, retrieval=retrieval, k=k, threshold=threshold, form=form,
-        keep_duplicates=keep_duplicates, **search_settings(**settings),
+    A text is a sentence a line, id<TAB>sentence, plain, .gz, .xz or .zst, or Parquet; - is standard input.
+    """
+    from bitextbench.encoders.cache import default_folder
+    from bitextbench.encoders.plain import sentence_encoder
+    from bitextbench.mining import texts
+
+    if str(src_text) == str(tgt_text) == "-":
+        raise InputError("both texts are standard input", remedy="name a file for one of them")
+    if encoder and (src_emb or tgt_emb):
+        raise InputError("two sources of vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    if (precision_target is None) != (gold is None) or (gold and threshold is not None):
+        remedy = "give --threshold, or --precision-target with --gold"
+        raise InputError("options of the threshold do not go together", remedy=remedy)
+    search, languages = search_settings(**settings), (src_language, tgt_language)
+    if src_emb and tgt_emb:
+        for language in filter(None, languages):
+            check_language(language, "mine")
+        vectors = texts.from_files(src_emb, tgt_emb)
+    elif encoder:
+        loaded = sentence_encoder(encoder, prefix=prefix, threads=search["threads"], device=search["device"])
+        sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
+        vectors = texts.from_encoder(loaded, languages, sides, cache or default_folder())
+    else:
+        raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    texts.mine(
+        src_text, tgt_text, out, vectors, margin=margin, retrieval=retrieval, k=k, threshold=threshold, gold=gold,
+        target=precision_target, languages=languages, form=form, keep_duplicates=keep_duplicates, **search,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ a default come from the features: `words`.) With an argument `confidence` above 
 
 import importlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream
+from bitextbench.formats.ids import Ragged
 
 Corpora = dict[str, dict[str, SentenceIds]]  # role (bitext, mono, valid, calibration, hard) -> side -> sentences
 
@@ -32,11 +33,12 @@ class Encoder(torch.nn.Module):
     vocab_size: int
     sparse: bool = False  # whether gradients of its embeddings are sparse
     score: str = "P@1"  # the name of its dev score
+    sided: bool = True  # whether a vector depends on the side
     narrow: bool = False  # whether all of its parameters may be bfloat16 when it encodes
     rows: int | None = None  # sentences that a CPU encodes at a time; None: so few that torch does not split operations
 
-    def read(self, role: str, stems: Iterable[str | Path]) -> SentenceIds:
-        """The ids of one role and side at `stems`; their lengths are in tokens of this model."""
+    def read(self, role: str, stems: Iterable[str | Path | Ragged]) -> SentenceIds:
+        """The ids of one role and side at `stems`, or in memory; their lengths are in tokens of this model."""
         return SentenceIds.load(stems)
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
@@ -54,6 +56,10 @@ class Encoder(torch.nn.Module):
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence vectors [b, dimension] of non-empty sentences of one side."""
         raise NotImplementedError
+
+    def learned(self, pair: Mapping[str, str]) -> dict[str, list[str]]:
+        """The languages that each side encodes; `pair`: the language of each side of its dev pairs."""
+        return {side: [pair[side]] if self.sided else sorted({*pair.values()}) for side in self.sides}
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Start from word vectors in files, by side, matched by BPE piece. Returns the number of matches, by side."""

@@ -51,9 +51,9 @@ class SentenceIds:
         self.lengths = np.concatenate([np.empty(0, np.int32), *map(self._lengths, self.parts)])[self._places(...)]
 
     @classmethod
-    def load(cls, stems: Iterable[str | Path], below: int | None = None) -> "SentenceIds":
-        """The shards at `stems`. Raises InputError as Ragged.load does."""
-        return cls(map(Ragged.load, stems), below)
+    def load(cls, stems: Iterable[str | Path | Ragged], below: int | None = None) -> "SentenceIds":
+        """The shards at `stems`, or ids in memory. Raises InputError as Ragged.load does."""
+        return cls((stem if isinstance(stem, Ragged) else Ragged.load(stem) for stem in stems), below)
 
     def __add__(self, other: "SentenceIds") -> "SentenceIds":
         """The sentences of this corpus, then those of the other."""

@@ -17,7 +17,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder, losses
 from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, stack
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
-from bitextbench.formats.ids import PAD
+from bitextbench.formats.ids import PAD, Ragged
 
 
 class DualEncoder(Encoder):
@@ -39,7 +39,7 @@ class DualEncoder(Encoder):
         self.vocab_size, self.words, self.margin, self.scale = vocab_size, words, margin, scale
         self.extra, self.together, self.sparse = extra, together, sparse
 
-    def read(self, role: str, stems: Iterable[str | Path]) -> SentenceIds:
+    def read(self, role: str, stems: Iterable[str | Path | Ragged]) -> SentenceIds:
         """The ids of words and n-grams; for the role `hard`, the numbers of hard negatives."""
         return SentenceIds.load(stems, None if role == "hard" else self.words)
 

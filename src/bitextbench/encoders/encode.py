@@ -7,13 +7,10 @@ on the number of rows: by up to 1e-6.)
 """
 
 import itertools
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bitextbench.base import arrays
@@ -22,11 +19,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders import Encoder, load
 from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
-from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.sentences import read
-from bitextbench.text.features import encode_ids
-from bitextbench.text.tokens import tokenize_shard
 
 ROWS = 16  # MKL sums the last rows of a product in another order where they are not a whole group
 SPLIT = 32_768  # elements from which torch splits an element-wise operation among threads
@@ -71,39 +64,6 @@ def encode(
     if empty:
         log(f"encode {Path(stem).name}: {empty:,} empty sentences have a zero vector")
     return {"sentences": len(sentences), "tokens": len(ids.flat), "empty": empty}
-
-
-def encode_text(
-    text: Path,
-    side: str,
-    language: str,
-    model: Path,
-    pieces: Path,
-    out: Path,
-    *,
-    lowercase: bool = True,
-    chinese: str = "jieba",
-    form: str = "auto",
-    batch_tokens: int = 8192,
-    threads: int = 1,
-    device: str = "cpu",
-) -> dict[str, int]:
-    """Write the vectors of raw sentences (see `formats.sentences.read`) to `out`; `pieces`: a BPE model, or features.
-
-    The steps (tokens, ids, vectors) and the errors are those of the workflow; so the vectors are the same.
-    """
-    lines = read(text, side, form).text
-    with tempfile.TemporaryDirectory() as name:
-        shard = Path(name) / "text.parquet"
-        missing = pa.nulls(len(lines), pa.string())
-        columns = {each: pa.array(lines, pa.string()) if each == side else missing for each in SIDES}
-        pq.write_table(pa.table({"id": range(len(lines)), **columns}), shard)
-        tokens = Path(name) / "tokens.parquet"
-        tokenize_shard(shard, (language, language), tokens, chinese=chinese)
-        encode_ids(tokens, pieces, Path(name), lowercase=lowercase)
-        return encode(
-            model, Path(name) / f"tokens.{side}", side, out, batch_tokens=batch_tokens, threads=threads, device=device
-        )
 
 
 @torch.inference_mode()

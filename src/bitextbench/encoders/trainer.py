@@ -27,6 +27,7 @@ from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 from bitextbench.encoders.distributed import average, first_of, join
 from bitextbench.encoders.encode import write_vectors
+from bitextbench.encoders.folder import TextSide, describe
 
 VALID = 2000  # candidates of the dev retrieval score, at most
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -98,6 +99,7 @@ def train(
     device: str = "cpu",
     vectors: dict[str, Path] | None = None,
     pieces: list[str] | None = None,
+    text: TextSide | None = None,
 ) -> dict[str, Any]:
     """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`.
 
@@ -107,8 +109,9 @@ def train(
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
-    `training.json`, which has the report. Resumes from `checkpoints`/last.pt, and removes it when `out` is written. On
-    CPU the bytes are the same for any number of threads.
+    `training.json`, which has the report; with `text`, what makes of the folder one that works by itself (`folder`), where
+    `out` is called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU the bytes are
+    the same for any number of threads.
 
     Returns the report, or {} on other ranks than the first: {"type", "seed", "metric", "dimension", "parameters",
     "updates", "cpu_seconds": of all processes that trained it, "examples": {objective: n}, "dropped": {objective:
@@ -143,6 +146,8 @@ def train(
     write_curve(at.curve, out.parent, model.score)
     report = report_of(run, at, matched, at.cpu_seconds + time.process_time() - started)
     write_json(out.parent / "training.json", report)
+    if text:
+        describe(out.parent, model, text, {"spec": kept_spec, "seed": seed, "updates": at.update})
     last.path.unlink(missing_ok=True)
     return report
 

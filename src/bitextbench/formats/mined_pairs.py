@@ -1,23 +1,32 @@
-"""Mined pairs on disk, best first: score, source id, target id, source, target; TSV without a header, or Parquet."""
+"""Mined pairs on disk, best first: score, source id, target id, source, target; TSV without a header, TMX, or Parquet."""
 
+import contextlib
+import gzip
+import lzma
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bitextbench import __version__
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing, read_lines
+from bitextbench.base.files import check_output as check_writable
 from bitextbench.formats import bitext
 from bitextbench.formats.sentences import Sentences
 
 COLUMNS = ("score", "src_id", "tgt_id", "src", "tgt")
 BLOCK = 65_536
 _CLEAN = str.maketrans("\t\r\n", "   ")  # these characters would end a field or a line
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Mined(NamedTuple):
@@ -52,22 +61,84 @@ class Candidates(NamedTuple):
     tgt: list[str]
 
 
-def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences) -> None:
-    """Write the pairs: Parquet where the name ends in `.parquet`, else TSV, where tabs in a sentence become spaces.
+Languages = tuple[str | None, str | None]
 
-    `mined` holds the places of the sentences in `src` and `tgt`.
+
+def check_output(path: Path, languages: Languages) -> None:
+    """Raises InputError, or the system's error, for a name of another format, and a place that cannot be written.
+
+    TMX needs the languages.
     """
+    form, _ = form_of(path)
+    if form == ".tmx" and None in languages:
+        remedy = "give --src-language and --tgt-language, or write .tsv"
+        raise InputError("TMX says what languages it holds", path, remedy=remedy)
+    check_writable(path)
+
+
+def form_of(path: Path) -> tuple[str, str]:
+    """The format (.tsv, .tmx, .parquet) and the packing ("", .gz, .xz, .zst) that a name asks for. Raises InputError for others."""
+    packing = path.suffix if path.suffix in PACKERS else ""
+    form = Path(path.name.removesuffix(packing)).suffix or ".tsv"
+    if form not in FORMS or (packing and form == ".parquet"):
+        raise InputError("names no format of pairs", path, remedy=f"end it in {', '.join(FORMS)}; or .tsv.gz, say")
+    return form, packing
+
+
+def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences, *, languages: Languages = (None, None)) -> None:
+    """Write the pairs as TSV, TMX or Parquet, by the name; of .tsv and .tmx also packed as .gz, .xz or .zst.
+
+    In TSV, tabs in a sentence become spaces. `mined` holds the places of the sentences in `src` and `tgt`. Raises
+    InputError for another name.
+    """
+    form, packing = form_of(path)
     with atomic(path) as part:
-        if path.suffix == ".parquet":
+        if form == ".parquet":
             schema = pa.schema(zip(COLUMNS, [pa.float32(), *[pa.string()] * 4], strict=True))
             with pq.ParquetWriter(part, schema, **bitext.WRITING) as writer:
                 for block in _blocks(mined, src, tgt):
                     writer.write_table(pa.table(dict(zip(COLUMNS, block, strict=True)), schema=schema))
         else:
-            with open(part, "w", encoding="utf-8", newline="\n") as file:
-                for scores, *texts in _blocks(mined, src, tgt):
-                    for score, *fields in zip(scores.astype(str), *texts, strict=True):
-                        file.write("\t".join([score, *(field.translate(_CLEAN) for field in fields)]) + "\n")
+            lines = _tmx(_blocks(mined, src, tgt), languages) if form == ".tmx" else _tsv(_blocks(mined, src, tgt))
+            with PACKERS[packing](part) as file:
+                for line in lines:
+                    file.write(line.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def _gzip(path: Path) -> Iterator[gzip.GzipFile]:
+    """Without name and time: the same pairs give the same bytes."""
+    with open(path, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        yield packed
+
+
+PACKERS: dict[str, Callable[[Path], Any]] = {
+    "": partial(open, mode="wb"),
+    ".gz": _gzip,
+    ".xz": partial(lzma.open, mode="wb"),
+    ".zst": lambda path: pa.CompressedOutputStream(str(path), "zstd"),
+}
+FORMS = (".tsv", ".tmx", ".parquet")
+
+
+def _tsv(blocks: Iterator[tuple[Any, ...]]) -> Iterator[str]:
+    for scores, *texts in blocks:
+        for score, *fields in zip(scores.astype(str), *texts, strict=True):
+            yield "\t".join([score, *(field.translate(_CLEAN) for field in fields)]) + "\n"
+
+
+def _tmx(blocks: Iterator[tuple[Any, ...]], languages: Languages) -> Iterator[str]:
+    """TMX 1.4b: a translation unit a pair, with its score and ids."""
+    source, target = (quoteattr(language or "und") for language in languages)
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n'
+    yield f'<header creationtool="bitextbench" creationtoolversion="{__version__}" segtype="sentence" o-tmf="bitextbench"'
+    yield f' adminlang="en" srclang={source} datatype="plaintext"/>\n<body>\n'
+    for scores, *texts in blocks:
+        for score, *fields in zip(scores.astype(str), *texts, strict=True):
+            src_id, tgt_id, src, tgt = (escape(_NO_XML.sub(" ", field)) for field in fields)
+            yield f'<tu><prop type="score">{score}</prop><prop type="src_id">{src_id}</prop><prop type="tgt_id">{tgt_id}</prop>'
+            yield f"<tuv xml:lang={source}><seg>{src}</seg></tuv><tuv xml:lang={target}><seg>{tgt}</seg></tuv></tu>\n"
+    yield "</body>\n</tmx>\n"
 
 
 def _blocks(mined: Mined, src: Sentences, tgt: Sentences) -> Iterator[tuple[Any, ...]]:

@@ -4,8 +4,10 @@ They are read from plain lines (the id is the number of the line, from 1), BUCC'
 one side of a corpus of this project. Text may be compressed as .gz, .xz or .zst.
 """
 
+import io
 import re
-from collections.abc import Hashable, Iterable
+import sys
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,19 +17,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_lines
+from bitextbench.base.files import MAGIC, MAX_LINE_BYTES, decode_lines, existing, read_lines
+from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 
+STDIN = Path("standard input")
+BOM = "\ufeff"
 _BUCC_LINE = re.compile(r"\S+\t")
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """`ids` and `text` [n]; `name` is the file, for messages."""
+    """`ids` and `text` [n]; `name` is the file, for messages; `too_long`: places of lines that were, whose text is empty."""
 
     ids: list[str]
     text: list[str]
     name: str
+    too_long: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -42,12 +48,13 @@ def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
     """Read sentences from a text, a Parquet file or a corpus folder; of the latter two, the side `side` (src or tgt).
 
     form: lines, bucc, or auto: bucc where the first line begins with a word and a tab. A Parquet file has a column
-    `text` or one with the name of the side, and perhaps `id`.
+    `text` or one with the name of the side, and perhaps `id`. The path `-` is a text on standard input. Lines of a text that
+    are too long, and a byte-order mark, are left out and logged.
 
     Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `read_lines`
     refuses.
     """
-    path = existing(path)
+    path = STDIN if str(path) == "-" else existing(path)
     if path.is_dir():
         tables = list(bitext.read_batches(path, ["id", side]))
         ids, text = ([value for table in tables for value in table[name].to_pylist()] for name in ("id", side))
@@ -70,18 +77,35 @@ def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
 
 
 def _text(path: Path, form: str) -> Sentences:
-    lines = list(read_lines(path))
+    numbers: list[int] = []
+    lines = list(_stdin(numbers) if path is STDIN else read_lines(path, too_long=numbers))
+    too_long = frozenset(number - 1 for number in numbers)
+    if numbers:
+        log(
+            f"{path}: {len(numbers):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {numbers[0]:,}; left out"
+        )
+    if lines and lines[0].startswith(BOM):
+        log(f"{path}: begins with a byte-order mark, which is left out")
+        lines[0] = lines[0].removeprefix(BOM)
     if form == "auto":
         form = "bucc" if lines and _BUCC_LINE.match(lines[0]) else "lines"
     if form == "lines":
-        return Sentences([str(number) for number in range(1, len(lines) + 1)], lines, str(path))
+        return Sentences([str(number) for number in range(1, len(lines) + 1)], lines, str(path), too_long)
     fields = [line.partition("\t") for line in lines]
-    for number, (name, tab, _) in enumerate(fields, 1):
-        if not (name and tab):
-            raise InputError(
-                "line is not `id<TAB>sentence`", path, line=number, remedy="mend it, or say that these are plain lines"
-            )
-    return Sentences([name for name, _, _ in fields], [text for _, _, text in fields], str(path))
+    for place, (name, tab, _) in enumerate(fields):
+        if place in too_long:
+            fields[place] = f"line {place + 1}, too long", "", ""
+        elif not (name and tab):
+            remedy = "mend it, or say that these are plain lines: --text-format lines"
+            raise InputError("line is not `id<TAB>sentence`", path, line=place + 1, remedy=remedy)
+    return Sentences([name for name, _, _ in fields], [text for _, _, text in fields], str(path), too_long)
+
+
+def _stdin(too_long: list[int]) -> Iterator[str]:
+    stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[type-var]
+    if stream.peek(8).startswith(tuple(MAGIC)):
+        raise InputError("is packed", STDIN, remedy="unpack it: zcat FILE | bitextbench ...")
+    return decode_lines(stream, STDIN, too_long=too_long)
 
 
 def _parquet(path: Path, side: str) -> Sentences:

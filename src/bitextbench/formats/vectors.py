@@ -92,7 +92,7 @@ class Stacked:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> NDArray[np.floating]:
-        rows = np.arange(len(self))[index] if isinstance(index, slice) else np.asarray(index)
+        rows = np.arange(*index.indices(len(self))) if isinstance(index, slice) else np.asarray(index)
         out = np.empty((len(rows), self.shape[1]), np.result_type(*(part.dtype for part in self.parts)))
         part_of = np.searchsorted(self.starts, rows, side="right") - 1
         for part in np.unique(part_of):

@@ -1,5 +1,8 @@
 """Mines parallel pairs from two monolingual texts and their vectors: artetxe2019 section 3, from files to a file."""
 
+import itertools
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
+from bitextbench.encoders import cache
+from bitextbench.encoders.plain import SentenceEncoder
 from bitextbench.formats import mined_pairs, sentences
+from bitextbench.formats.gold import Gold, read_gold
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings, read_pair
@@ -47,41 +54,136 @@ def mine_pairs(both: Both, margin: str, retrieval: str, threshold: float | None)
 def mine(
     src_text: Path,
     tgt_text: Path,
-    src_emb: Path,
-    tgt_emb: Path,
     out: Path,
+    vectors: "Vectors",
     *,
     margin: str = "ratio",
     retrieval: str = "max",
     k: int = 4,
     threshold: float | None = None,
+    gold: Path | None = None,
+    target: float | None = None,
+    languages: tuple[str | None, str | None] = (None, None),
     form: str = "auto",
     keep_duplicates: bool = False,
     **search: Any,
 ) -> dict[str, Any]:
     """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
-    Empty sentences and later copies of a sentence are not searched (artetxe2019 section 3.1: "excluding duplicates");
-    with `keep_duplicates`, copies are. `search`: options of `neighbours.search`.
-    Raises InputError when vectors and lines differ in number, and for errors in any of the four files.
+    Empty sentences, lines that are too long and later copies of a sentence are not searched (artetxe2019 section 3.1:
+    "excluding duplicates"); with `keep_duplicates`, copies are. `target` (of 1): the lowest threshold at which this share
+    of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `search`: options of
+    `neighbours.search`. Raises InputError for bad input, before the search where that can be.
     """
+    started = time.monotonic()
     metric, rule = metric_and_margin(margin)
     check_strategy(retrieval)
-    texts = [sentences.read(path, side, form) for path, side in ((src_text, "src"), (tgt_text, "tgt"))]
-    vectors = read_pair(src_emb, tgt_emb)
-    kept: list[NDArray[np.int64]] = []
-    counts: dict[str, Any] = {}
-    for side, text, vector in zip(("src", "tgt"), texts, vectors, strict=True):
-        check_lengths(text, vector)
-        rows, counts[side] = searched(text, keep_duplicates)
-        kept.append(rows)
-    src, tgt = (vector.select(rows) for vector, rows in zip(vectors, kept, strict=True))
+    mined_pairs.check_output(out, languages)
+    log("1 of 4: read")
+    texts = sentences.read(src_text, "src", form), sentences.read(tgt_text, "tgt", form)
+    truth = read_gold(gold, *texts) if gold else None
+    rows, counts = zip(*(searched(text, keep_duplicates) for text in texts), strict=True)
+    log("2 of 4: encode")
+    (src, tgt), cut = vectors(texts, rows)
+    log("3 of 4: search")
     both = neighbours.search(src, tgt, k, metric=metric, **search)
     mined, pair_counts = mine_pairs(both, rule, retrieval, threshold)
-    mined_pairs.write(out, Mined(kept[0][mined.src], kept[1][mined.tgt], mined.scores), *texts)
-    counts |= pair_counts
-    log(_summary(counts, out))
-    return counts
+    mined = Mined(rows[0][mined.src], rows[1][mined.tgt], mined.scores)
+    reached: dict[str, Any] = {}
+    if truth is not None and target is not None:
+        mined, reached = at_precision(mined, *texts, truth, target)
+        pair_counts |= {"pairs": len(mined.src), "below_threshold": pair_counts["retrieved"] - len(mined.src)}
+    log("4 of 4: write")
+    mined_pairs.write(out, mined, *texts, languages=languages)
+    result = dict(zip(("src", "tgt"), counts, strict=True)) | pair_counts | reached | {"cut": cut}
+    result |= {
+        "quantiles": quantiles(mined.scores),
+        "seconds": round(time.monotonic() - started, 1),
+        "peak_mib": peak(),
+    }
+    log(_summary(result, out))
+    return result
+
+
+Rows = tuple[NDArray[np.int64], ...]
+Vectors = Callable[[tuple[Sentences, ...], Rows], tuple[tuple[Embeddings, ...], int]]
+"""Of both texts and the places of the sentences to search: their vectors, and how many of them were cut."""
+
+
+def from_files(src: Path, tgt: Path) -> Vectors:
+    """Vectors of all sentences of both texts, from `.npy` files, which are looked at now.
+
+    Raises InputError as `read_pair` does, and later for numbers that differ from those of the texts.
+    """
+    both = read_pair(src, tgt)
+
+    def taken(texts: tuple[Sentences, ...], rows: Rows) -> tuple[tuple[Embeddings, ...], int]:
+        if [*map(len, texts)] == [*map(len, reversed(both))] != [*map(len, both)]:
+            what = f"{len(both[0]):,} vectors, as many as the sentences of the other text"
+            raise InputError(what, src, remedy="swap --src-emb and --tgt-emb")
+        for text, vectors in zip(texts, both, strict=True):
+            check_lengths(text, vectors)
+            check_copies(text, vectors)
+        return tuple(vectors.select(places) for vectors, places in zip(both, rows, strict=True)), 0
+
+    return taken
+
+
+def from_encoder(
+    encoder: SentenceEncoder, languages: Sequence[str | None], sides: Sequence[str], folder: Path
+) -> Vectors:
+    """Vectors by an encoder, kept in the cache `folder`."""
+
+    def encoded(texts: tuple[Sentences, ...], rows: Rows) -> tuple[tuple[Embeddings, ...], int]:
+        plain = [
+            cache.Text(text.name, [text.text[place] for place in places.tolist()], language, side)
+            for text, places, language, side in zip(texts, rows, languages, sides, strict=True)
+        ]
+        found = cache.encode(encoder, plain, folder)
+        return tuple(one.vectors for one in found), sum(one.cut for one in found)
+
+    return encoded
+
+
+def check_copies(text: Sentences, vectors: Embeddings, most: int = 1000) -> None:
+    """Log a warning where copies of a sentence have vectors that differ: they are perhaps not of this text."""
+    first: dict[str, int] = {}
+    copies = ((first.setdefault(line, place), place) for place, line in enumerate(text.text) if line.strip())
+    pairs = np.array(list(itertools.islice((pair for pair in copies if pair[0] != pair[1]), most)), np.int64)
+    if not len(pairs):
+        return
+    one, other = vectors.take(pairs[:, 0]), vectors.take(pairs[:, 1])
+    differ = ~np.isclose(one, other, rtol=0.05, atol=0.05 * np.abs(one).max()).all(axis=1)
+    if 2 * differ.sum() > len(pairs):
+        a, b = pairs[differ][0] + 1
+        log(
+            f"warning: {vectors.name}: {differ.sum():,} of {len(pairs):,} copies of a sentence have other vectors than it "
+            f"(rows {a:,} and {b:,}): are these the vectors of {text.name}?"
+        )
+
+
+def at_precision(
+    mined: Mined, src: Sentences, tgt: Sentences, gold: Gold, target: float
+) -> tuple[Mined, dict[str, Any]]:
+    """The longest list of pairs, from the best down, whose share in `gold` is the target or more; its threshold and figures.
+
+    Ties are taken or left together. Raises InputError where no threshold reaches the target.
+    """
+    truth = {(src.index[a], tgt.index[b]) for a, b in gold}
+    right = np.array([pair in truth for pair in zip(mined.src.tolist(), mined.tgt.tolist(), strict=True)], bool)
+    ends = np.flatnonzero(np.append(mined.scores[1:] != mined.scores[:-1], True)[: len(right)])
+    precision = np.cumsum(right)[ends] / (ends + 1)
+    if not (reached := np.flatnonzero(precision >= target)).size:
+        best = f"the best is {precision.max():.3f}" if len(ends) else "there are no pairs"
+        raise InputError(f"no threshold reaches a precision of {target}: {best}", remedy="lower --precision-target")
+    last = int(ends[reached[-1]])
+    figures = {"precision": float(precision[reached[-1]]), "recall": int(right[: last + 1].sum()) / len(truth)}
+    return mined.take(np.arange(last + 1)), {"threshold": float(mined.scores[last]), **figures}
+
+
+def quantiles(scores: NDArray[np.float32]) -> list[float]:
+    """The least score, the quartiles, and the best; [] for no scores."""
+    return [round(float(score), 4) for score in np.quantile(scores, [0, 0.25, 0.5, 0.75, 1])] if len(scores) else []
 
 
 def check_lengths(text: Sentences, vectors: Embeddings) -> None:
@@ -95,7 +197,7 @@ def check_lengths(text: Sentences, vectors: Embeddings) -> None:
 
 
 def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Places of the sentences to search, and counts: in, empty, duplicate, searched.
+    """Places of the sentences to search, and counts: in, empty, too_long (if any are), duplicate, searched.
 
     Raises InputError when no sentence is left.
     """
@@ -103,18 +205,29 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
     rows = full if keep_duplicates else full[first_copies(text.text[place] for place in full)]
     if not len(rows):
         raise InputError("has empty sentences only", text.name, remedy="both sides need at least one sentence")
-    empty, duplicate = len(text) - len(full), len(full) - len(rows)
-    return rows, {"in": len(text), "empty": empty, "duplicate": duplicate, "searched": len(rows)}
+    too_long = {"too_long": len(text.too_long)} if text.too_long else {}
+    empty, duplicate = len(text) - len(full) - len(text.too_long), len(full) - len(rows)
+    return rows, {"in": len(text), "empty": empty, **too_long, "duplicate": duplicate, "searched": len(rows)}
 
 
 def _summary(counts: dict[str, Any], out: Path) -> str:
-    sides = (
-        f"{side} {c['in']:,} sentences ({c['empty']:,} empty, {c['duplicate']:,} duplicate)"
-        for side, c in counts.items()
-        if isinstance(c, dict)
-    )
-    return (
+    sides = (f"{side} {c['in']:,} sentences ({_dropped(c)})" for side, c in counts.items() if side in ("src", "tgt"))
+    low = f"below the threshold of {counts['threshold']:.4f}" if "threshold" in counts else "below the threshold"
+    lines = [
         f"mine: {', '.join(sides)}; {counts['candidates']:,} candidates ({counts['undefined']:,} undefined), "
-        f"{counts['retrieved']:,} retrieved, {counts['below_threshold']:,} below the threshold, "
-        f"{counts['pairs']:,} pairs in {out}"
-    )
+        f"{counts['retrieved']:,} retrieved, {counts['below_threshold']:,} {low}, {counts['pairs']:,} pairs in {out}"
+    ]
+    if counts["cut"]:
+        lines.append(f"mine: {counts['cut']:,} sentences have more tokens than the encoder takes, and were cut")
+    if counts["quantiles"]:
+        lines.append("mine: scores (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"]))
+    if "precision" in counts:
+        lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")
+    lines.append(f"mine: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most")
+    return "\n".join(lines)
+
+
+def _dropped(counts: dict[str, int]) -> str:
+    """What is not searched, by reason."""
+    reasons = (f"{count:,} {reason.replace('_', ' ')}" for reason, count in counts.items())
+    return ", ".join(reason for reason in reasons if not reason.endswith((" in", " searched")))

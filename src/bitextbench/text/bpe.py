@@ -5,7 +5,7 @@ merges, sentences limited to 60 tokens. The tokens keep their case, for NMT; the
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -95,6 +95,9 @@ def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True
     table = bitext.read_shard(tokens, ["id", *SIDES])
     for side in SIDES:
         lines = (line or "" for line in table[side].to_pylist())
-        Ragged.of(bpe.encode([line.lower() if lowercase else line for line in lines], num_threads=1)).save(
-            out / f"{tokens.stem}.{side}"
-        )
+        ids_of(lines, bpe, lowercase=lowercase).save(out / f"{tokens.stem}.{side}")
+
+
+def ids_of(lines: Iterable[str], bpe: sentencepiece.SentencePieceProcessor, *, lowercase: bool) -> Ragged:
+    """The ids of tokenised lines."""
+    return Ragged.of(bpe.encode([line.lower() if lowercase else line for line in lines], num_threads=1))

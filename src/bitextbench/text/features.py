@@ -1,9 +1,17 @@
-"""Text models by file name: BPE (.model), features (.json), word pieces (.txt)."""
+"""Text models: BPE (.model), features (.json), word pieces (.txt). They make ids of sentences."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from bitextbench.base.errors import InputError
+from bitextbench.formats.ids import Ragged
 from bitextbench.text import bpe, ngrams
+
+WORDPIECE = "wordpiece"
+KINDS = ("bpe", *ngrams.KINDS, WORDPIECE)  # as `type` of text.features in the configuration
 
 
 def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
@@ -12,6 +20,37 @@ def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> Non
         ngrams.encode_shard(tokens, pieces, out)
     else:
         bpe.encode_shard(tokens, pieces, out, lowercase=lowercase)
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a text model, one of KINDS."""
+    return {".txt": WORDPIECE, ".json": ""}.get(path.suffix, "bpe") or ngrams.load(path).kind
+
+
+def segmenter(path: Path, kind: str, *, lowercase: bool, chinese: str) -> Callable[[list[str], str], Ragged]:
+    """What makes ids of plain sentences in a language, by the steps of the workflow: the ids are the same.
+
+    Sentences are normalised and tokenised by Moses first, but not for word pieces. `lowercase` is of BPE alone: features
+    have their own. `chinese`: what its tokens are (`moses.CHINESE`). Raises InputError for an unknown kind, and a file that is not of that kind.
+    """
+    if kind == WORDPIECE:
+        from bitextbench.text import wordpieces
+
+        tokenizer = wordpieces.tokenizer_of(path)
+        return lambda lines, language: wordpieces.ids_of(lines, tokenizer)
+    if kind == "bpe":
+        model = bpe.load_bpe(path)
+        return lambda lines, language: bpe.ids_of(_tokens(lines, language, chinese), model, lowercase=lowercase)
+    if kind not in ngrams.KINDS:
+        raise InputError(f"text model of the unknown kind {kind!r}", path, remedy=f"known: {', '.join(KINDS)}")
+    features = ngrams.load(path)
+    return lambda lines, language: features.ids(pa.array(_tokens(lines, language, chinese), pa.string()))
+
+
+def _tokens(lines: list[str], language: str, chinese: str) -> list[str]:
+    from bitextbench.text import moses  # takes 0.8 s
+
+    return list(moses.tokenize(moses.normalize(lines, language), language, chinese))
 
 
 def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:

@@ -1,6 +1,7 @@
 """The word pieces of a published BERT: WordPiece with its vocab.txt, cased, on untokenised text."""
 
 from pathlib import Path
+from typing import Any
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
@@ -25,12 +26,20 @@ def encode_shard(shard: Path, vocab: Path, out: Path) -> None:
 
     A null side has no ids. Raises InputError as `load` does.
     """
+    tokenizer = tokenizer_of(vocab)
+    table = bitext.read_shard(shard, [*SIDES])
+    for side in SIDES:
+        ids_of([line or "" for line in table[side].to_pylist()], tokenizer).save(out / f"{shard.stem}.{side}")
+
+
+def tokenizer_of(vocab: Path) -> Any:
+    """The tokenizer of a vocabulary. Raises InputError as `load` does."""
     from tokenizers import BertWordPieceTokenizer
 
     ids = {piece: index for index, piece in enumerate(load(vocab))}
-    tokenizer = BertWordPieceTokenizer(ids, lowercase=False, strip_accents=False)
-    table = bitext.read_shard(shard, [*SIDES])
-    for side in SIDES:
-        lines = [line or "" for line in table[side].to_pylist()]
-        pieces = tokenizer.encode_batch(lines, add_special_tokens=False)
-        Ragged.of(piece.ids for piece in pieces).save(out / f"{shard.stem}.{side}")
+    return BertWordPieceTokenizer(ids, lowercase=False, strip_accents=False)
+
+
+def ids_of(lines: list[str], tokenizer: Any) -> Ragged:
+    """The ids of lines, without BERT's marks."""
+    return Ragged.of(piece.ids for piece in tokenizer.encode_batch(lines, add_special_tokens=False))

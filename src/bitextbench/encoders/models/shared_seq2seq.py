@@ -33,7 +33,7 @@ nn = torch.nn
 class Model(Encoder):
     """`hidden`: the size of each direction of the encoder; D = 2 x 512 = 1024 by default."""
 
-    narrow, rows = True, 256
+    narrow, rows, sided = True, 256, False
 
     def __init__(
         self,
@@ -90,6 +90,11 @@ class Model(Encoder):
                 losses.append(self.decode(self.encode(side, source), target, language).sum())
                 tokens += int(target.lengths.sum()) + len(target.lengths)
         return {"translation": torch.stack(losses).sum() / tokens}
+
+    def learned(self, pair: Mapping[str, str]) -> dict[str, list[str]]:
+        """All languages of its bitexts, for either side."""
+        named = {*pair.values()} if set(self.languages) <= {*self.sides} else {*self.languages}
+        return {side: sorted(named) for side in self.sides}
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D], the same for any `side`: the encoder knows no languages."""

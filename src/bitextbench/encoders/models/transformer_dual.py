@@ -46,7 +46,7 @@ DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 class Model(DualEncoder):
     """`embedding_gradient`: the factor of section 4.2; `together`: see `dual`."""
 
-    narrow, rows = True, 128
+    narrow, rows, sided = True, 128, False
 
     def __init__(
         self,

@@ -1,0 +1,147 @@
+"""The folder of a trained encoder, which works by itself: `encoder.json` says what is in it and how it reads sentences.
+
+| file | what |
+|---|---|
+| model.pt | the parameters (`encoders.load`) |
+| text_model | a BPE model, features, or the vocabulary of a BERT (`text.features`) |
+| encoder.json | the format, the languages of each side, the text model's kind and letter case, a hash of each file, the training |
+
+`training.json` and `curve.csv` beside them are for people.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.device import setup, torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, read_json, sha256, write_json
+from bitextbench.base.languages import unknown_language
+from bitextbench.encoders import Encoder, load
+from bitextbench.encoders.batches import SentenceIds
+from bitextbench.encoders.encode import write_vectors
+from bitextbench.encoders.plain import Encoded
+from bitextbench.text import features
+
+FORMAT = 1
+DESCRIPTION, MODEL, TEXT = "encoder.json", "model.pt", "text_model"
+AGAIN = "train it again, or copy the whole folder"
+
+
+class TextSide(NamedTuple):
+    """What an encoder is told of its text: the text model, its letter case, tokens of Chinese, languages of its dev pairs."""
+
+    path: Path
+    lowercase: bool
+    chinese: str
+    pair: Mapping[str, str]
+
+
+def describe(folder: Path, model: Encoder, text: TextSide, training: dict[str, Any]) -> None:
+    """Put the text model and `encoder.json` beside `model.pt`. `training`: how it was trained (spec, seed, updates)."""
+    with atomic(folder / TEXT) as part:
+        shutil.copyfile(text.path, part)
+    kind = features.kind_of(text.path)
+    pairs = type(model).encode is Encoder.encode  # it scores pairs, and has no vectors
+    description = {
+        "format": FORMAT,
+        "type": training["spec"]["type"],
+        "dimension": None if pairs else model.dimension,
+        "metric": None if pairs else model.metric,
+        "sides": model.learned(text.pair),
+        "text": {
+            "kind": kind,
+            "tokens": "none" if kind == features.WORDPIECE else "moses",
+            "chinese": text.chinese,
+            "lowercase": text.lowercase and kind != features.WORDPIECE,
+        },
+        "files": {name: sha256(folder / name) for name in (MODEL, TEXT)},
+        "training": training,
+    }
+    write_json(folder / DESCRIPTION, description)
+
+
+class Description(NamedTuple):
+    """`encoder.json` of a folder."""
+
+    folder: Path
+    sides: dict[str, list[str]]
+    kind: str
+    lowercase: bool
+    chinese: str
+    dimension: int | None
+    files: dict[str, str]
+
+
+def read(folder: Path) -> Description:
+    """`encoder.json`, checked against the files. Raises InputError that names what is missing or differs."""
+    path = folder / DESCRIPTION
+    held = read_json(path)
+    if (found := held.get("format") if isinstance(held, dict) else None) != FORMAT:
+        remedy = f"this release reads format {FORMAT}: {'update bitextbench' if found else AGAIN}"
+        raise InputError(f"has the format {found}", path, remedy=remedy)
+    try:
+        text, sides, files = held["text"], held["sides"], held["files"]
+        description = Description(
+            folder, sides, text["kind"], text["lowercase"], text["chinese"], held["dimension"], files
+        )
+        named = set(files) == {MODEL, TEXT} and all(isinstance(codes, list) for codes in sides.values())
+    except (KeyError, TypeError, AttributeError):
+        named = False
+    if not named:
+        raise InputError("does not describe an encoder", path, remedy=AGAIN)
+    for name, digest in files.items():
+        if not (folder / name).is_file():
+            raise InputError("no such file, and encoder.json names it", folder / name, remedy=AGAIN)
+        if sha256(folder / name) != digest:
+            raise InputError("is not the file that encoder.json was written for", folder / name, remedy=AGAIN)
+    return description
+
+
+class Trained:
+    """A trained encoder of this project that encodes plain sentences; see `plain.SentenceEncoder`."""
+
+    def __init__(self, folder: Path, *, threads: int = 1, device: str = "cpu") -> None:
+        about = read(folder)
+        if about.dimension is None:
+            what = "scores pairs of sentences, and has no vectors"
+            raise InputError(what, folder, remedy="name the folder of an encoder")
+        self.name, self.sides, self.dimension = str(folder), about.sides, about.dimension
+        self.device = setup(threads, device)
+        self.model = load(folder / MODEL, self.device)
+        self.segment = features.segmenter(folder / TEXT, about.kind, lowercase=about.lowercase, chinese=about.chinese)
+        self.key = "-".join([*(about.files[name][:16] for name in (MODEL, TEXT)), self.device.type])
+
+    def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
+        """The side that encodes a language: see `plain.SentenceEncoder`.
+
+        Raises InputError for no language, or one that it has not learned.
+        """
+        known = sorted({code for codes in self.sides.values() for code in codes})
+        if language is None:
+            raise InputError("the language of a text is not given", self.name, remedy=f"name one of {', '.join(known)}")
+        if language not in known:
+            raise unknown_language(language, known, self.name)
+        has = [side for side, codes in self.sides.items() if language in codes]
+        if wanted is not None and wanted not in has:
+            what = f"its side {wanted} has not learned {language}"
+            raise InputError(what, self.name, remedy=f"leave the side out, or say {' or '.join(has)}")
+        if wanted is None and usual not in has and len(has) > 1 and self.model.sided:
+            raise InputError(f"both of its sides encode {language}", self.name, remedy="name one: --side src, or tgt")
+        return wanted or (usual if usual in has else has[0])
+
+    def encode(
+        self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
+    ) -> Iterator[Encoded]:
+        """Fill `vectors` [len(lines), dimension], of zeros; a sentence without tokens keeps them."""
+        assert language is not None
+        ids = self.segment(lines, language)
+        ids.check(self.model.vocab_size, AGAIN)
+        sentences: SentenceIds = self.model.read("encode", [ids])
+        for rows in write_vectors(self.model, sentences, side, vectors, 8192, self.device, torch.float32):
+            yield Encoded(len(rows))
+        yield Encoded(int((sentences.lengths == 0).sum()))

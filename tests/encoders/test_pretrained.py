@@ -1,0 +1,266 @@
+"""Published encoders: a tiny model in the true format, with random weights; beside sentence-transformers where it is installed."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import plain
+from bitextbench.encoders.pretrained import Pretrained
+
+LINES = [
+    "a bird sings",
+    "birds sing at night and the night is long and dark",
+    "",
+    "the Night",
+    "a bird sings",
+    "a night " * 9,
+]
+POOLING = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> Path:
+    """A BERT of two layers with a word-piece tokenizer, as transformers saves it."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("bert")
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *"abcdefghijklmnopqrstuvwxyz:",
+        *["the", "night", "bird", "sing", "query"],
+    ]
+    vocabulary = {
+        word: place
+        for place, word in enumerate([*words, "##s", *(f"##{letter}" for letter in words[5:31] if letter != "s")])
+    }
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    marks = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16, **marks).save_pretrained(folder)
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=16, initializer_range=0.3, **sizes)
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def model(folder: Path, bert: Path, *, pooling: dict, dense: bool = False, normalize: bool = False) -> Path:
+    """The folder of a model of sentence-transformers, as it saves it."""
+    from safetensors.torch import save_file
+
+    shutil.copytree(bert, folder)
+    names = ["Transformer", "Pooling", *["Dense"] * dense, *["Normalize"] * normalize]
+    paths = ["", *(f"{place}_{name}" for place, name in enumerate(names[1:], 1))]
+    modules = [
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for place, (name, path) in enumerate(zip(names, paths, strict=True))
+    ]
+    for path in paths[1:]:
+        (folder / path).mkdir()
+    written = {
+        "modules.json": modules,
+        "sentence_bert_config.json": {"max_seq_length": 12, "do_lower_case": False},
+        "1_Pooling/config.json": {"word_embedding_dimension": 32} | pooling,
+    }
+    if dense:
+        sizes = {
+            "in_features": 32,
+            "out_features": 16,
+            "bias": True,
+            "activation_function": "torch.nn.modules.activation.Tanh",
+        }
+        written["2_Dense/config.json"] = sizes
+        torch.manual_seed(2)
+        save_file(
+            {"linear.weight": torch.randn(16, 32), "linear.bias": torch.randn(16)}, folder / "2_Dense/model.safetensors"
+        )
+    for name, value in written.items():
+        (folder / name).write_text(json.dumps(value))
+    return folder
+
+
+def encoded(folder: Path, lines: list[str] = LINES, **options) -> tuple[np.ndarray, int]:
+    encoder = Pretrained(folder, **options)
+    vectors = np.zeros((len(lines), encoder.dimension), np.float32)
+    done = list(encoder.encode(lines, None, encoder.side(None), vectors))
+    assert sum(one.rows for one in done) == len(lines)
+    return vectors, sum(one.cut for one in done)
+
+
+def test_mean_pooling_is_that_of_transformers(bert):
+    from transformers import AutoModel, AutoTokenizer
+
+    found, cut = encoded(bert)
+    reference, tokenizer = AutoModel.from_pretrained(bert).eval(), AutoTokenizer.from_pretrained(bert)
+    for line, vector in zip(LINES, found, strict=True):
+        tokens = tokenizer(line, truncation=True, max_length=16, return_tensors="pt")
+        with torch.no_grad():
+            expected = reference(**tokens).last_hidden_state.mean(1)[0].numpy()
+        np.testing.assert_allclose(vector, expected if line else 0 * expected, atol=1e-5)
+    assert cut == 2  # of more than 16 tokens
+    assert (found[0] == found[4]).all()
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_vectors_do_not_depend_on_the_batch(bert, lines):
+    whole, _ = encoded(bert)
+    parts = [encoded(bert, LINES[start : start + lines])[0] for start in range(0, len(LINES), lines)]
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+MODELS = {
+    "labse": {
+        "pooling": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+        "dense": True,
+        "normalize": True,
+    },
+    "e5": {"pooling": {"pooling_mode_mean_tokens": True}, "normalize": True},
+    "named": {"pooling": {"pooling_mode": "mean", "include_prompt": False}},
+    **{kind: {"pooling": {f"pooling_mode_{kind}": True}} for kind in POOLING},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("prefix", ["", "query: "])
+def test_vectors_are_those_of_sentence_transformers(bert, tmp_path, name, prefix):
+    reference = pytest.importorskip("sentence_transformers")
+    folder = model(tmp_path / name, bert, **MODELS[name])
+    lines = [line for line in LINES if line]
+    expected = reference.SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(
+        lines, prompt=prefix or None
+    )
+    found, _ = encoded(folder, lines, prefix=prefix)
+    np.testing.assert_allclose(found, expected, atol=2e-6, rtol=1e-4)
+
+
+def test_modules_are_computed_in_order(bert, tmp_path):
+    folder = model(tmp_path / "labse", bert, **MODELS["labse"])
+    found, cut = encoded(folder)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 1, 0, 1, 1, 1], atol=1e-6)
+    assert found.shape == (6, 16)
+    assert cut == 2  # at 12 tokens
+    other = model(tmp_path / "cls", bert, pooling=MODELS["labse"]["pooling"])
+    weights = torch.nn.functional.normalize  # the same by hand
+    from safetensors.torch import load_file
+
+    held = load_file(folder / "2_Dense/model.safetensors")
+    states = torch.from_numpy(encoded(other)[0])
+    by_hand = weights(torch.tanh(states @ held["linear.weight"].T + held["linear.bias"]), dim=1).numpy()
+    np.testing.assert_allclose(found[[0, 1, 3]], by_hand[[0, 1, 3]], atol=1e-6)
+
+
+def test_a_prefix_changes_vectors_and_their_key(bert, tmp_path):
+    folder = model(tmp_path / "e5", bert, **MODELS["e5"])
+    assert not np.allclose(encoded(folder)[0][0], encoded(folder, prefix="query: ")[0][0])
+    assert Pretrained(folder).key != Pretrained(folder, prefix="query: ").key
+    settings = {"prompts": {"query": "query: ", "document": ""}, "default_prompt_name": "query"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    assert Pretrained(folder).prefix == "query: "
+    assert Pretrained(folder, prefix="").prefix == ""
+
+
+def test_other_prompts_are_said(bert, tmp_path, capsys):
+    folder = model(tmp_path / "e5", bert, **MODELS["e5"])
+    (folder / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "query: "}, "default_prompt_name": null}'
+    )
+    assert Pretrained(folder).prefix == ""
+    assert "no prompt is used; it knows 'query: ': choose one by --prefix" in capsys.readouterr().err
+
+
+def without(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def pickled(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def changed(name, key, value):
+    def change(folder):
+        held = json.loads((folder / name).read_text())
+        held[key] = value
+        (folder / name).write_text(json.dumps(held))
+
+    return change
+
+
+def other_module(folder):
+    text = (folder / "modules.json").read_text()
+    (folder / "modules.json").write_text(text.replace("models.Pooling", "models.LSTM"))
+
+
+def truncated(folder):
+    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:5000])
+
+
+def no_tokenizer(folder):
+    (folder / "tokenizer.json").unlink()
+
+
+def fewer_weights(folder):
+    from safetensors.torch import load_file, save_file
+
+    held = load_file(folder / "model.safetensors")
+    save_file({name: value for name, value in held.items() if "layer.1" not in name}, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (without("model.safetensors"), r"model\.safetensors: no such file; fetch the whole model"),
+        (pickled, r"pytorch_model\.bin: weights in a pickle, which may run code, are not read; convert it"),
+        (truncated, r"cannot be loaded \(.*\); fetch the whole model again"),
+        (fewer_weights, r"weights lack encoder\.layer\.1\..* and \d+ others"),
+        (no_tokenizer, r"has no tokenizer; fetch one of tokenizer\.json"),
+        (changed("config.json", "auto_map", {"AutoModel": "modeling.Own"}), r"config\.json: wants code of its own"),
+        (changed("config.json", "model_type", "unheard-of"), r"cannot be loaded"),
+        (changed("config.json", "is_encoder_decoder", True), r"is a model with a decoder"),
+        (other_module, r"modules\.json: the module LSTM is not supported"),
+        (changed("1_Pooling/config.json", "pooling_mode", "median"), r"unknown pooling 'median'; known: cls_token"),
+        (changed("2_Dense/config.json", "out_features", 8), r"2_Dense: weights do not fit config\.json"),
+        (without("1_Pooling/config.json"), r"1_Pooling/config\.json: no such file"),
+        (lambda folder: (folder / "config.json").write_text("{"), r"config\.json:1: not JSON"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_one_line(bert, tmp_path, spoil, message):
+    folder = model(tmp_path / "model", bert, **MODELS["labse"])
+    spoil(folder)
+    with pytest.raises(InputError, match=message) as error:
+        Pretrained(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_no_language_is_needed_and_a_wrong_one_is_refused(bert):
+    encoder = plain.sentence_encoder(bert)
+    assert encoder.side("gsw") == encoder.side(None) == "any"
+    with pytest.raises(InputError, match=r"unknown language 'german'; did you mean de\?"):
+        encoder.side("german")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("nowhere", "no such folder; train"), ("empty", "has no encoder.json, modules.json or config.json"), ("file", "is a file; name its folder")]
+)  # fmt: skip
+def test_folders_that_are_no_encoder(tmp_path, name, message):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=message):
+        plain.sentence_encoder(tmp_path / name)
