@@ -24,14 +24,12 @@ from bitextbench.base.files import UnequalError, decode_arrays, decode_lines, ex
 from bitextbench.base.progress import log
 from bitextbench.data.registry import DataSet, Parser, entry
 from bitextbench.data.unpack import open_place
-from bitextbench.formats import bitext
-from bitextbench.formats.bitext import SIDES
 
 Languages = tuple[str, str]
 
 
 Tables = Iterator[pa.Table]
-FIELDS = pa.schema([bitext.SCHEMA.field(name) for name in ("src", "tgt", "doc", "label")])
+FIELDS = pa.schema([(name, pa.string()) for name in ("src", "tgt", "doc", "label")])
 ROWS = 1000  # of a table that is made of rows
 
 
@@ -187,7 +185,7 @@ def _first_translations(
 
 def mono(raw: Path, languages: Languages, language: str, text: str) -> Tables:
     """One sentence a line, in one language."""
-    side = SIDES[languages[0] != language]
+    side = "src" if languages[0] == language else "tgt"
     for (lines,) in _together(raw, [text]):
         yield table(len(lines), **{side: lines})
 
