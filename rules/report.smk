@@ -11,15 +11,14 @@ QUALITY = [
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
 MARGINS, MARGIN_ENCODERS = STUDIES.get("margins", {}), margin_encoders(config)
 THRESHOLD_MODELS = threshold_translations(config)
-FIGURES = [
-    f"{RESULTS}/{figure}.csv"
-    for figure, models in (("yang2019/figure4", MARGIN_ENCODERS), ("artetxe2019/figure2", THRESHOLD_MODELS))
-    if models
-]
+FIGURE4 = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []  # cells, which claims are about
+FIGURE2 = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve
+FIGURES = [*FIGURE4, *FIGURE2]
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
 GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
-TABLES = [f"{RESULTS}/table2.csv", *(f"{RESULTS}/{place}.csv" for place in (*GRIDS, *STUDIED))]
+PLACES = ["table2", *GRIDS, *STUDIED]
+TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
 PAGED = [*TABLES, *AUDITED, *FIGURES, *EXAMPLES]  # what the pages of a run are made of
 CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
@@ -357,8 +356,8 @@ rule audit:
     input:
         references=sorted(map(str, Path("references").glob("*/*.csv"))),
         claims="references/claims.yaml",
-        tables=[*TABLES, *FIGURES],
-        draws=[f"{WORK}/draws/{table.removeprefix(RESULTS + '/').removesuffix('.csv')}.npz" for table in TABLES],
+        tables=[*TABLES, *FIGURE4],
+        draws=[f"{WORK}/draws/{place}.npz" for place in PLACES],
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),
         claims=report(f"{RESULTS}/claims.csv", category="audit"),
