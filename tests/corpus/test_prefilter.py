@@ -79,7 +79,7 @@ rules = st.fixed_dictionaries(
 @given(st.lists(st.tuples(line, line), max_size=8), rules, st.sampled_from([PAIR, ("zh", "en"), ("de", "ja")]))
 def test_rules_are_those_of_the_oracle(pairs, rules, languages):
     reasons = [oracle(*pair, rules, languages) for pair in pairs]
-    passed, first, alone = prefilter(table(pairs), rules, languages)
+    passed, first, alone, _ = prefilter(table(pairs), rules, languages)
     assert passed.tolist() == [not names for names in reasons]
     assert first == Counter(names[0] for names in reasons if names)
     assert alone == Counter(name for names in reasons for name in names)
@@ -94,7 +94,7 @@ WORD = st.text("aäß1中.", min_size=1, max_size=40) | st.sampled_from(
 @given(st.lists(st.tuples(*[st.lists(WORD, max_size=6).map(" ".join)] * 2), max_size=6))
 def test_long_tokens_are_told_apart(pairs):
     everything = {"max_repeats": 1, "max_overlap": 0.5}
-    passed, _, _ = prefilter(table(pairs), everything, PAIR)
+    passed, *_ = prefilter(table(pairs), everything, PAIR)
     assert passed.tolist() == [not oracle(*pair, everything, PAIR) for pair in pairs]
 
 
@@ -131,7 +131,7 @@ def test_tokens_stand_where_python_finds_them(texts, code):
 def test_a_row_does_not_depend_on_its_block():
     pairs = [(f"Satz {i} von {i % 5}", f"a line {i % 7} of {i % 3}") for i in range(BLOCK + 100)]
     everything = {"max_overlap": 0.3, "letters": 0.6}
-    passed, first, _ = prefilter(table(pairs), everything, PAIR)
+    passed, first, *_ = prefilter(table(pairs), everything, PAIR)
     assert passed.tolist() == [not oracle(*pair, everything, PAIR) for pair in pairs]
     assert 0 < first["max_overlap"] < len(pairs)
 
@@ -155,14 +155,16 @@ def test_a_row_does_not_depend_on_its_block():
     ],
 )
 def test_a_rule_at_its_limit(rule: str, value: object, kept: tuple[str, str], dropped: tuple[str, str]):
-    passed, first, alone = prefilter(table([kept, dropped]), {rule: value}, PAIR)
+    passed, first, alone, _ = prefilter(table([kept, dropped]), {rule: value}, PAIR)
     assert passed.tolist() == [True, False]
     assert first == alone == {rule: 1}
 
 
 def test_monolingual_rows_meet_one_sided_rules_only():
     rows = table([("a b c", None), ("a", None), (None, "x y z")])
-    passed, first, _ = prefilter(rows, {"min_tokens": 2, "max_ratio": 1.0, "max_overlap": 0.0, "different": True}, PAIR)
+    passed, first, *_ = prefilter(
+        rows, {"min_tokens": 2, "max_ratio": 1.0, "max_overlap": 0.0, "different": True}, PAIR
+    )
     assert passed.tolist() == [True, False, True]
     assert first == {"min_tokens": 1}
     rows = table([(SENTENCES["de"], None), (SENTENCES["ru"], None)])

@@ -128,7 +128,11 @@ def test_plain_lines_with_a_tab_first(tmp_path):
         ("src_text", b"\n \n\n\n\n\n", "S: has empty sentences only"),
         ("src_text", b"one\ntwo\nthree\nfour\n", "S.npy: 6 vectors for the 4 sentences"),
         ("src_text", "eins\n".encode("utf-16"), "S:1: is UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
-        ("src_text", gzip.compress(b"eins\n", mtime=0), r"S: is packed as \.gz, and its name does not say so; call it S\.gz"),
+        (
+            "src_text",
+            gzip.compress(b"eins\n", mtime=0),
+            r"S: is packed as \.gz, and its name does not say so; call it S\.gz",
+        ),
         ("src_text", b"eins\rzwei\rdrei\r", "S: 2 carriage returns inside 1 lines; end its lines with LF"),
         ("src_text", b"a\tx\nb\ty\na\tz\nd\t1\ne\t2\nf\t3\n", "S:3: id 'a' is also in line 1"),
         ("src_text", b"\xff\n", "S:1: invalid UTF-8"),

@@ -143,6 +143,63 @@ def mine(
     )  # fmt: skip
 
 
+@cli.command(
+    "filter",
+    epilog=example(
+        "filter crawl.de crawl.en --src-language de --tgt-language en --encoder FOLDER --share 0.3 -o good.tsv.gz"
+    ),
+)
+@click.argument("src_text", type=FILE, metavar="A")
+@click.argument("tgt_text", type=FILE, metavar="B")
+@click.option("--src-language", required=True, help="Language code of A.")
+@click.option("--tgt-language", required=True, help="Language code of B.")
+@click.option(
+    "--rules",
+    type=Spec(),
+    help="In place of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
+)
+@click.option("--encoder", type=FILE, help=f"{ENCODER} Without it, what passes the rules is kept.")
+@prefix_option
+@click.option("--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it.")
+@click.option("--similarity", default="margin", help="Score of a pair: margin or cosine.")
+@click.option("--words", type=click.IntRange(1), help="Keep the best pairs up to so many words of B.")
+@click.option("--pairs", type=click.IntRange(1), help="Or so many pairs.")
+@click.option("--share", type=click.FloatRange(0, 1, min_open=True), help="Or this share of those that pass the rules.")
+@click.option("--threshold", type=float, help="Or those that score at least this.")
+@click.option(
+    "--explain", type=FILE, help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz)."
+)
+@gpus_option
+@threads_option
+@click.option(
+    "-o", "--out", type=FILE, required=True, help="Score, line numbers, sentences: .tsv, .tsv.gz, .parquet or .tmx."
+)
+def filter_command(
+    src_text: Path, tgt_text: Path, src_language: str, tgt_language: str, rules: dict[str, Any] | None, encoder: Path | None,
+    prefix: str | None, cache: Path | None, similarity: str, words: int | None, pairs: int | None, share: float | None,
+    threshold: float | None, explain: Path | None, gpus: int, threads: int, out: Path,
+) -> None:  # fmt: skip
+    """Filter a crawl: line n of A belongs to line n of B.
+
+    Rules, copies, and a score by an encoder; what is kept, in the order of lines.
+    """
+    from bitextbench.mining import crawl
+
+    languages = (src_language, tgt_language)
+    for language in languages:
+        check_language(language, "filter")
+    device = "cuda" if gpus else "cpu"
+    loaded = None
+    if encoder:
+        from bitextbench.encoders.plain import sentence_encoder
+
+        loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
+    crawl.filter_crawl(
+        src_text, tgt_text, languages, out, rules=crawl.RULES if rules is None else rules, encoder=loaded, name=similarity,
+        limit=crawl.Limit(words, pairs, share, threshold), explain=explain, folder=cache, threads=threads, device=device,
+    )  # fmt: skip
+
+
 @step.command("bucc-set")
 @click.argument("corpus", type=FILE)
 @src_option

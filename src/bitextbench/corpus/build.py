@@ -117,7 +117,7 @@ def _filtered(
                 tally["added"]["noise duplicates"] += len(table) - before
             for other, sentences in excluded.items():
                 table = drop(f"in {other}", table, table.filter(pc.invert(_occurs_in(table, sentences))))
-            passed, first, alone = prefilter(table, spec.get("filter", {}), languages)
+            passed, first, alone, _ = prefilter(table, spec.get("filter", {}), languages)
             tally["dropped"].update(first)
             tally["alone"].update(alone)
             if copies:

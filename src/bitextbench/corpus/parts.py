@@ -14,17 +14,21 @@ from bitextbench.data.parsers import FIELDS, Row, Tables, in_tables, table
 from bitextbench.formats.bitext import PARALLEL, SIDES
 
 Languages = tuple[str, str]
-KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label")
+KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label", "doc")
 
 
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
-    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`); or `drawn`. `raw`: fetched data sets."""
+    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`); or `drawn`. `raw`: fetched data sets.
+
+    With `doc: line` the number of its line stands for its document.
+    """
     kind = next(kind for kind in SOURCES if kind in part)
     first = part.get("skip", 0)
     cut = slice(first, None if "lines" not in part else first + part["lines"])
 
     def source() -> Tables:
-        return SOURCES[kind](part[kind], languages, raw, seed)
+        tables = SOURCES[kind](part[kind], languages, raw, seed)
+        return numbered(tables) if part.get("doc") == "line" else tables
 
     if "draw" in part:
         tables = drawn(source, part["draw"], cut)
@@ -35,6 +39,15 @@ def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) ->
     for held in tables:
         sides = {name: held[name] for name in SIDES if part.get("side", name) == name}
         yield table(len(held), **sides, doc=held["doc"], label=part.get("label", held["label"]))
+
+
+def numbered(tables: Tables) -> Tables:
+    """With the number of its line, from 1 on, as the document of a row."""
+    done = 0
+    for held in tables:
+        lines = pa.array(np.arange(done + 1, done + len(held) + 1)).cast(pa.string())
+        yield held.set_column(held.schema.get_field_index("doc"), "doc", lines)
+        done += len(held)
 
 
 def between(tables: Tables, cut: slice) -> Tables:

@@ -158,12 +158,13 @@ class Filtered(NamedTuple):
     """`passed` [n]: the rows that every rule keeps.
 
     For each rule, `first` counts the rows that no rule before it (in the order of RULES) drops and it does; `alone`
-    counts all rows that it drops.
+    counts all rows that it drops. `why` int8 [n]: the place in RULES of the first rule that drops a row, -1 for none.
     """
 
     passed: Mask
     first: Counter[str]
     alone: Counter[str]
+    why: NDArray[np.int8]
 
 
 def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, str]) -> Filtered:
@@ -175,7 +176,7 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
     Raises InputError for an unknown rule or a value of the wrong type.
     """
     check_rules(rules)
-    passed, first, alone = np.ones(len(table), bool), Counter[str](), Counter[str]()
+    why, alone = np.full(len(table), -1, np.int8), Counter[str]()
     names = [name for name in RULES if name in rules]
     columns = [table["src"], table["tgt"]] if names else []
     for start in range(0, len(table) if names else 0, BLOCK):
@@ -183,7 +184,7 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
         src, tgt = (Column.of(column[block], code) for column, code in zip(columns, languages, strict=True))
         for name in names:
             keep = RULES[name](src, tgt, rules[name])
-            first[name] += int((passed[block] & ~keep).sum())
             alone[name] += int((~keep).sum())
-            passed[block] &= keep
-    return Filtered(passed, +first, +alone)
+            why[block][~keep & (why[block] < 0)] = list(RULES).index(name)
+    first = Counter({name: int((why == place).sum()) for place, name in enumerate(RULES)})
+    return Filtered(why < 0, +first, +alone, why)

@@ -91,15 +91,20 @@ def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences, *, languages
     In TSV, tabs in a sentence become spaces. `mined` holds the places of the sentences in `src` and `tgt`. Raises
     InputError for another name.
     """
+    write_blocks(path, _blocks(mined, src, tgt), languages=languages)
+
+
+def write_blocks(path: Path, blocks: Iterator[tuple[Any, ...]], *, languages: Languages = (None, None)) -> None:
+    """`write`, of blocks of pairs: scores float32 [n], and four sequences of n texts, as COLUMNS."""
     form, packing = form_of(path)
     with atomic(path) as part:
         if form == ".parquet":
             schema = pa.schema(zip(COLUMNS, [pa.float32(), *[pa.string()] * 4], strict=True))
             with pq.ParquetWriter(part, schema, **bitext.WRITING) as writer:
-                for block in _blocks(mined, src, tgt):
+                for block in blocks:
                     writer.write_table(pa.table(dict(zip(COLUMNS, block, strict=True)), schema=schema))
         else:
-            lines = _tmx(_blocks(mined, src, tgt), languages) if form == ".tmx" else _tsv(_blocks(mined, src, tgt))
+            lines = _tmx(blocks, languages) if form == ".tmx" else _tsv(blocks)
             with PACKERS[packing](part) as file:
                 for line in lines:
                     file.write(line.encode("utf-8"))

@@ -170,7 +170,7 @@ def _write(
             block = slice(start, start + BLOCK)
             places = {"src": mined.src[block].tolist(), "tgt": mined.tgt[block].tolist()}
             texts = {side: [raw[side][place] for place in places[side]] for side in places}
-            passed, first, _ = prefilter(
+            passed, first, *_ = prefilter(
                 pa.table({side: pa.array(texts[side], pa.string()) for side in texts}), rules, languages
             )
             dropped.update(first)
