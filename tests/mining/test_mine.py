@@ -70,7 +70,7 @@ def test_the_command_of_the_issue(files, tmp_path):
     assert "src 6 sentences (1 empty, 1 duplicate), tgt 4 sentences (0 empty, 0 duplicate)" in done.stderr
     assert f"4 pairs in {out}" in done.stderr
     assert re.search(
-        r"mine: scores \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, \d+ MiB at most\n$", done.stderr
+        r"mine: scores \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, [\d,]+ MiB at most\n$", done.stderr
     )
 
 

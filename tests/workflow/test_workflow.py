@@ -52,7 +52,7 @@ def test_the_rescorer_starts_from_published_weights_at_paper_scale_and_from_the_
     of_tiny = snakemake(
         "--profile", "profiles/tiny", "-n", "-F", "results/tiny/yang2019/table6.csv", cwd=checkout
     ).stdout
-    for planned, pairs, shards in ((jobs(of_paper), 2, 4), (jobs(of_tiny), 1, 0)):
+    for planned, pairs, shards in ((jobs(of_paper), 4, 4), (jobs(of_tiny), 1, 0)):
         assert [planned[rule] for rule in ("rescoring_pairs", "train_rescorer", "rescoring")] == [
             pairs,
             2 * pairs,
@@ -339,6 +339,7 @@ def test_all_tables_end_in_the_audit(finished):
         "yang2019/table3",
         "artetxe2019/table5",
         "artetxe2019/table6",
+        "artetxe2019/section4",
     }  # none of the other tables' NMT models is in this run
     lines = {place: read_csv(results / f"{place}.csv") for place in load().keys() - left_out}
     assert not any((results / f"{place}.csv").exists() for place in left_out)
@@ -368,7 +369,7 @@ def test_all_tables_end_in_the_audit(finished):
     assert len((finished / "work/micro/bucc/bucc.en-fr.gold").read_text().splitlines()) <= 40
     audited = (results / "audit.csv").read_text()
     for place, found in done.items():
-        assert audited.count(f"{place}.csv:") == len(found), place
+        assert audited.count(f"{place}.csv:") == sum(line.paper is not None for line in found), place
     assert "holds" in (results / "claims.csv").read_text()
     pages = {str(path.relative_to(results)) for path in results.rglob("*.md")}
     assert pages == {"artetxe2019/table1.md", "kim2019/table4.md", "yang2019/table7.md"}
