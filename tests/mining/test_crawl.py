@@ -119,6 +119,7 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
         (["--rules", "{max_token: 3}"], "no filter rule 'max_token'; did you mean max_tokens"),
         (["--src-language", "german"], "german"),
         (["-o", "kept.txt"], "names no format of pairs"),
+        (["--explain", "why.txt"], "why.txt: names no format of pairs"),
     ],
 )
 def test_what_users_get_wrong_is_one_line(crawl, encoder, arguments, message):

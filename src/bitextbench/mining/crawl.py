@@ -89,7 +89,8 @@ def filter_crawl(
     started = time.monotonic()
     check_rules(rules)
     check(limit, encoder, name)
-    mined_pairs.check_output(out, languages)
+    for path in filter(None, (out, explain)):
+        mined_pairs.check_output(path, languages)
     part: dict[str, Any] = {"files": {"src": str(src), "tgt": str(tgt)}, "doc": "line"}
     spec = {"parts": [part], "filter": dict(rules), "deduplicate": True}
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +193,6 @@ def _explain(
 ) -> None:  # fmt: skip
     """What became of every line: kept, below, or why it was dropped."""
     names, done = [*ALL_RULES], 0
-    mined_pairs.check_output(path, languages)
     with atomic(path) as written, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](written) as file:
         for table in parts.read(part, languages, Path(), 0):
             filled = [[bool(line.strip()) for line in table[side].to_pylist()] for side in bitext.SIDES]
