@@ -43,6 +43,8 @@ LEAST = config["memory"]  # of rules whose need grows with the scale
 SCORERS, PORTIONS = scorers(config), portions(config)
 CURVES = STUDIES.get("curves", SCORERS)
 CELLS = layout.load()
+for cell in itertools.chain(*CELLS.values()):
+    files.of_seeds(cell)  # adds the models of other seeds to the configuration
 TABLE2 = CELLS.pop("kim2019/table2")  # of selections; the others are of single metrics
 
 

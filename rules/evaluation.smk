@@ -240,7 +240,7 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
         tgt=shard_options("tgt"),
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
         options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train", "gpus")],
-        seed=config["seed"],
+        seed=lambda w: seed_of(RESCORERS[w.rescorer]),
     shell:
         "python -m bitextbench step rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
         " --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
@@ -284,7 +284,7 @@ rule train_rescorer:
         case=CASE,
         chinese=config["text"]["chinese"],
         gpus=rescorer("gpus"),
-        seed=config["seed"],
+        seed=lambda w: seed_of(RESCORERS[w.rescorer]),
         run=lambda w: torchrun(rescorer("gpus")(w)),
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
@@ -337,7 +337,7 @@ rule measure_encoder:
         mem_mb=megabytes(4, 2500),
         runtime="4h",
     params:
-        name=lambda w: w.encoder.split(".seed")[0],
+        name=lambda w: re.sub(r"\.seed\d+", "", w.encoder),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:

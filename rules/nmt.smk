@@ -173,7 +173,7 @@ use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 sectio
     params:
         method=selected("method"),
         budget="pairs",
-        seed=config["seed"],
+        seed=lambda w: seed_of(translation(w)),
         words=selected("pairs"),
         side="pairs",
         languages=PAIR,
@@ -241,7 +241,7 @@ use rule nmt_train as translation_train with:
         data=lambda w, input: input.data,
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
         languages=PAIR,
-        seeds=f"--seed={config['seed']}",
+        seeds=lambda w: f"--seed={seed_of(translation(w))}",
         gpus=lambda w: transformer(w)["gpus"],
         tests=lambda w: f"--test={NMT_TEST}={WORK}/tokens/{translation(w)['test']}",
         checkpoints=f"--checkpoints={WORK}/checkpoints/translation/{LOG}",

@@ -67,9 +67,7 @@ rule table2:
             for seed, test in itertools.product(seeds, TESTS)
         )
         + cell_options(
-            {"row": cell.row, "column": cell.column, "note": note}
-            for cell in TABLE2
-            if (note := missing(cell) or cell.note)
+            {"row": cell.row, "column": cell.column, "note": note} for cell in TABLE2 if (note := files.note(cell))
         ),
         selections=lambda w, input: [f"--selection={path}" for path in input.selections],
         corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
@@ -100,7 +98,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         runtime="10m",
     params:
         scale=config["scale"],
-        cells=lambda w: cell_options(map(files.cell, CELLS[w.place])),
+        cells=lambda w: cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[w.place]))),
         compared=lambda w, input: option(
             "--against", [(TESTED[w.place], "--significance", path) for path in input.significance]
         ),

@@ -66,7 +66,7 @@ rule fit_text_similarity:
         spec=lambda w: spec(method_entry(w)),
         bitext=lambda w, input: [f"--bitext={path}" for path in input.bitext],
         positives=lambda w, input: [f"--positives={path}" for path in input.positives],
-        seed=config["seed"],
+        seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench step fit-text-similarity {params.name:q} --spec {params.spec:q} {params.bitext:q} {params.positives:q}"
         " --seed {params.seed:q} --out {output:q} 2> {log:q}"
@@ -98,7 +98,7 @@ rule tune_confidence:  # guo2018 section 4.4
         name=of_method("similarity"),
         best=lambda w: method_entry(w)["tuned"]["best"],
         worst=lambda w: method_entry(w)["tuned"]["worst"],
-        seed=config["seed"],
+        seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench step tune-confidence {params.name:q} {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
         " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"

@@ -4,7 +4,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -271,6 +271,7 @@ def scorers(config: Config) -> list[str]:
         name
         for name, entry in config["methods"].items()
         if name not in studied
+        and ".seed" not in name
         and "pair" not in entry
         and not {"labels", "dataset"} & {*declared(entry["similarity"]).needs}
     ]
@@ -357,27 +358,41 @@ def _check_trainings(config: Config) -> None:
                 raise InputError(what, "config", remedy="validate at least once, to choose the best state")
 
 
+# where an entry names what it learns from, and the section of that
+LEARNED_FROM = {
+    ("encoder",): "encoders",
+    ("likelihoods",): "likelihoods",
+    ("hard", "by"): "encoders",
+    ("negatives", "by"): "methods",
+    ("tuned", "by"): "methods",
+    ("start", "encoder"): "encoders",
+    ("train", "mined", "encoder"): "encoders",
+    ("train", "selected", "method"): "methods",
+}
+
+
 def of_seed(config: Config, name: str, seed: int) -> str:
-    """The name of an entry of `encoders`, `likelihoods` or `methods` as of another seed than the run's."""
-    return name if seed == config["seed"] else f"{name}.seed{seed}"
+    """The name of an entry as of another seed than the run's; a pair of languages stays at the end."""
+    return name if seed == config["seed"] else re.sub(r"(\.[a-z]+-[a-z]+)?$", rf".seed{seed}\1", name, count=1)
 
 
 def seeded(config: Config, kind: str, name: str, seed: int) -> str:
-    """`of_seed`; adds the entry to `config`.
+    """`of_seed`; adds the entry to the section `kind` of `config`. All that it learns from is of that seed, too."""
+    made = of_seed(config, name, seed)
+    if made not in config[kind]:
+        entry = config[kind][name] | {"seed": seed}
+        for path, learned in LEARNED_FROM.items():
+            entry = _renamed(entry, path, lambda known, learned=learned: seeded(config, learned, known, seed))
+        config[kind][made] = entry
+    return made
 
-    What it learns from is of that seed, too: the encoder and the negatives of a method, the hard negatives of an encoder.
-    """
-    if seed == config["seed"]:
-        return name
-    entry = config[kind][name] | {"seed": seed}
-    for key, learned in (("encoder", "encoders"), ("likelihoods", "likelihoods")):
-        if key in entry:
-            entry[key] = seeded(config, learned, entry[key], seed)
-    for key, learned in (("hard", "encoders"), ("negatives", "methods")):
-        if key in entry:
-            entry[key] = entry[key] | {"by": seeded(config, learned, entry[key]["by"], seed)}
-    config[kind].setdefault(of_seed(config, name, seed), entry)
-    return of_seed(config, name, seed)
+
+def _renamed(entry: Config, path: tuple[str, ...], rename: Callable[[str], str]) -> Config:
+    """The entry with another name at the end of `path`, if it has one."""
+    key, *rest = path
+    if key not in entry or (rest and not isinstance(entry[key], dict)):
+        return entry
+    return entry | {key: _renamed(entry[key], tuple(rest), rename) if rest else rename(entry[key])}
 
 
 def margin_encoders(config: Config) -> dict[float, str]:

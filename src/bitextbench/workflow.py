@@ -4,15 +4,22 @@ Files are named as the rules name them: <work>/<what>/<maker>/<corpus>/<shard>. 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bitextbench.base import members
-from bitextbench.config import Config
+from bitextbench.config import Config, of_seed, seeded
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
 LID = "fasttext-lid176"  # the data set that is a language model
 SUFFIXES = {"bpe": "model", "wordpiece": "txt"}  # of what makes ids of a type of features; others: json
+SECTIONS = {
+    "agreement": "methods",
+    "posteriors": "likelihoods",
+    "rescoring": "rescorers",
+    "translation": "translations",
+}  # task: where the models are that it measures; of others, encoders
 LIKELIHOOD_MODELS = {
     "forward": "translation",
     "backward": "translation",
@@ -77,8 +84,8 @@ class Files:
         ]
 
     def corpus_spec(self, corpus: str) -> dict[str, Any]:
-        """Its entry without its languages, its filter with paths."""
-        return self._with_paths({key: value for key, value in self.config["corpora"][corpus].items() if key != "pair"})
+        """Its entry without its languages and its note, its filter with paths."""
+        return self._with_paths({key: value for key, value in self.config["corpora"][corpus].items() if key not in ("pair", "note")})
 
     def mined_spec(self, mined: Mapping[str, Any]) -> dict[str, Any]:
         """How pairs are mined, the filter with paths."""
@@ -219,7 +226,21 @@ class Files:
 
     def metrics(self, cells: Iterable[Any]) -> list[str]:
         """The metric files of those cells that this run can fill, sorted."""
-        return sorted({path for cell in cells for path in self.cell_metrics(cell)})
+        return sorted({path for cell in cells for _, one in self.of_seeds(cell) for path in self.cell_metrics(one)})
+
+    def of_seeds(self, cell: Any) -> list[tuple[int, Any]]:
+        """(seed, the cell with the model of that seed) for each chain that fills it; adds what these learn to the configuration.
+
+        A selection's BLEU has seeds of its own, what is counted has none.
+        """
+        config = self.config
+        if cell.missing(config) or cell.task in ("bleu", "size"):
+            return [(config["seed"], cell)]
+        section = SECTIONS.get(cell.task, "encoders")
+        if config["methods"].get(cell.similarity, {}).get("encoder") == cell.encoder:
+            for seed in config["table_seeds"]:
+                seeded(config, "methods", cell.similarity, seed)
+        return [(seed, replace(cell, encoder=seeded(config, section, cell.encoder, seed))) for seed in config["table_seeds"]]
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
@@ -229,16 +250,24 @@ class Files:
             else [self.metric(cell.task, corpus, cell.encoder) for corpus in cell.corpora]
         )
 
-    def cell(self, cell: Any) -> dict[str, Any]:
-        """What a cell of single metrics shows, and why it is empty, as `step table` takes it."""
-        return {
-            "row": cell.row,
-            "column": cell.column,
-            "files": [f"{path}#{cell.key}" for path in self.cell_metrics(cell)],
-            "seed": self.config["seed"],
-            "note": cell.missing(self.config) or cell.note,
-            **({"label": cell.label} if cell.label else {}),
-        }
+    def cell(self, cell: Any) -> list[dict[str, Any]]:
+        """What a cell of single metrics shows, of each seed, and why it is empty, as `step table` takes it."""
+        return [
+            {
+                "row": cell.row,
+                "column": cell.column,
+                "files": [f"{path}#{cell.key}" for path in self.cell_metrics(one)],
+                "seed": seed,
+                "note": self.note(cell),
+                **({"label": cell.label} if cell.label else {}),
+            }
+            for seed, one in self.of_seeds(cell)
+        ]
+
+    def note(self, cell: Any) -> str:
+        """Why a cell is empty, or else what it and the corpora that it is measured on say."""
+        said = (self.config["corpora"].get(name, {}).get("note", "") for name in cell.corpora)
+        return cell.missing(self.config) or "; ".join(filter(None, (cell.note, *said)))
 
     def translated(self, cells: Iterable[Any]) -> list[tuple[str, str, str, str]]:
         """(row, column, test, the translated test) of the cells of translations that are compared with another row's."""
@@ -260,14 +289,16 @@ class Files:
     def similarities(self, task: str, corpus: str, model: str, cells: Iterable[Any]) -> list[str]:
         """The similarities of the cells that a metric file is made for; cosine where no cell shows it, but a study."""
         path = self.metric(task, corpus, model)
-        return list(dict.fromkeys(cell.similarity for cell in cells if path in self.cell_metrics(cell))) or ["cosine"]
+        shown = (cell.similarity for cell in cells for _, one in self.of_seeds(cell) if path in self.cell_metrics(one))
+        return list(dict.fromkeys(shown)) or ["cosine"]
 
     def fitted_similarities(self, encoder: str, similarities: Iterable[str]) -> list[str]:
         """The models of those similarities that are fitted on this encoder's vectors: of the methods called as they are."""
         methods = self.config["methods"]
+        seed = self.config["encoders"].get(encoder, {}).get("seed", self.config["seed"])
         return [
             f"{self.work}/similarities/{name}.npz"
-            for name in similarities
+            for name in (of_seed(self.config, name, seed) for name in similarities)
             if methods.get(name, {}).get("encoder") == encoder and self.fit(name) == "vectors"
         ]
 
