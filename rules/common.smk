@@ -13,10 +13,11 @@ os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
 
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import write_json
 from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers, threshold_translations
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout
-from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets
+from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, rule_graph
 
 overlays = list(workflow.config_settings.configfiles)
 try:  # Snakemake's reading keeps the last of two equal keys, and takes 1e-06 for a text

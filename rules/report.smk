@@ -14,13 +14,15 @@ THRESHOLD_MODELS = threshold_translations(config)
 FIGURE4 = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []  # cells, which claims are about
 FIGURE2 = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve
 FIGURES = [*FIGURE4, *FIGURE2]
+TRAINED = files.trained(itertools.chain(*CELLS.values()), ROWS)  # the encoders of all tables
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
 GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
 PLACES = ["table2", *GRIDS, *STUDIED]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
-PAGED = [*TABLES, *AUDITED, *FIGURES, *EXAMPLES]  # what the pages of a run are made of
+LEARNED = [f"{RESULTS}/{name}.csv" for name in ("training", "learning")] if TRAINED else []
+PAGED = [*TABLES, *AUDITED, *FIGURES, *LEARNED, *EXAMPLES]  # what the pages of a run are made of
 CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
 
 example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
@@ -218,6 +220,7 @@ rule quality_table:
         [files.metric("quality", *names) for names in QUALITY],
     output:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
+        roc=report(f"{RESULTS}/roc.csv", category="quality"),
         png=report(f"{RESULTS}/quality.png", category="quality"),
     log:
         f"logs/{RUN}/quality_table.log",
@@ -233,7 +236,7 @@ rule quality_table:
             for (corpus, method), path in zip(QUALITY, input)
         ),
     shell:
-        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q}"
+        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
         " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
@@ -282,6 +285,25 @@ rule compare_encoders:
     shell:
         "python -m bitextbench step compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
         " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1"
+
+
+rule learning_curves:
+    input:
+        expand(f"{WORK}/encoders/{{encoder}}/training.json", encoder=TRAINED),
+    output:
+        costs=report(f"{RESULTS}/training.csv", category="encoders"),
+        curves=report(f"{RESULTS}/learning.csv", category="encoders"),
+    log:
+        f"logs/{RUN}/learning_curves.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        folders=lambda w, input: list(map(os.path.dirname, input)),
+    shell:
+        "python -m bitextbench step learning-curves {params.folders:q} --costs {output.costs:q} --out {output.curves:q} 2> {log:q}"
 
 
 rule mined_examples:

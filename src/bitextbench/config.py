@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -382,7 +382,7 @@ def seeded(config: Config, kind: str, name: str, seed: int) -> str:
     if made not in config[kind]:
         entry = config[kind][name] | {"seed": seed}
         for path, learned in LEARNED_FROM.items():
-            entry = _renamed(entry, path, lambda known, learned=learned: seeded(config, learned, known, seed))
+            entry = _renamed(entry, path, partial(seeded, config, learned, seed=seed))
         config[kind][made] = entry
     return made
 

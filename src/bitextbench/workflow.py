@@ -3,6 +3,7 @@
 Files are named as the rules name them: <work>/<what>/<maker>/<corpus>/<shard>. Lists have a file for each shard, in order.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -85,7 +86,9 @@ class Files:
 
     def corpus_spec(self, corpus: str) -> dict[str, Any]:
         """Its entry without its languages and its note, its filter with paths."""
-        return self._with_paths({key: value for key, value in self.config["corpora"][corpus].items() if key not in ("pair", "note")})
+        return self._with_paths(
+            {key: value for key, value in self.config["corpora"][corpus].items() if key not in ("pair", "note")}
+        )
 
     def mined_spec(self, mined: Mapping[str, Any]) -> dict[str, Any]:
         """How pairs are mined, the filter with paths."""
@@ -127,6 +130,13 @@ class Files:
         features = self.features[entry["features"]]
         rows = sum(features[key] for key in ("unigrams", "bigrams", "vocab", "oov", "buckets") if key in features)
         return int(3 * len(SIDES) * 4e-6 * rows * entry["model"].get("embedding", 0))
+
+    def trained(self, cells: Iterable[Any], rows: Iterable[str]) -> list[str]:
+        """The encoders of this run's cells and of the rows of Table 2, of all seeds."""
+        methods = [of_seed(self.config, row, seed) for row in rows for seed in self.config["seeds"]]
+        named = [self.config["methods"][method].get("encoder", "") for method in methods]
+        named += [one.encoder for cell in cells if not cell.missing(self.config) for _, one in self.of_seeds(cell)]
+        return sorted({name for name in named if name in self.config["encoders"]})
 
     def stems(self, model: Mapping[str, Any]) -> list[tuple[str, str]]:
         """(role, ids of a shard without their side) of the text that a model learns from."""
@@ -240,7 +250,9 @@ class Files:
         if config["methods"].get(cell.similarity, {}).get("encoder") == cell.encoder:
             for seed in config["table_seeds"]:
                 seeded(config, "methods", cell.similarity, seed)
-        return [(seed, replace(cell, encoder=seeded(config, section, cell.encoder, seed))) for seed in config["table_seeds"]]
+        return [
+            (seed, replace(cell, encoder=seeded(config, section, cell.encoder, seed))) for seed in config["table_seeds"]
+        ]
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
@@ -301,6 +313,21 @@ class Files:
             for name in (of_seed(self.config, name, seed) for name in similarities)
             if methods.get(name, {}).get("encoder") == encoder and self.fit(name) == "vectors"
         ]
+
+
+def rule_graph(dag: Any) -> dict[str, Any]:
+    """The rules of a plan of Snakemake: {"jobs": {rule: number}, "steps": {rule: the fewest jobs that one of it waits for, one after
+    the other}, "edges": [[rule, rule that needs what it makes]]}, sorted. Edges may lead back: an encoder's negatives are mined by another.
+    """
+    waits: dict[Any, int] = {}
+    for job in sorted(
+        dag.jobs, key=lambda job: len([*dag.bfs(dag.dependencies, job)])
+    ):  # what is needed has fewer ancestors
+        waits[job] = max((waits[needed] + 1 for needed in dag.dependencies[job]), default=0)
+    jobs = Counter(job.rule.name for job in waits)
+    steps = {rule: min(steps for job, steps in waits.items() if job.rule.name == rule) for rule in jobs}
+    edges = {(needed.rule.name, job.rule.name) for job in waits for needed in dag.dependencies[job]}
+    return {"jobs": dict(sorted(jobs.items())), "steps": dict(sorted(steps.items())), "edges": sorted(edges)}
 
 
 def datasets(config: Config, corpora: Iterable[str]) -> list[str]:

@@ -99,6 +99,19 @@ def compare_encoders(
     click.echo(encoders.render(encoders.read_csv(out)), nl=False)
 
 
+@step.command("learning-curves")
+@click.argument("folders", type=FILE, nargs=-1, required=True)
+@click.option(
+    "--costs", type=FILE, required=True, help="CSV: parameters, updates, CPU seconds, best development score."
+)
+@click.option("-o", "--out", type=FILE, required=True, help="CSV: loss and development score by update.")
+def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
+    """Collect what FOLDERS of trained encoders say of their training."""
+    from bitextbench.report.training import write
+
+    write(folders, costs, out)
+
+
 @step.command("figure-margins")
 @click.option(
     "--point", "points", type=(float, FILE, FILE), multiple=True, required=True, help="MARGIN MINING SEPARATION"
@@ -252,9 +265,10 @@ def report(folder: Path) -> None:
 @cells_option
 @scale_option
 @picture_option
+@click.option("--roc", type=FILE, required=True, help="CSV: the points of the ROC curves.")
 @out_option
-def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, out: Path) -> None:
+def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, out: Path) -> None:
     """The table of what `evaluate quality` found: CSV and picture."""
     from bitextbench.report.quality import table
 
-    table(cells, scale, out, picture)
+    table(cells, scale, out, roc, picture)

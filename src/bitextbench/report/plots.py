@@ -6,6 +6,7 @@ import html
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -16,8 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bitextbench.report.cells import Cell, short
+from bitextbench.report.quality import Point
 from bitextbench.report.run import Step, Threshold
 from bitextbench.report.table import names
+from bitextbench.report.training import Trained, Validated
 
 # stand for variables of the style sheet
 NAMES = ("ink", "soft", "line", "ours", "paper", "fails", *(f"c{number}" for number in range(8)))
@@ -240,6 +243,126 @@ def margin_curves(cells: Sequence[Cell], name: str) -> str:
         framed(axes)
 
     return svg(draw, 9, 3.6, name, "Curves of F1 and of mean cosines over the margin of training, with 95% intervals")
+
+
+def learning_curves(steps: Sequence[Validated], name: str) -> str:
+    """The development score by update, a panel for each pair of languages, a curve an encoder and seed."""
+    panels = by_pair(steps)
+
+    def draw(figure: Figure) -> None:
+        for axes, (pair, held) in zip(stacked(figure, len(panels)), panels.items(), strict=True):
+            for place, (encoder, curve) in enumerate(held.items()):
+                for number, seed in enumerate(sorted({step.seed for step in curve})):
+                    of_seed = [step for step in curve if step.seed == seed]
+                    style = look(place, len(of_seed)) | ({"label": encoder} if number == 0 else {})
+                    axes.plot([step.update for step in of_seed], [step.valid for step in of_seed], **style)
+            axes.set(title=pair, xlabel="update", ylabel="development score, %", ylim=(0, None))
+            framed(axes)
+
+    return svg(
+        draw,
+        9,
+        3.2 * len(panels),
+        name,
+        "Learning curves: the development score of each encoder by update; the numbers are in learning.csv",
+    )
+
+
+def training_costs(done: Sequence[Trained], name: str) -> str:
+    """The best development score over the CPU seconds of training, a panel for each pair of languages, a dot an encoder and seed."""
+    panels = by_pair([one for one in done if one.valid is not None])
+
+    def draw(figure: Figure) -> None:
+        for axes, (pair, held) in zip(stacked(figure, len(panels)), panels.items(), strict=True):
+            for place, (encoder, of_seeds) in enumerate(held.items()):
+                axes.plot(
+                    [one.cpu_seconds for one in of_seeds],
+                    [one.valid for one in of_seeds],
+                    label=encoder,
+                    **look(place, 1) | {"ls": ""},
+                )
+            axes.set(
+                title=pair,
+                xlabel="CPU seconds of training",
+                ylabel="best development score, %",
+                ylim=(0, 104),
+                xlim=(0, 1.05 * max(one.cpu_seconds for of_seeds in held.values() for one in of_seeds)),
+            )
+            framed(axes)
+
+    return svg(
+        draw,
+        9,
+        3.2 * len(panels),
+        name,
+        "The best development score of each encoder over the CPU seconds of its training; the numbers are in training.csv",
+    )
+
+
+def by_pair(lines: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
+    """Lines by the pair of languages at the end of the encoder's name ("one for all pairs" without), then by the rest of it."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for line in lines:
+        name, dot, pair = line.encoder.rpartition(".")
+        is_pair = bool(dot) and re.fullmatch(r"[a-z]+-[a-z]+", pair)
+        found.setdefault(pair if is_pair else "one for all pairs", {}).setdefault(
+            name if is_pair else line.encoder, []
+        ).append(line)
+    return dict(sorted(found.items()))
+
+
+def stacked(figure: Figure, number: int) -> list[Axes]:
+    """Panels under each other, with room for a legend at the right."""
+    step = 1 / number
+    return [figure.add_axes((0.08, 1 - (place + 1) * step + 0.17 * step, 0.62, 0.72 * step)) for place in range(number)]
+
+
+def roc_curves(points: Sequence[Point], name: str) -> str:
+    """ROC curves, a panel a corpus, a curve a scorer."""
+    corpora = {corpus: list(held) for corpus, held in groupby(points, key=lambda point: point.corpus)}
+
+    def draw(figure: Figure) -> None:
+        for place, (axes, (corpus, held)) in enumerate(zip(boxes(figure, len(corpora)), corpora.items(), strict=True)):
+            for number, (method, curve) in enumerate(groupby(held, key=lambda point: point.method)):
+                bad, good = zip(*((point.bad, point.good) for point in curve), strict=True)
+                axes.plot(bad, good, label=method, **look(number, 101))
+            axes.plot([0, 100], [0, 100], color=COLOUR["line"], lw=1)
+            axes.set(
+                title=corpus,
+                xlabel="bad pairs above a threshold, %",
+                ylabel="good pairs above it, %",
+                xlim=(0, 100),
+                ylim=(0, 101),
+            )
+            framed(axes, legend=place == len(corpora) - 1)
+
+    return svg(draw, 10, 3.8, name, "ROC curves of the scorers against labels, by corpus; the numbers are in roc.csv")
+
+
+def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterable[Sequence[str]], name: str) -> str:
+    """The rules of a run with their numbers of jobs, in lines by `steps`; a stroke where one makes what another, further down, needs."""
+    import networkx
+
+    onward = networkx.DiGraph([(before, after) for before, after in edges if steps[before] < steps[after]])
+    graph = networkx.transitive_reduction(onward)
+    lines = sorted(set(steps.values()), reverse=True)
+    for rule in jobs:
+        graph.add_node(rule, line=lines.index(steps[rule]))
+    places = networkx.multipartite_layout(graph, subset_key="line", align="horizontal")
+    longest_line = max(Counter(steps.values()).values())
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.margins(x=0.08, y=0.06)
+        for ends in graph.edges:
+            axes.plot(*zip(*(places[rule] for rule in ends), strict=True), color=COLOUR["line"], lw=0.8)
+        for rule, (x, y) in places.items():
+            label = f"{rule}\n{jobs[rule]:,}"
+            axes.text(x, y, label, ha="center", va="center", fontsize=7.5, linespacing=1.1)
+
+    size = max(9.0, 0.98 * longest_line), max(3.0, 0.55 * len(lines))
+    return svg(draw, *size, name, "The rules of the run from top to bottom, each with its number of jobs")
 
 
 def threshold_curve(points: Sequence[Threshold], name: str) -> str:

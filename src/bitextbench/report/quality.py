@@ -1,6 +1,7 @@
-"""The table and the picture of the quality of scores."""
+"""The table and the pictures of the quality of scores."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,22 @@ import numpy as np
 from bitextbench.base.files import atomic, read_json
 from bitextbench.evaluation.quality import AUC
 from bitextbench.report.cells import Cell, Scale, of_specs
+from bitextbench.report.records import to_csv
 from bitextbench.report.table import own, write
 
 
-def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, picture: Path) -> None:
-    """The table of a run: corpora and metrics are rows, scorers columns. CSV, and a picture of noise by kind.
+@dataclass(frozen=True)
+class Point:
+    """A point of a ROC curve: the percentage of bad and of good pairs that score at least as high as a threshold."""
+
+    corpus: str
+    method: str
+    bad: int
+    good: float
+
+
+def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path, picture: Path) -> None:
+    """The table of a run: corpora and metrics are rows, scorers columns. CSV, the curves' points, and a picture of noise by kind.
 
     `specs`: of each file of what `evaluate quality` found the corpus (row), scorer (column), file and seed, as `cells.of_specs`.
     Raises InputError for one that is given twice.
@@ -31,6 +43,14 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, picture: 
     cells = own("quality", measurements, scale, notes)
     draw(cells, picture)
     write(cells, out)
+    points = [
+        Point(spec["row"], spec["column"], bad, good)
+        for spec in specs
+        for file in spec["files"]
+        for bad, good in enumerate(read_json(file)["roc"])
+    ]
+    with atomic(roc) as part:
+        part.write_text(to_csv(points), encoding="utf-8")
 
 
 def draw(cells: Sequence[Cell], path: Path) -> None:

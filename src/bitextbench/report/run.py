@@ -12,8 +12,10 @@ from bitextbench.evaluation import significance
 from bitextbench.report import cells, encoders, filtering, records
 from bitextbench.report.audit import Judgement, Number, Tried
 from bitextbench.report.cells import Cell
+from bitextbench.report.quality import Point
 from bitextbench.report.references import PAPERS
 from bitextbench.report.settings import Compared
+from bitextbench.report.training import Trained, Validated
 
 FIGURE2 = "artetxe2019/figure2.csv"
 TABLE2 = "kim2019/table2"
@@ -76,6 +78,10 @@ class Run:
     sweep: list[Step]
     thresholds: list[Threshold]
     encoders: list[dict[str, str]]
+    trained: list[Trained]
+    learning: list[Validated]
+    roc: list[Point]
+    rules: dict[str, Any]  # of the workflow: see `workflow.rule_graph`
     provenance: dict[str, Any]
     examples: list[str]
     files: list[str]  # CSV, JSON, pictures
@@ -120,6 +126,10 @@ def load(folder: Path) -> Run:
         lines("sweep.csv", Step, "a sweep over thresholds", "precision by size of the selection"),
         lines(FIGURE2, Threshold, "a figure of thresholds", "BLEU by number of selected pairs"),
         held("encoders.csv", encoders.read_csv, "cost and quality of the encoders", []),
+        lines("training.csv", Trained, "a table of trainings", "what training the encoders cost"),
+        lines("learning.csv", Validated, "a table of learning curves", "how the encoders came to learn"),
+        lines("roc.csv", Point, "a table of ROC curves", "ROC curves of the scorers"),
+        held("rules.json", read_rules, "the rules of the workflow, and what each hands to which", {}),
         held("table2.provenance.json", read_provenance, "configuration, versions, hardware, time and memory", {}),
         within(folder, ".md"),
         within(folder, ".csv", ".json", ".png"),
@@ -174,6 +184,14 @@ def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
 def place_of(number: Number) -> str:
     """The place of its table: kim2019/table2."""
     return f"{number.paper}/{'table' if number.table.isdigit() else ''}{number.table}"
+
+
+def read_rules(path: Path) -> dict[str, Any]:
+    """Raises InputError for another JSON file."""
+    found = read_json(path)
+    if not isinstance(found, dict) or found.keys() != {"jobs", "steps", "edges"}:
+        raise InputError("not a graph of rules of this version", path, remedy="start the run again")
+    return found
 
 
 def read_provenance(path: Path) -> dict[str, Any]:

@@ -266,6 +266,8 @@ class Site:
         return self.page(
             "encoders.html", "encoders.html", "Encoders", head=head, lines=lines,
             figure4=f"{margins.PLACE}.csv",
+            learning=plots.learning_curves(self.run.learning, "learning") if self.run.learning else "",
+            trainings=plots.training_costs(self.run.trained, "trainings") if self.run.trained else "",
             picture=plots.costs(self.run.encoders, "costs") if self.run.encoders else "",
             margins=plots.margin_curves(self.run.tables[margins.PLACE].cells, "margins") if margins.PLACE in self.run.tables else "",
         )  # fmt: skip
@@ -280,6 +282,7 @@ class Site:
             "filtering.html", "filtering.html", "Filtering", curves=plots.precision_curves(self.run.sweep, "sweep"),
             thresholds=plots.threshold_curve(self.run.thresholds, "thresholds") if self.run.thresholds else "",
             figure2=FIGURE2,
+            roc=plots.roc_curves(self.run.roc, "roc") if self.run.roc else "",
             pictures=pictures, quality_png="quality.png" in self.run.files,
         )  # fmt: skip
 
@@ -301,7 +304,13 @@ class Site:
     def provenance(self) -> str:
         facts = self.run.provenance
         return self.page(
-            "provenance.html", "provenance.html", "Provenance", facts=facts, files=self.run.files, **summary(facts)
+            "provenance.html",
+            "provenance.html",
+            "Provenance",
+            facts=facts,
+            files=self.run.files,
+            **summary(facts),
+            graph=plots.rule_graph(**self.run.rules, name="rules") if self.run.rules else "",
         )
 
 

@@ -1,0 +1,76 @@
+"""What the encoders of a run cost to train and how they came to learn: `training.csv`, `learning.csv`."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, existing, read_json, read_lines
+from bitextbench.formats.metrics import checked_fields
+from bitextbench.report.records import to_csv
+
+OBJECTIVES = 2  # the column of curve.csv where the losses of the objectives begin
+
+
+@dataclass(frozen=True)
+class Trained:
+    """An encoder after its training; `valid` is its best score on the development set (P@1 of most types), in percent."""
+
+    encoder: str
+    seed: int
+    type: str
+    dimension: int
+    parameters: int
+    updates: int
+    cpu_seconds: float
+    valid: float | None
+
+
+@dataclass(frozen=True)
+class Validated:
+    """An encoder in training: the sum of its objectives' mean losses since the line before, the score on the development set in percent."""
+
+    encoder: str
+    seed: int
+    update: int
+    loss: float
+    valid: float
+
+
+def write(folders: Sequence[Path], trained: Path, validated: Path) -> None:
+    """Both tables, of folders as `train` leaves them (training.json, curve.csv), in the order given.
+
+    Raises InputError for a folder without them, and for files of another version.
+    """
+    done = [read_training(folder) for folder in folders]
+    steps = [step for folder, encoder in zip(folders, done, strict=True) for step in read_curve(folder, encoder)]
+    for path, lines in ((trained, done), (validated, steps)):
+        with atomic(path) as part:
+            part.write_text(to_csv(lines), encoding="utf-8")
+
+
+def read_training(folder: Path) -> Trained:
+    """What training.json says of the encoder that a folder is named after."""
+    path = folder / "training.json"
+    counts = dict.fromkeys(("seed", "dimension", "parameters", "updates"), int)
+    kinds = {"type": str, **counts, "cpu_seconds": (int, float), "valid": (int, float, type(None))}
+    known = checked_fields(read_json(path), kinds, path)
+    known["valid"] = None if known["valid"] is None else round(100 * known["valid"], 2)
+    return Trained(encoder=folder.name.replace(f".seed{known['seed']}", ""), **known)
+
+
+def read_curve(folder: Path, encoder: Trained) -> list[Validated]:
+    """The lines of curve.csv that have a development score."""
+    path = folder / "curve.csv"
+    head, *lines = csv.reader(read_lines(existing(path)))
+    if head[0] != "update" or head[-1] != "valid":
+        raise InputError("not a learning curve", path, line=1, remedy="train the encoder again")
+    return [
+        Validated(
+            encoder.encoder, encoder.seed, int(line[0]), round(sum(float(loss) for loss in line[OBJECTIVES:-1] if loss), 4),
+            round(100 * float(line[-1]), 2),
+        )
+        for line in lines
+        if line[-1]
+    ]  # fmt: skip
