@@ -6,6 +6,7 @@ Files are named as the rules name them: <work>/<what>/<maker>/<corpus>/<shard>. 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import Any
 
 from bitextbench.base import members
@@ -319,10 +320,9 @@ def rule_graph(dag: Any) -> dict[str, Any]:
     """The rules of a plan of Snakemake: {"jobs": {rule: number}, "steps": {rule: the fewest jobs that one of it waits for, one after
     the other}, "edges": [[rule, rule that needs what it makes]]}, sorted. Edges may lead back: an encoder's negatives are mined by another.
     """
+    order = TopologicalSorter({job: [*dag.dependencies[job]] for job in dag.jobs}).static_order()
     waits: dict[Any, int] = {}
-    for job in sorted(
-        dag.jobs, key=lambda job: len([*dag.bfs(dag.dependencies, job)])
-    ):  # what is needed has fewer ancestors
+    for job in order:
         waits[job] = max((waits[needed] + 1 for needed in dag.dependencies[job]), default=0)
     jobs = Counter(job.rule.name for job in waits)
     steps = {rule: min(steps for job, steps in waits.items() if job.rule.name == rule) for rule in jobs}

@@ -1,5 +1,6 @@
 """Quality and precision without NMT, against scikit-learn and plain loops."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json, write_json
@@ -17,7 +18,7 @@ from bitextbench.cli import main
 from bitextbench.evaluation import quality, selections
 from bitextbench.evaluation.quality import AP, AUC
 from bitextbench.formats import bitext
-from bitextbench.report import cells
+from bitextbench.report import cells, records
 from bitextbench.report import quality as report
 from bitextbench.scoring.similarities.published import published
 
@@ -39,6 +40,12 @@ def test_metrics_are_those_of_scikit_learn(pairs):
     assert found["unlabelled"] == (~known).sum()
     assert found[AP]["value"] == pytest.approx(100 * average_precision_score(good[known], scores[known]))
     assert found[AUC]["value"] == pytest.approx(100 * roc_auc_score(good[known], scores[known]))
+    bad_above, good_above, _ = roc_curve(good[known], scores[known], drop_intermediate=False)
+    for share, value in enumerate(found["roc"]):  # the curve through the highest point of each share of bad pairs
+        exact = np.flatnonzero(np.isclose(100 * bad_above, share))
+        if len(exact):
+            assert value == pytest.approx(100 * good_above[exact[-1]], abs=0.01)
+    assert found["roc"] == sorted(found["roc"])
     for kind in {*labels} - {"parallel", ""}:
         of_kind = good | (labels == kind)
         value = found[f"{AUC}, {kind}"]["value"]
@@ -167,13 +174,15 @@ def test_the_table(pool, tmp_path):
         {"row": "human", "column": name, "files": [str(tmp_path / f"{name}.json")]} for name in ("random", "cosine")
     ]
     arguments = [f"--cell={json.dumps(spec)}" for spec in specs]
-    out, picture = (tmp_path / f"q.{suffix}" for suffix in ("csv", "png"))
+    out, roc, picture = (tmp_path / name for name in ("q.csv", "roc.csv", "q.png"))
     command = [
         "step",
         "quality-table",
         *arguments,
         "--scale",
         "tiny",
+        "--roc",
+        str(roc),
         "--picture",
         str(picture),
         "-o",
@@ -190,10 +199,13 @@ def test_the_table(pool, tmp_path):
     assert lines[2].ours == pytest.approx(value["value"], abs=0.006)
     assert lines[2].note == "30 good pairs, 60 bad"
     assert picture.stat().st_size > 1000
+    points = records.read_csv(roc, report.Point, "a table of ROC curves")
+    assert [(point.method, point.bad) for point in points] == list(itertools.product(("random", "cosine"), range(101)))
+    assert [point.good for point in points[:101]] == read_json(tmp_path / "random.json")["roc"]
     shown = CliRunner().invoke(main.cli, ["show", str(out)], catch_exceptions=False)
     assert "random" in shown.output
     with pytest.raises(InputError, match="is given twice"):
-        report.table(specs[:1] * 2, "tiny", out, picture)
+        report.table(specs[:1] * 2, "tiny", out, roc, picture)
 
 
 ROW = "u\tv\t{en}\t{de}\t0.5\t{zipporah}\t0.9\t{label}\t"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,9 @@ from click.testing import CliRunner
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.report import site
+from bitextbench.report.quality import Point
+from bitextbench.report.records import to_csv
+from bitextbench.report.training import Trained, Validated
 
 ROOT = Path(__file__).parents[2]
 SMALL = ROOT / "results/small"
@@ -42,6 +46,16 @@ def run(tmp_path_factory):
     (folder / "artetxe2019/figure2.csv").write_text(
         "pairs,bleu,bleu_low,bleu_high,peak\n1000,9.00,8.00,10.00,\n2000,9.50,8.50,10.50,yes\n"
     )
+    curve = [Validated("dan_dual.en-fr", seed, update, 1.0, update / 10) for seed in (1, 2) for update in (100, 200)]
+    (folder / "learning.csv").write_text(to_csv(curve))
+    (folder / "training.csv").write_text(
+        to_csv([Trained("mlp", 1, "x", 8, 9, 200, 3.5, None), Trained("dan_dual.en-fr", 1, "x", 8, 9, 200, 3.5, 20.0)])
+    )
+    (folder / "roc.csv").write_text(
+        to_csv([Point("pool", name, bad, bad) for name in ("a", "b") for bad in range(101)])
+    )
+    graph = {"jobs": {"a": 1, "b": 2}, "steps": {"a": 0, "b": 1}, "edges": [["a", "b"], ["b", "a"]]}
+    (folder / "rules.json").write_text(json.dumps(graph))
     (folder / "kim2019/table4.md").write_text("# An example\n", encoding="utf-8")
     invoke("report", folder)
     return folder
@@ -250,7 +264,10 @@ def test_a_browser_shows_the_pages_on_a_phone(run, tmp_path, scheme):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: no screenshots")
 def test_screenshots(run, tmp_path):
-    for name in ("index", "claims"):
-        picture = tmp_path / f"{name}.png"
+    """Kept where BITEXTBENCH_SCREENSHOTS names a folder: CI's."""
+    folder = Path(os.environ.get("BITEXTBENCH_SCREENSHOTS", tmp_path)).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("index", "claims", "encoders", "filtering"):
+        picture = folder / f"{name}.png"
         chromium(f"--screenshot={picture}", "--window-size=1300,1600", url=(run / f"{name}.html").as_uri())
         assert picture.stat().st_size > 20_000

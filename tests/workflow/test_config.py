@@ -324,18 +324,33 @@ def test_an_entry_of_another_seed_learns_from_entries_of_that_seed():
             "mlp": {"similarity": "mlp", "encoder": "e", "negatives": {"by": "cosine", "portion": 0.6}},
             "nmt": {"similarity": "nmt_lm", "likelihoods": "l"},
             "random": {"similarity": "random"},
+            "sure.en-fr": {"similarity": "confidence", "encoder": "e", "tuned": {"by": "cosine"}},
+        },
+        "rescorers": {"r": {"encoder": "h", "start": {"encoder": "e"}}},
+        "translations": {
+            "mined.en-fr": {"train": {"mined": {"encoder": "h"}}},
+            "chosen.en-fr": {"train": {"selected": {"method": "sure.en-fr"}}},
+            "whole.en-fr": {"train": {"corpora": ["c"]}},
         },
     }
     before = copy.deepcopy(config)
     assert [seeded(config, "methods", name, 1) for name in before["methods"]] == list(before["methods"])
     assert config == before
     names = [seeded(config, "methods", name, 3) for name in before["methods"]]
-    assert names == ["cosine.seed3", "mlp.seed3", "nmt.seed3", "random.seed3"]
+    assert names == ["cosine.seed3", "mlp.seed3", "nmt.seed3", "random.seed3", "sure.seed3.en-fr"]
     made = config["methods"]
     assert made["mlp.seed3"]["negatives"] == {"by": "cosine.seed3", "portion": 0.6}
     assert (made["mlp.seed3"]["encoder"], made["nmt.seed3"]["likelihoods"]) == ("e.seed3", "l.seed3")
     assert config["encoders"]["h.seed3"] == {"hard": {"by": "e.seed3", "count": 2}, "seed": 3}
     assert made["random.seed3"] == {"similarity": "random", "seed": 3}
+    assert made["sure.seed3.en-fr"]["tuned"] == {"by": "cosine.seed3"}
+    assert seeded(config, "rescorers", "r", 3) == "r.seed3"
+    assert config["rescorers"]["r.seed3"] == {"encoder": "h.seed3", "start": {"encoder": "e.seed3"}, "seed": 3}
+    translations = [seeded(config, "translations", name, 3) for name in before["translations"]]
+    assert translations == ["mined.seed3.en-fr", "chosen.seed3.en-fr", "whole.seed3.en-fr"]
+    assert [config["translations"][name]["train"] for name in translations] == [
+        {"mined": {"encoder": "h.seed3"}}, {"selected": {"method": "sure.seed3.en-fr"}}, {"corpora": ["c"]},
+    ]  # fmt: skip
     assert {kind: config[kind].keys() & before[kind].keys() for kind in ("encoders", "methods")} == {
         kind: before[kind].keys() for kind in ("encoders", "methods")
     }

@@ -1,12 +1,17 @@
 """Where a run keeps what, and what is made from what."""
 
+import copy
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bitextbench.config import laid_over, read, resolve
-from bitextbench.workflow import Files, batches, datasets
+from bitextbench.report import layout
+from bitextbench.workflow import Files, batches, datasets, rule_graph
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,3 +108,55 @@ def test_similarities_that_are_fitted_on_an_encoder_s_vectors():
     wanted = ["cosine", "mlp", "levenshtein"]
     assert run.fitted_similarities("nmt_autoencoder", wanted) == ["work/paper/similarities/mlp.npz"]
     assert run.fitted_similarities("pivot_nmt", wanted) == []
+
+
+def test_cells_have_a_measurement_of_each_seed():
+    run = Files({**copy.deepcopy(files("tiny.yaml").config), "table_seeds": [1, 2]})
+    tables = layout.load()
+    cell = next(one for one in tables["kim2019/table3"] if one.similarity == "mlp" and not one.missing(run.config))
+    assert [(spec["seed"], spec["files"]) for spec in run.cell(cell)] == [
+        (1, ["work/tiny/metrics/alignment/newstest2018/nmt_autoencoder.json#mlp.forward"]),
+        (2, ["work/tiny/metrics/alignment/newstest2018/nmt_autoencoder.seed2.json#mlp.forward"]),
+    ]
+    assert run.fitted_similarities("nmt_autoencoder.seed2", ["mlp"]) == ["work/tiny/similarities/mlp.seed2.npz"]
+    assert run.config["methods"]["mlp.seed2"]["encoder"] == "nmt_autoencoder.seed2"
+    metrics = run.metrics(tables["guo2018/table5"])
+    assert "work/tiny/metrics/translation/newstest.en-fr/oracle.seed2.en-fr.json" in metrics
+    assert (
+        run.config["translations"]["mined_document.seed2.en-fr"]["train"]["mined"]["encoder"]
+        == "dan_dual_hard20.seed2.en-fr"
+    )
+    empty = next(one for one in tables["artetxe2019/table6"] if one.missing(run.config))
+    assert [spec["files"] for spec in run.cell(empty)] == [[]]
+    counted = next(one for one in tables["artetxe2019/section4"] if one.task == "size" and not one.missing(run.config))
+    assert len(run.cell(counted)) == 1
+
+
+def test_cells_say_what_their_corpora_stand_for():
+    run = Files(copy.deepcopy(files("small.yaml").config))
+    tables = layout.load()
+    notes = {run.note(cell) for cell in tables["guo2018/table3"] if not cell.missing(run.config)}
+    assert all(note.endswith("the Bible in place of the UN corpus") for note in notes)
+    assert "note" not in run.corpus_spec("un.en-fr")
+    missing = next(cell for cell in tables["yang2019/table1"] if cell.missing(run.config))
+    assert run.note(missing) == missing.missing(run.config)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    rule: Any
+    number: int
+
+
+def test_the_rules_of_a_plan():
+    """Encoders, one of which learns from negatives that another finds: the edges of their rules lead in a circle."""
+    train, encode, table = (SimpleNamespace(name=name) for name in ("train", "encode", "table"))
+    rules = (train, encode, train, encode, table)
+    first, vectors, second, again, made = (Job(rule, number) for number, rule in enumerate(rules))
+    needs = {first: {}, vectors: {first: 1}, second: {vectors: 1}, again: {second: 1}, made: {again: 1, first: 1}}
+    dag = SimpleNamespace(jobs=needs, dependencies=needs)
+    assert rule_graph(dag) == {
+        "jobs": {"encode": 2, "table": 1, "train": 2},
+        "steps": {"encode": 1, "table": 4, "train": 0},
+        "edges": [("encode", "table"), ("encode", "train"), ("train", "encode"), ("train", "table")],
+    }
