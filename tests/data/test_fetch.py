@@ -14,7 +14,7 @@ import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.data import fetch as module
-from bitextbench.data.fetch import fetch, fetch_data_set, mirror_folders
+from bitextbench.data.fetch import fetch, fetch_data_set, mirror_places
 from bitextbench.data.registry import DataSet, File
 
 TEXT = bytes(range(256)) * 12_000  # three chunks
@@ -348,11 +348,11 @@ def test_mirror_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for name in "abc":
         (tmp_path / name).mkdir()
     monkeypatch.setenv("BITEXTBENCH_MIRROR", f"{tmp_path / 'b'}:{tmp_path / 'c'}")
-    assert mirror_folders([tmp_path / "a"]) == [tmp_path / name for name in "abc"]
+    assert mirror_places([tmp_path / "a"]) == [tmp_path / name for name in "abc"]
     monkeypatch.setenv("BITEXTBENCH_MIRROR", "")
-    assert mirror_folders() == []
+    assert mirror_places() == []
     with pytest.raises(InputError, match=r"no such mirror folder; mend 'mirror' in the config"):
-        mirror_folders([tmp_path / "d"])
+        mirror_places([tmp_path / "d"])
 
 
 def test_unknown_data_set(tmp_path: Path) -> None:

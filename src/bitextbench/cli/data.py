@@ -13,17 +13,16 @@ from bitextbench.cli.options import FILE, out_option
 @click.option(
     "--mirror",
     "mirrors",
-    type=FILE,
     multiple=True,
-    help="Folder to look in before the network (also BITEXTBENCH_MIRROR).",
+    help="Folder or http address to look in before the network (also BITEXTBENCH_MIRROR).",
 )
 @click.option(
     "--lock", type=FILE, required=True, help="Where the checksum of a first download is kept, if none is published."
 )
 @out_option
-def fetch(dataset: str, mirrors: tuple[Path, ...], lock: Path, out: Path) -> None:
+def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path, out: Path) -> None:
     """Download a data set of the registry into a folder, verified."""
     from bitextbench.data.fetch import fetch as run
-    from bitextbench.data.fetch import mirror_folders
+    from bitextbench.data.fetch import mirror_places
 
-    run(dataset, out, mirror_folders(mirrors), lock)
+    run(dataset, out, mirror_places(mirrors), lock)

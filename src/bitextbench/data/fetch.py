@@ -1,12 +1,14 @@
-"""Fetches data sets from a mirror folder or the network: verified, resumable."""
+"""Fetches data sets from a mirror or the network: verified, resumable."""
 
 import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import requests
 import urllib3
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_json, write_json
+from bitextbench.base.files import atomic, parse, read_json, write_json
 from bitextbench.base.progress import log, progress
 from bitextbench.data.registry import DataSet, File, entry
 
@@ -23,45 +25,52 @@ ROUNDS = 4  # attempts at each address
 WAIT = 2.0  # seconds before the second round; each later wait is twice as long
 TIMEOUT = (15, 120)  # seconds: to connect, and between two bytes
 PAGES = ("text/html", "application/xhtml+xml")
+MIRROR = re.compile(r"https?://[^/:]+(?::\d+)?[^:]*|[^:]+")  # between colons: an address, or a folder
+CHANGED = "changed.json"
+Mirror = Path | str  # a folder, or the address of a server
 
 
-def mirror_folders(configured: Sequence[str | Path] = ()) -> list[Path]:
-    """The folders to search before the network: those of the config, then those of BITEXTBENCH_MIRROR.
+def mirror_places(configured: Sequence[str | Path] = ()) -> list[Mirror]:
+    """The folders and addresses to search before the network: those of the config, then those of BITEXTBENCH_MIRROR.
 
     Raises InputError for a folder that does not exist.
     """
-    folders = [
-        Path(folder) for folder in (*configured, *os.environ.get("BITEXTBENCH_MIRROR", "").split(os.pathsep)) if folder
+    named = MIRROR.findall(os.environ.get("BITEXTBENCH_MIRROR", ""))
+    places = [
+        place.rstrip("/") if re.match("https?://", place) else Path(place) for place in (*map(str, configured), *named)
     ]
-    for folder in folders:
-        if not folder.is_dir():
-            raise InputError(
-                "no such mirror folder", folder, remedy="mend 'mirror' in the config or BITEXTBENCH_MIRROR"
-            )
-    return folders
+    for place in places:
+        if isinstance(place, Path) and not place.is_dir():
+            raise InputError("no such mirror folder", place, remedy="mend 'mirror' in the config or BITEXTBENCH_MIRROR")
+    return places
 
 
-def fetch(name: str, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
+def fetch(name: str, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> None:
     """Fetch the files of a registry data set into `folder`, as they are served; `folder/manifest.json` is written last.
 
-    A file is searched at `<mirror>/<url without scheme>` in each folder of `mirrors`, then on the network. Files
+    A file is searched at `<mirror>/<url without scheme>` in each of `mirrors`, folders first, then on the network. Files
     already in `folder` are verified and kept. Sizes and checksums are those of the registry. Where the publisher states
     none, those of the first download are recorded in `lock` (JSON) and are required from then on. If several processes
     fetch into one folder, one of them fetches a file; the others wait, and verify it.
 
-    Raises InputError for a file that cannot be found, that differs from the registry or the lock, or that has no
-    checksum and comes as an HTML page or without its length.
+    A mirror whose files are not the publishers' (a miniature for a rehearsal, say) lists them in its `changed.json`:
+    {"why": what they are, "files": {url: {"bytes", "sha256"}}}. Those are taken from nowhere else, verified by these sums,
+    named in a warning, called "changed" in the manifest, and never recorded in `lock`.
+
+    Raises InputError for a file that cannot be found, that differs from the registry, the lock or changed.json, that has
+    no checksum and comes as an HTML page or without its length, and for a changed one in place of the publisher's.
     """
     fetch_data_set(entry(name), folder, mirrors, lock)
 
 
-def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Path], lock: Path) -> None:
+def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> None:
     """`fetch`, for an entry of the registry."""
     log(f"{data_set.name}: licence: {data_set.licence} ({data_set.tier})")
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / "manifest.json"
-    before = {file["path"]: file["from"] for file in read_json(manifest)["files"]} if manifest.exists() else {}
-    files = [_bring(file, folder, mirrors, lock, before.get(file.path)) for file in data_set.files]
+    before = {file["path"]: file for file in read_json(manifest)["files"]} if manifest.exists() else {}
+    changed = {mirror: _changed(mirror) for mirror in mirrors}
+    files = [_bring(file, folder, _source(file, changed), lock, before.get(file.path, {})) for file in data_set.files]
     value = {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
     if not manifest.exists() or read_json(manifest) != value:
         with _locked(folder / ".lock"):
@@ -69,31 +78,91 @@ def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Path], loc
     log(f"{data_set.name}: {len(files)} files, {sum(file['bytes'] for file in files):,} bytes, verified")
 
 
-def _bring(file: File, folder: Path, mirrors: Sequence[Path], lock: Path, before: str | None) -> dict[str, Any]:
-    """Put one file into `folder`, verified. Returns its manifest entry; `before`: its source in an earlier run."""
+@dataclass(frozen=True)
+class _Source:
+    """Where a file is to be had: a copy in a mirror folder, or addresses, the first `mirrors` of them of mirrors."""
+
+    copy: Path | None
+    addresses: tuple[str, ...]
+    mirrors: int
+    changed: Mapping[str, Any]  # the sums of a file that is not the publisher's; else {}
+
+    def of(self, address: str) -> str:
+        return "mirror" if address in self.addresses[: self.mirrors] else "network"
+
+
+def _source(file: File, changed: Mapping[Mirror, Mapping[str, Any]]) -> _Source:
+    """The source of a file; `changed`: the mirrors, and what their changed.json has."""
+    place = file.url.split("://")[1]
+    folder = next((mirror for mirror in changed if isinstance(mirror, Path) and (mirror / place).is_file()), None)
+    servers = [mirror for mirror in changed if isinstance(mirror, str)]
+    asked: list[Mirror] = [folder] if folder else [*servers]
+    for mirror in asked:
+        if sums := changed[mirror].get("files", {}).get(file.url):
+            why = changed[mirror].get("why", "other content")
+            log(f"WARNING: {file.url}: not the publisher's file, but that of the mirror {mirror} ({why})")
+            return _Source(folder and folder / place, () if folder else (f"{mirror}/{place}",), 1, sums)
+    addresses = (*(f"{server}/{place}" for server in servers), file.url, *file.mirrors)
+    return _Source(folder and folder / place, addresses, len(servers), {})
+
+
+def _changed(mirror: Mirror) -> dict[str, Any]:
+    """The changed.json of a mirror; {} where there is none. Raises InputError for a server that does not answer."""
+    if isinstance(mirror, Path):
+        return read_json(mirror / CHANGED) if (mirror / CHANGED).exists() else {}
+    reason: Exception | None = None
+    for attempt in range(ROUNDS):
+        time.sleep(WAIT * 2 ** (attempt - 1) if attempt else 0)
+        try:
+            with requests.get(f"{mirror}/{CHANGED}", timeout=TIMEOUT) as reply:
+                if reply.status_code in (403, 404, 410):
+                    return {}
+                reply.raise_for_status()
+                return dict(parse(reply.content.decode(), f"{mirror}/{CHANGED}"))
+        except requests.RequestException as error:
+            reason = error
+    raise InputError(f"the mirror does not answer ({reason})", mirror, remedy="start it, or leave it out")
+
+
+def _bring(file: File, folder: Path, source: _Source, lock: Path, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Put one file into `folder`, verified. Returns its manifest entry; `before`: that of an earlier run."""
     target = folder / file.path
     published = _published(file)
-    expected = published or _recorded(lock).get(file.url) or {}
+    expected = source.changed or published or _recorded(lock).get(file.url) or {}
     if file.bytes is not None:
         expected = {"bytes": file.bytes, **expected}
-    copy = next((place for mirror in mirrors if (place := mirror / file.url.split("://")[1]).is_file()), None)
-    source = before or ("network" if copy is None else "mirror")
+    was_changed = before.get("checksum") == "changed"
+    if source.changed and before and not was_changed:
+        what = "is the publisher's file, and a mirror has another for it"
+        raise InputError(
+            what, target, remedy="fetch into another folder (`data` in the config), or leave the mirror out"
+        )
+    if was_changed and not source.changed:
+        log(f"{target}: from a mirror of other content, which is gone: fetching the publisher's file")
+        target.unlink(missing_ok=True)
+    origin = before.get("from") or ("mirror" if source.copy else source.of(source.addresses[0]))
     if not (sums := _verified(target, expected)):
-        source = "network" if copy is None else "mirror"
         with _locked(folder / ".lock"):
-            sums = _verified(target, expected) or (
-                _download(file, target, expected) if copy is None else _copy(copy, target, expected)
-            )
-    if not published:
+            if not (sums := _verified(target, expected)):
+                sums, origin = _taken(file, source, target, expected)
+    if not published and not source.changed:
         _record(lock, file.url, sums)
     return {
         "path": file.path,
         "url": file.url,
         "bytes": sums["bytes"],
         "sha256": sums["sha256"],
-        "checksum": "published" if published else "recorded",
-        "from": source,
+        "checksum": "changed" if source.changed else "published" if published else "recorded",
+        "from": origin,
     }
+
+
+def _taken(file: File, source: _Source, target: Path, expected: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Copy or download a file. Returns its sums, and whether it is of a mirror or of the network."""
+    if source.copy:
+        return _copy(source.copy, target, expected), "mirror"
+    sums, address = _download(source, target, expected)
+    return sums, source.of(address)
 
 
 @contextlib.contextmanager
@@ -182,13 +251,13 @@ class _Unsure(_Refused):
     """The reply of this address cannot be trusted without a checksum."""
 
 
-def _download(file: File, target: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
+def _download(source: _Source, target: Path, expected: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Try the addresses in turn until one gives the expected file, or ROUNDS rounds bring no further byte.
 
-    `<target>.part` holds the bytes so far, and stays for the next run.
+    `<target>.part` holds the bytes so far, and stays for the next run. Returns the sums, and the address.
     """
-    part = target.with_name(f"{target.name}.part")
-    addresses = [file.url, *file.mirrors]
+    part = target.with_name(f"{target.name}{'.changed' if source.changed else ''}.part")
+    addresses = list(source.addresses)
     reasons: dict[str, Exception] = {}
     most = failures = 0
     while addresses and failures < ROUNDS:
@@ -204,7 +273,7 @@ def _download(file: File, target: Path, expected: Mapping[str, Any]) -> dict[str
                     addresses.remove(url)
                 continue
             os.replace(part, target)
-            return sums
+            return sums, url
         size = part.stat().st_size if part.exists() else 0
         failures = 0 if size > most else failures + 1
         most = max(most, size)

@@ -165,7 +165,7 @@ def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mappi
     """N-way text from bitexts: sentences of two languages that translate the same sentence of a third, `by`.
 
     `bitexts` has, for each language, the parser (`name` and arguments) of its bitext with `by`. Of several translations
-    of a sentence, the first is taken. Memory: the text of one bitext.
+    of a sentence, the first is taken; empty lines translate nothing. Memory: the text of one bitext.
     """
     src, tgt = (_first_translations(raw, (by, language), **bitexts[language]) for language in languages)
     others = dict(tgt)
@@ -175,10 +175,10 @@ def joined(raw: Path, languages: Languages, by: str, bitexts: Mapping[str, Mappi
 def _first_translations(
     raw: Path, languages: Languages, name: str, **arguments: Any
 ) -> Iterator[tuple[str | None, str | None]]:
-    """(sentence, its first translation) for each distinct sentence of the first language."""
+    """(sentence, its first translation) for each distinct sentence of the first language that has one."""
     seen = set()
     for row in rows_of(PARSERS[name](raw, languages, **arguments)):
-        if row.src not in seen:
+        if row.src not in seen and all(side and side.strip() for side in row[:2]):
             seen.add(row.src)
             yield row.src, row.tgt
 

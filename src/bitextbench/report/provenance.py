@@ -55,7 +55,8 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
 
 
 def data_sets(manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry a file; its checksum is "published", or "recorded" where the first download's is all there is."""
+    """One entry a file; its checksum is "published", "recorded" where the first download's is all there is, or "changed":
+    of a mirror with other content than the publisher's (`data.fetch`)."""
     kept = ("path", "url", "bytes", "sha256", "checksum", "from")
     return [
         {"dataset": manifest["dataset"], "licence": manifest.get("licence"), **{key: file.get(key) for key in kept}}
