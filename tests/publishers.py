@@ -26,6 +26,7 @@ import io
 import itertools
 import json
 import random
+import re
 import sys
 import tarfile
 import tempfile
@@ -53,6 +54,7 @@ CONFIG = Path(__file__).parents[1] / "config.yaml"
 LINES = {"pool": 4.0, "paracrawl-v4": 2.0, "newstest": 0.5, "iwslt": 0.5, "other": 0.05}  # times --lines; others 1
 BERT = {"hidden": 32, "layers": 2, "heads": 2, "filters": 64, "positions": 512}  # as under `model` of encoders.bert.*
 LANGUAGES = ("en", "de", "fr", "es", "ru", "zh")
+LEAKED = 9  # lines of newstest2018 in Common Crawl
 REDIRECTED = ("huggingface.co/*.safetensors", "www.statmt.org/*")  # as these hosts do
 
 
@@ -97,7 +99,7 @@ FLAWS: dict[str, Callable[[Pair], Iterable[str]]] = {  # a line of each side -> 
     "long": lambda pair: (" ".join([line] * 50) for line in pair),
     "mojibake": lambda pair: (line.encode().decode("latin-1").replace("\x85", "") for line in pair),
     "spaces": lambda pair: (f"  {line} " for line in pair),
-    "byte order mark": lambda pair: (f"\ufeff{line}" for line in pair),
+    "carriage return at the end": lambda pair: (f"{line} \r" for line in pair),
     "quote": lambda pair: (f'"{line}' for line in pair),
     **{
         name: lambda pair, mark=mark: map(_inside(mark), pair)
@@ -107,6 +109,10 @@ FLAWS: dict[str, Callable[[Pair], Iterable[str]]] = {  # a line of each side -> 
             "no-break space": "\xa0",
             "soft hyphen": "\xad",
             "carriage return": "\r",
+            "two spaces": " ",
+            "zero-width space": "\u200b",
+            "control (C1)": "\x93",
+            "replacement": "\ufffd",
             "tab": "\t",
             "control": "\x01",
             "entity": " &amp; &quot;&#39;",
@@ -116,9 +122,9 @@ FLAWS: dict[str, Callable[[Pair], Iterable[str]]] = {  # a line of each side -> 
 }  # fmt: skip
 
 
-def flawed(pairs: Sequence[Pair], *kinds: str) -> tuple[list[Pair], Counter[str]]:
+def flawed(pairs: Sequence[Pair], names: str) -> tuple[list[Pair], Counter[str]]:
     """The pairs, every tenth of them with a flaw, of each kind in turn; how many of each."""
-    found, counts = list(pairs), Counter[str]()
+    found, counts, kinds = list(pairs), Counter[str](), names.split(", ")
     for number, place in enumerate(range(5, len(found), 10)):
         kind = kinds[number % len(kinds)]
         found[place] = tuple(FLAWS[kind](found[place]))
@@ -140,7 +146,9 @@ class Edition:
     def add(self, name: str, packed: bytes, pairs: Iterable[Pair], flaws: Counter[str]) -> None:
         """A data set of one file."""
         self.files[url(name)] = packed
-        self.rows[name] = [(pair[0], pair[1], "", "") for pair in pairs]
+        self.rows[name] = [
+            (pair[0].removesuffix("\r"), pair[1] and pair[1].removesuffix("\r"), "", "") for pair in pairs
+        ]
         self.flaws[name] = flaws
 
 
@@ -209,17 +217,8 @@ def europarl(n: int) -> Edition:
     edition, bitexts = Edition(), {}
     for place, code in enumerate(both, 1):
         pairs = [(pair[place], pair[0]) for number, pair in enumerate(whole) if number % 9 != 3 * place - 3]
-        kinds = (
-            "empty source",
-            "no-break space",
-            "empty target",
-            "soft hyphen",
-            "spaces",
-            "empty",
-            "next line",
-            "line separator",
-        )
-        bitexts[code], flaws = flawed(pairs, *kinds)
+        kinds = "empty source, no-break space, empty target, soft hyphen, spaces, empty, next line, line separator"
+        bitexts[code], flaws = flawed(pairs, kinds)
         members |= sides(bitexts[code], [f"training/europarl-v7.{code}-en.{side}" for side in (code, "en")])
         edition.rows[f"europarl-v7.{code}-en"] = [(*pair, "", "") for pair in bitexts[code]]
         edition.flaws[f"europarl-v7.{code}-en"] = flaws
@@ -238,16 +237,16 @@ def europarl(n: int) -> Edition:
 
 def bitexts(n: int) -> Edition:
     """Archives of line-aligned text, of several languages or one."""
-    edition, tests = Edition(), text("newstest2018 de-en", ("de", "en"), 9)
+    edition, tests = Edition(), text("newstest2018 de-en", ("de", "en"), LEAKED)
     for name, stem, others, extra, kinds in (
         ("commoncrawl-wmt13.de-en", "commoncrawl.{}-en.", ("cs", "es", "fr", "ru"), ("annotation",),
-         ("carriage return", "next line", "entity", "mojibake", "line separator", "control", "copy", "other", "tab")),
+         "carriage return, next line, entity, mojibake, line separator, control, copy, other, tab"),
         ("news-commentary-v13.de-en", "training-parallel-nc-v13/news-commentary-v13.{}-en.", ("cs", "ru", "zh"), (),
-         ("empty", "no-break space", "empty target")),
-        ("rapid2016.de-en", "rapid2016.{}-en.", ("et", "fi"), (), ("no-break space", "spaces", "empty source", "blank target")),
+         "empty, no-break space, carriage return at the end, empty target, carriage return"),
+        ("rapid2016.de-en", "rapid2016.{}-en.", ("et", "fi"), (), "no-break space, spaces, empty source, blank target"),
         ("paracrawl-v1-filtered.de-en", "paracrawl-release1.en-de.zipporah0-dedup-clean.", (), (),
-         ("entity", "quote", "other", "copy", "line separator")),
-        ("paracrawl-v1-filtered.ru-en", "paracrawl-release1.en-ru.zipporah0-dedup-clean.", (), (), ("entity", "quote", "other")),
+         "entity, quote, other, copy, line separator"),
+        ("paracrawl-v1-filtered.ru-en", "paracrawl-release1.en-ru.zipporah0-dedup-clean.", (), (), "entity, quote, other"),
     ):  # fmt: skip
         code = name[-5:-3]
         members = {stem[: stem.rindex("/") + 1]: b""} if "/" in stem else {}
@@ -256,9 +255,10 @@ def bitexts(n: int) -> Edition:
             held = text(f"{name} {other}", (spoken, "en"), LINES["other"] * n)
             members |= {stem.format(other) + end: lines("" for _ in held) for end in extra}
             members |= sides(held, [stem.format(other) + end for end in (other, "en")])
-        pairs, flaws = flawed(text(name, (code, "en"), n), *kinds)
+        pairs = text(name, (code, "en"), n)
         if name.startswith("commoncrawl"):  # a crawl holds test sets
             pairs[10 : 10 + len(tests)] = tests
+        pairs, flaws = flawed(pairs, kinds)
         members |= {stem.format(code) + end: lines(f"http://example.com/{row}" for row in range(n)) for end in extra}
         members |= sides(pairs, [stem.format(code) + end for end in (code, "en")])
         edition.add(name, tar(members), pairs, flaws)
@@ -273,7 +273,7 @@ def news_crawl(n: int) -> Edition:
             code = name[-2:]
             held = list(dict.fromkeys(text(name, (code,), n)))
             random.Random(name).shuffle(held)
-            found, flaws = flawed(held, "next line", "no-break space", "quote", "line separator", "entity")
+            found, flaws = flawed(held, "next line, no-break space, quote, line separator, entity")
             edition.add(name, gz(lines(line for (line,) in found)), ((line, None) for (line,) in found), flaws)
     return edition
 
@@ -286,8 +286,8 @@ def crawls(n: int) -> Edition:
     edition = Edition()
     for name, times in (("en-de", 2.0), ("en-fr", 2.0), ("en-es", 2.0), ("en-zh", 1.0)):
         whole = f"paracrawl-v4.{name}" if times > 1 else f"paracrawl-bonus-v1.{name}"
-        kinds = ("no-break space", "entity", "quote", "line separator", "other", "next line", "copy", "control")
-        pairs, flaws = flawed(text(whole, name.split("-"), times * n), *kinds)
+        kinds = "no-break space, entity, quote, line separator, other, next line, copy, control"
+        pairs, flaws = flawed(text(whole, name.split("-"), times * n), kinds)
         middle = len(pairs) // 2
         edition.add(whole, gz(tsv(pairs[:middle])) + gz(tsv(pairs[middle:])), pairs, flaws)
     return edition
@@ -299,19 +299,8 @@ def pool(n: int) -> Edition:
     rng = random.Random("pool")
     pairs = [(en, good[rng.randrange(len(good))][1]) if rng.random() < 0.25 else (en, de) for en, de in good]
     pairs = [pairs[rng.randrange(row)] if row and rng.random() < 0.05 else pair for row, pair in enumerate(pairs)]
-    kinds = (
-        "copy",
-        "other",
-        "long",
-        "entity",
-        "mojibake",
-        "empty target",
-        "quote",
-        "next line",
-        "control",
-        "empty source",
-    )
-    pairs, flaws = flawed(pairs, *kinds)
+    kinds = "copy, other, long, entity, mojibake, empty target, quote, next line, control, empty source"
+    pairs, flaws = flawed(pairs, kinds)
     edition = Edition()
     scored = [(*pair, f"{rng.gauss(0.4, 0.5):.6g}") for pair in pairs]
     edition.add("wmt18-pcf-pool.de-en", gz(tsv(scored)), ((de, en) for en, de in pairs), flaws)
@@ -335,9 +324,8 @@ def human_evaluations(n: int) -> Edition:
     edition = Edition()
     for version in ("v3", "v6", "v6-2", "v7"):
         name, rng = f"paracrawl-human-eval-{version}.de-en", random.Random(version)
-        pairs, flaws = flawed(
-            text(f"human {version[:2]}", ("en", "de"), n), "quote", "no-break space", "entity", "spaces"
-        )
+        kinds = "entity, two spaces, spaces, replacement, next line, quote"
+        pairs, flaws = flawed(text(f"human {version[:2]}", ("en", "de"), n), kinds)
         found, rows = [], []
         for number, (en, de) in enumerate(pairs):
             label = random.Random(f"{version[:2]} {number}").choices([*HUMAN], HUMAN_SHARES)[0]
@@ -367,9 +355,13 @@ def news_tests(n: int) -> Edition:
         if name.startswith("newstest"):
             year, pair = name[8:12], name.split(".")[1].split("-")
             codes = ("de", "en", "es", "fr") if year < "2014" else tuple(pair)
-            kinds = ("next line", "no-break space") if year == "2009" else ("no-break space", "quote", "line separator")
+            kinds = (
+                "next line"
+                if year == "2009"
+                else "no-break space, control (C1), zero-width space, two spaces, soft hyphen"
+            )
             stretch = f"newstest{year}" if year < "2014" else name.replace(".", " ")
-            held, edition.flaws[name] = flawed(text(stretch, codes, LINES["newstest"] * n), *kinds)
+            held, edition.flaws[name] = flawed(text(stretch, codes, LINES["newstest"] * n), kinds)
             columns = {code: [line[place] for line in held] for place, code in enumerate(codes)}
             for file in registry.entry(name).files:
                 edition.files[file.url] = lines(columns[file.url.rsplit(".", 1)[1]])
@@ -379,7 +371,7 @@ def news_tests(n: int) -> Edition:
 
 def iwslt(n: int) -> Edition:
     """TED talks in a kind of XML: text is not escaped. Each language is in the archive in which it is the source."""
-    pairs, flaws = flawed(text("iwslt", ("de", "en"), LINES["iwslt"] * n), "ampersand", "spaces", "no-break space")
+    pairs, flaws = flawed(text("iwslt", ("de", "en"), LINES["iwslt"] * n), "ampersand, spaces, no-break space")
     edition = Edition(flaws={"iwslt-tst2015.de-en": flaws})
     names = {"de": "german", "en": "english"}
     for place, (src, tgt) in enumerate((("de", "en"), ("en", "de"))):
@@ -452,12 +444,13 @@ def bucc(n: int) -> Edition:
 def un(n: int) -> Edition:
     """The text in six languages, a tar.gz in four volumes, with the document of each line."""
     codes = ("en", "es", "fr", "ru", "zh")
-    held, flaws = flawed(text("un", codes, n), "no-break space", "spaces", "quote", "line separator")
+    held, flaws = flawed(text("un", codes, n), "no-break space, spaces, quote, line separator")
     docs = [f"{1990 + row // 10 % 25}/a/conf/{row // 10}" for row in range(len(held))]
     members = {"6way/": b"", "6way/UNv1.0.6way.ar": lines("نص" for _ in held)}
     members |= sides(held, [f"6way/UNv1.0.6way.{code}" for code in codes])
-    members["6way/UNv1.0.6way.ids"] = lines(
-        f"{doc} {' '.join(f'{code}:{row % 10 + 1}:1' for code in codes)}" for row, doc in enumerate(docs)
+    members["6way/UNv1.0.6way.ids"] = lines(  # a line may be of two sentences of a language
+        f"{doc} {' '.join(f'{code}:{row % 10 + 1}:1' for code in ('ar', *codes, *codes[: row % 2]))}"
+        for row, doc in enumerate(docs)
     )
     packed = tar(members)
     size = -(-len(packed) // 4)
@@ -473,7 +466,7 @@ def unpc(n: int) -> Edition:
     edition = Edition()
     for code in ("fr", "ru", "zh"):
         pairs, flaws = flawed(
-            text(f"unpc {code}", ("en", code), n), "no-break space", "spaces", "tab", "entity", "empty target"
+            text(f"unpc {code}", ("en", code), n), "no-break space, spaces, tab, entity, empty target"
         )
         members = {"README": b"Corpus Name: UNPC\n", "LICENSE": b"see the README\n"}
         members |= sides(pairs, [f"UNPC.en-{code}.{side}" for side in ("en", code)])
@@ -491,7 +484,9 @@ def bert(n: int) -> Edition:
     """A randomly initialised BERT, its tensors named as in Google's release: gamma and beta."""
     from safetensors.numpy import save
 
-    words = Counter(word for pair in text("bert", LANGUAGES, 300) for line in pair for word in line.split())
+    words = Counter(
+        word for pair in text("bert", LANGUAGES, 300) for line in pair for word in re.findall(r"\w+|[^\w\s]", line)
+    )
     letters = sorted({letter for word in words for letter in word})
     pieces = [
         "[PAD]",
@@ -659,9 +654,13 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, files: Mapping[str, bytes], faults: Sequence[Fault] = (), port: int = 0, stall: float = 3600
+        self,
+        files: Mapping[str, bytes],
+        faults: Sequence[Fault] = (),
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        stall: float = 3600,
     ) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(address, Handler)
         self.files, self.faults, self.stall = files, list(faults), stall
         self.met: list[tuple[str, str]] = []
         self.requests: list[tuple[str, str | None]] = []
@@ -669,7 +668,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        return f"http://{self.server_address[0]}:{self.server_port}"
 
     def __enter__(self) -> "Server":
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
@@ -749,7 +748,8 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, help="serve at 127.0.0.1; 0: a free port")
+    parser.add_argument("--port", type=int, help="serve; 0: a free port")
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--lines", type=int, default=300)
     parser.add_argument("--folder", type=Path, help="write a mirror folder, or serve what is in it")
     parser.add_argument("--fault", type=fault, action="append", default=[], help="KIND[:PATTERN[:TIMES]]")
@@ -762,7 +762,7 @@ def main() -> None:
     if given.folder and not there:
         write(given.folder, files)
     if given.port is not None:
-        server = Server(files, given.fault, given.port, given.stall)
+        server = Server(files, given.fault, (given.host, given.port), given.stall)
         print(f"{len(files) - 1} files at {server.address}", flush=True)
         server.serve_forever()
 

@@ -169,6 +169,16 @@ def test_a_missing_file_is_said(copy, name):
     assert f"<code>{name}</code>" in made.entrance()
 
 
+def test_data_of_a_mirror_with_other_content_is_said(copy):
+    path = copy / "table2.provenance.json"
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    facts["data"][0]["checksum"] = "changed"
+    path.write_text(json.dumps(facts), encoding="utf-8")
+    made = site.Site(site.load(copy))
+    for page in (made.entrance, made.claims, made.provenance):
+        assert "1 files of its data are not the publishers&#39;" in page()
+
+
 def test_one_table_makes_a_report(tmp_path):
     shutil.copy(SMALL / "kim2019/table1.csv", tmp_path)
     with pytest.raises(InputError, match="no table of a run in this folder"):

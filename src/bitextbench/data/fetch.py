@@ -278,7 +278,9 @@ def _download(source: _Source, target: Path, expected: Mapping[str, Any]) -> tup
         failures = 0 if size > most else failures + 1
         most = max(most, size)
     remedy = "try again later (a download goes on where it stopped), or put the file into a mirror folder"
-    if any(isinstance(reason, _Wrong) for reason in reasons.values()):
+    if source.changed:
+        remedy = "try again; if it stays so, make the mirror and its changed.json again"
+    elif any(isinstance(reason, _Wrong) for reason in reasons.values()):
         remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
     elif any(isinstance(reason, _Unsure) for reason in reasons.values()):
         remedy = "open the address in a browser, and give the file's sha256 in the registry, or use a mirror folder"

@@ -20,6 +20,7 @@ from bitextbench.report.references import PAPERS, title
 from bitextbench.report.run import FIGURE2, TABLE2, Run, Table, load, place_of
 from bitextbench.report.table import first_level, groups, names, rows_of
 
+CHANGED = "{} files of its data are not the publishers', but those of a mirror with other content: no result of this run counts."
 MENU = {
     "Overview": "index.html", "Claims": "claims.html", "Tables": "index.html#tables", "Encoders": "encoders.html",
     "Filtering": "filtering.html", "Settings": "settings.html", "Provenance": "provenance.html",
@@ -73,7 +74,9 @@ class Site:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.warning = WARNING.format(run.scale) if run.scale not in ("", "paper") else ""
+        changed = sum(file.get("checksum") == "changed" for file in run.provenance.get("data", []))
+        scale = WARNING.format(run.scale) if run.scale not in ("", "paper") else ""
+        self.warning = " ".join(filter(None, [scale, CHANGED.format(changed) if changed else ""]))
         self.environment = jinja2.Environment(
             loader=jinja2.PackageLoader("bitextbench.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
             undefined=jinja2.StrictUndefined,
