@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from publishers import Fault, Server
 
+from bitextbench import config
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.corpus.build import build
@@ -19,6 +20,7 @@ from bitextbench.data import parsers, registry
 from bitextbench.data.fetch import fetch, mirror_places
 from bitextbench.encoders.models.cross_encoder import Model
 from bitextbench.text import wordpieces
+from bitextbench.workflow import Files
 
 LINES = 100
 NAMES = publishers.data_sets()
@@ -87,6 +89,34 @@ def test_a_crawl_holds_test_sets(fetched: Path, tmp_path: Path) -> None:
     spec = {"parts": [{"dataset": "commoncrawl-wmt13.de-en"}], "exclude": ["test"]}
     counts = build("c", spec, ("de", "en"), fetched, {"test": tmp_path / "test"}, tmp_path / "c", 1)
     assert counts["dropped"]["in test"] == publishers.LEAKED
+
+
+def test_each_corpus_of_the_paper_scale(fetched: Path, tmp_path: Path) -> None:
+    """As configured, but for the numbers of lines and shards: by the command of the workflow, in the order of `exclude`."""
+    whole = config.resolve(config.read([publishers.CONFIG])) | {"data": str(fetched)}
+    files = Files(whole)
+    corpora = {
+        name: held for name, held in whole["corpora"].items() if all("dataset" in part for part in held["parts"])
+    }
+    assert len(corpora) > 60
+    for name in sorted(
+        corpora, key=lambda name: len(corpora[name].get("exclude", ()))
+    ):  # none excludes one that excludes
+        spec = files.corpus_spec(name) | {"shards": 2}
+        spec["parts"] = [
+            part | {key: min(part[key], 40) for key in ("lines", "skip") if key in part} for part in spec["parts"]
+        ]
+        pair = whole["corpora"][name].get("pair", whole["pair"])
+        arguments = ["step", "corpus", name, "--spec", json.dumps(spec), "--src", pair["src"], "--tgt", pair["tgt"]]
+        arguments += ["--data", str(fetched), "--seed", "1", "-o", str(tmp_path / name)]
+        for other in spec.get("exclude", ()):
+            arguments += ["--exclude", f"{other}={tmp_path / other}"]
+        result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, f"{name}: {result.output}"
+        counts = json.loads((tmp_path / name / "counts.json").read_text())
+        assert counts["out"] > counts["in"] / 4, f"{name}: {counts}"
+        if "language" in spec.get("filter", {}):
+            assert counts["dropped"]["language"] > 0
 
 
 def test_flaws_are_there() -> None:
