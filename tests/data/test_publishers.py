@@ -18,7 +18,6 @@ from bitextbench.corpus.language_id import identify
 from bitextbench.data import fetch as module
 from bitextbench.data import parsers, registry
 from bitextbench.data.fetch import fetch, mirror_places
-from bitextbench.encoders.models.cross_encoder import Model
 from bitextbench.text import wordpieces
 from bitextbench.workflow import Files
 
@@ -132,6 +131,8 @@ def test_language_model(fetched: Path) -> None:
 
 
 def test_bert(fetched: Path) -> None:
+    from bitextbench.encoders.models.cross_encoder import Model  # torch takes seconds
+
     folder = fetched / "bert-base-multilingual-cased"
     pieces = wordpieces.load(folder / "vocab.txt")
     ids = wordpieces.ids_of(["This house is old.", "这座房子"], wordpieces.tokenizer_of(folder / "vocab.txt"))
@@ -190,6 +191,24 @@ def test_a_mirror_without_changed_content_is_held_to_the_registry(server: Server
     assert source.addresses[0].startswith(server.address)
     with pytest.raises(module._Wrong, match="expected"):
         module._read(source.addresses[0], tmp_path / "part", {"sha256": registry.entry(SMALL).files[0].sha256})
+
+
+def test_a_first_download_from_a_mirror_is_recorded(server: Server, tmp_path: Path) -> None:
+    """Of four volumes, whose sums nobody publishes, one changes."""
+    server.files = {place: data for place, data in server.files.items() if place != "changed.json"}
+    fetch("un-v1-6way", tmp_path / "one", [server.address], tmp_path / "lock")
+    manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
+    assert {(file["checksum"], file["from"]) for file in manifest["files"]} == {("recorded", "mirror")}
+    place = publishers.url("un-v1-6way", 3).split("://")[1]
+    server.files[place] += b"!"
+    begun = len(server.requests)
+    fetch("un-v1-6way", tmp_path / "one", [server.address], tmp_path / "lock")
+    assert [place for place, _ in server.requests[begun:]] == ["changed.json"]
+    source = module._source(registry.entry("un-v1-6way").files[3], {server.address: {}})
+    with pytest.raises(module._Wrong, match="expected"):
+        module._read(
+            source.addresses[0], tmp_path / "part", module._recorded(tmp_path / "lock")[publishers.url("un-v1-6way", 3)]
+        )
 
 
 def test_a_mirror_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
