@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/bitextbench"
 FLOORS = [  # from the ground up; stages of one floor do not import each other
-    {"base"}, {"formats", "data"}, {"corpus", "text"}, {"encoders"}, {"nmt", "scoring"}, {"mining", "config"}, {"evaluation", "workflow"},
+    {"base"}, {"formats", "data"}, {"corpus", "text"}, {"encoders"}, {"nmt", "scoring", "smt"}, {"mining", "config"}, {"evaluation", "workflow"},
     {"report"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 FLOOR = {stage: floor for floor, stages in enumerate(FLOORS) for stage in stages}

@@ -1,0 +1,47 @@
+"""Commands of the hierarchical phrase-based system."""
+
+from pathlib import Path
+
+import click
+
+from bitextbench.cli.groups import step
+from bitextbench.cli.options import FILE, lowercase_option, out_option
+
+
+@step.command("smt-align")
+@click.argument("tokens", type=FILE, nargs=-1, required=True)
+@lowercase_option
+@out_option
+def smt_align(tokens: tuple[Path, ...], lowercase: bool, out: Path) -> None:
+    """Align the words of tokenised corpora: a line a pair, `0-0 1-2`."""
+    from bitextbench.smt.alignment import align_corpora
+
+    align_corpora(tokens, out, lowercase=lowercase)
+
+
+@step.command("smt-grammar")
+@click.argument("tokens", type=FILE, nargs=-1, required=True)
+@click.option("--links", type=FILE, required=True, help="The word alignment of these corpora.")
+@click.option("--source", "sources", type=FILE, multiple=True, required=True, help="A text that is to be translated.")
+@click.option("--limit", type=int, default=20, help="The most rules of one source side.")
+@lowercase_option
+@out_option
+def smt_grammar(
+    tokens: tuple[Path, ...], links: Path, sources: tuple[Path, ...], limit: int, lowercase: bool, out: Path
+) -> None:
+    """Extract and score the hierarchical rules that texts can use."""
+    from bitextbench.smt.grammar import make
+
+    make(tokens, links, sources, out, limit=limit, lowercase=lowercase)
+
+
+@step.command("smt-text")
+@click.argument("tokens", type=FILE)
+@click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="Which side.")
+@lowercase_option
+@out_option
+def smt_text(tokens: Path, side: str, lowercase: bool, out: Path) -> None:
+    """Write one side of a tokenised corpus as text: what is translated, or a reference."""
+    from bitextbench.smt.words import write_side
+
+    write_side(tokens, side, out, lowercase=lowercase)

@@ -1,0 +1,99 @@
+"""Tokenised text as numbers: a vocabulary, and the words of all sentences in one array."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, read_lines
+from bitextbench.formats import bitext
+from bitextbench.formats.mined_pairs import PACKERS
+
+NULL = 0  # the id of no word
+# as Moses does it: a bare bracket stands around a gap, a bare bar parts the fields of an n-best list
+ESCAPES = {"[": "&#91;", "]": "&#93;", "|": "&#124;"}
+
+
+class Words(NamedTuple):
+    """`ids` int32 [tokens]; the words of sentence n are ids[starts[n] : starts[n + 1]]; `starts` int64 [sentences + 1]."""
+
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class Vocabulary(dict[str, int]):
+    """Numbers of words, from 1 on, in the order of their first occurrence; `NULL` is 0."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self) + 1
+        return number
+
+    def known(self, word: str) -> int:
+        """The number of a word; NULL where it has none."""
+        return self.get(word, NULL)
+
+    def words(self) -> list[str]:
+        """The words by number; an empty text is NULL's."""
+        return ["", *self]
+
+    def encode(self, lines: Iterable[str], *, grow: bool = True) -> Words:
+        """The words of lines of tokens. New words get numbers, or with `grow` false NULL."""
+        number = self.__getitem__ if grow else self.known
+        sentences = [[number(word) for word in line.split()] for line in lines]
+        starts = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
+        ids = np.fromiter((word for words in sentences for word in words), np.int32, int(starts[-1]))
+        return Words(ids, starts)
+
+
+def escaped(line: str) -> str:
+    """A line of tokens in which nothing can be taken for a gap or for the end of a field."""
+    return line.translate(str.maketrans(ESCAPES))
+
+
+def unescaped(line: str) -> str:
+    """The text before `escaped`."""
+    for character, escape in ESCAPES.items():
+        line = line.replace(escape, character)
+    return line
+
+
+def read_pairs(tokens: Sequence[Path], *, lowercase: bool) -> tuple[list[str], list[str]]:
+    """Both sides of tokenised corpora, one after the other, escaped. Raises InputError for a missing side."""
+    sources, targets = (
+        [line for folder in tokens for line in read_side(folder, side, lowercase=lowercase)] for side in bitext.SIDES
+    )
+    return sources, targets
+
+
+def read_side(folder: Path, side: str, *, lowercase: bool) -> list[str]:
+    """One side of a tokenised corpus, escaped. Raises InputError where a line has no such side."""
+    lines = bitext.read_side(folder, side)
+    if None in lines:
+        raise InputError(f"pair {lines.index(None)} has no side {side}", folder, remedy="name a corpus of pairs")
+    return [escaped(line.lower() if lowercase else line) for line in lines]
+
+
+def read_text(path: Path) -> list[str]:
+    """The lines of a text."""
+    return list(read_lines(path))
+
+
+@contextlib.contextmanager
+def packed(path: Path) -> Iterator[Any]:
+    """A file of bytes to write, packed as its name says, which takes its place when the block ends well."""
+    with atomic(path) as part, PACKERS.get(path.suffix, PACKERS[""])(part) as out:
+        yield out
+
+
+def write_side(folder: Path, side: str, out: Path, *, lowercase: bool) -> None:
+    """Write one side of a tokenised corpus as text, escaped."""
+    with packed(out) as file:
+        for line in read_side(folder, side, lowercase=lowercase):
+            file.write(f"{line}\n".encode())
