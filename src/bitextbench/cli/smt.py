@@ -45,3 +45,16 @@ def smt_text(tokens: Path, side: str, lowercase: bool, out: Path) -> None:
     from bitextbench.smt.words import write_side
 
     write_side(tokens, side, out, lowercase=lowercase)
+
+
+@step.command("smt-language-model")
+@click.argument("tokens", type=FILE, nargs=-1, required=True)
+@click.option("--side", type=click.Choice(["src", "tgt"]), default="tgt", help="Which side.")
+@click.option("--order", type=int, default=4, help="Words of the longest n-gram.")
+@lowercase_option
+@out_option
+def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercase: bool, out: Path) -> None:
+    """Estimate an n-gram model with modified Kneser-Ney smoothing; writes ARPA."""
+    from bitextbench.smt.kneser_ney import estimate
+
+    estimate(tokens, side, order, out, lowercase=lowercase)

@@ -48,7 +48,7 @@ def align(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[Links], 
     if len(sources) != len(targets):
         raise InputError(f"{len(sources):,} and {len(targets):,} lines", remedy="give texts line by line")
     lengths = [(len(source.split()), len(target.split())) for source, target in zip(sources, targets, strict=True)]
-    usable = [0 < min(pair) and max(pair) <= LONGEST for pair in lengths]
+    usable = [min(pair) > 0 and max(pair) <= LONGEST for pair in lengths]
     if not any(usable):
         raise InputError("no pair of sentences to align", remedy="is the corpus empty?")
     sides = [

@@ -53,11 +53,11 @@ class Counted(NamedTuple):
 
 def extract(bitext: Bitext, test: Words) -> Counted:
     """The rules that match the sentences of `test`, sorted, each with the links that it mostly has."""
-    patterns = np.unique(_patterns(*test))
+    patterns = np.unique(_patterns(*test))  # type: ignore[call-arg]
     rows, counts, seen = _matching(*bitext.arrays, patterns)
     rows, counts = _most_frequent_links(rows, counts)
     targets, place = np.unique(rows[:, SYMBOLS : SYMBOLS + SPAN], axis=0, return_inverse=True)
-    target_counts = _of_targets(*bitext.arrays, np.ascontiguousarray(targets), _slots(targets))
+    target_counts = _of_targets(*bitext.arrays, np.ascontiguousarray(targets), _slots(targets))  # type: ignore[call-arg]
     return Counted(rows, counts, target_counts[place.reshape(-1)], seen)
 
 

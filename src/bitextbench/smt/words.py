@@ -1,6 +1,7 @@
 """Tokenised text as numbers: a vocabulary, and the words of all sentences in one array."""
 
 import contextlib
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_lines
+from bitextbench.base.files import atomic
 from bitextbench.formats import bitext
 from bitextbench.formats.mined_pairs import PACKERS
 
 NULL = 0  # the id of no word
 # as Moses does it: a bare bracket stands around a gap, a bare bar parts the fields of an n-best list
-ESCAPES = {"[": "&#91;", "]": "&#93;", "|": "&#124;"}
+ESCAPES: dict[str, str] = {"[": "&#91;", "]": "&#93;", "|": "&#124;"}
+TRANSLATION = str.maketrans(dict(ESCAPES))
 
 
 class Words(NamedTuple):
@@ -46,15 +48,16 @@ class Vocabulary(dict[str, int]):
     def encode(self, lines: Iterable[str], *, grow: bool = True) -> Words:
         """The words of lines of tokens. New words get numbers, or with `grow` false NULL."""
         number = self.__getitem__ if grow else self.known
-        sentences = [[number(word) for word in line.split()] for line in lines]
-        starts = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
-        ids = np.fromiter((word for words in sentences for word in words), np.int32, int(starts[-1]))
-        return Words(ids, starts)
+        ids, starts = array("i"), array("q", [0])
+        for line in lines:
+            ids.extend(map(number, line.split()))
+            starts.append(len(ids))
+        return Words(np.array(ids, np.int32), np.array(starts, np.int64))
 
 
 def escaped(line: str) -> str:
     """A line of tokens in which nothing can be taken for a gap or for the end of a field."""
-    return line.translate(str.maketrans(ESCAPES))
+    return line.translate(TRANSLATION)
 
 
 def unescaped(line: str) -> str:
@@ -67,22 +70,18 @@ def unescaped(line: str) -> str:
 def read_pairs(tokens: Sequence[Path], *, lowercase: bool) -> tuple[list[str], list[str]]:
     """Both sides of tokenised corpora, one after the other, escaped. Raises InputError for a missing side."""
     sources, targets = (
-        [line for folder in tokens for line in read_side(folder, side, lowercase=lowercase)] for side in bitext.SIDES
+        [line for folder in tokens for line in side_lines(folder, side, lowercase=lowercase)] for side in bitext.SIDES
     )
     return sources, targets
 
 
-def read_side(folder: Path, side: str, *, lowercase: bool) -> list[str]:
-    """One side of a tokenised corpus, escaped. Raises InputError where a line has no such side."""
-    lines = bitext.read_side(folder, side)
-    if None in lines:
-        raise InputError(f"pair {lines.index(None)} has no side {side}", folder, remedy="name a corpus of pairs")
-    return [escaped(line.lower() if lowercase else line) for line in lines]
-
-
-def read_text(path: Path) -> list[str]:
-    """The lines of a text."""
-    return list(read_lines(path))
+def side_lines(folder: Path, side: str, *, lowercase: bool) -> Iterator[str]:
+    """The lines of one side of a tokenised corpus, escaped. Raises InputError where a line has no such side."""
+    for table in bitext.read_batches(folder, [side]):
+        for line in table[side].to_pylist():
+            if line is None:
+                raise InputError(f"has no side {side}", folder, remedy="name a corpus of pairs")
+            yield escaped(line.lower() if lowercase else line)
 
 
 @contextlib.contextmanager
@@ -95,5 +94,5 @@ def packed(path: Path) -> Iterator[Any]:
 def write_side(folder: Path, side: str, out: Path, *, lowercase: bool) -> None:
     """Write one side of a tokenised corpus as text, escaped."""
     with packed(out) as file:
-        for line in read_side(folder, side, lowercase=lowercase):
+        for line in side_lines(folder, side, lowercase=lowercase):
             file.write(f"{line}\n".encode())

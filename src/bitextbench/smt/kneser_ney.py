@@ -1,0 +1,147 @@
+"""An n-gram language model with interpolated modified Kneser-Ney smoothing, written as ARPA: Chen and Goodman 1998, section 4.1.
+
+zhang2016 section 6.1 has SRILM's; what it leaves open is done as KenLM's `lmplz` does it (Heafield et al. 2013, section 3): no n-gram is
+pruned (SRILM drops trigrams and longer ones that occur once), unigrams are interpolated with the uniform distribution
+over the vocabulary with `<unk>`, and an order whose counts give no discounts has those of `FALLBACK`.
+
+Each n-gram is numbered by its context's number and its last word, so that one sort of whole numbers an order is enough.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
+from bitextbench.smt.words import Vocabulary, Words, packed, side_lines
+
+UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
+FALLBACK = (0.5, 1.0, 1.5)  # of n-grams that occur once, twice, more often
+NEVER = -99.0  # log10 of the probability of BEGIN
+DIGITS = 6
+Numbers = NDArray[np.int64]
+
+
+class Order(NamedTuple):
+    """The n-grams of one length: their contexts (numbers in the order below), last words, suffixes (in the order below), and adjusted counts."""
+
+    contexts: Numbers
+    words: Numbers
+    suffixes: Numbers
+    counts: Numbers
+
+
+class Smoothed(NamedTuple):
+    """The n-grams of one length [n, length] as words, log10 of their probabilities and of the backoff weights behind them."""
+
+    grams: Numbers
+    probabilities: NDArray[np.float64]
+    backoffs: NDArray[np.float64]
+
+
+def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lowercase: bool) -> None:
+    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, and an order below 2."""
+    vocabulary = Vocabulary({UNKNOWN: 1, BEGIN: 2, END: 3})
+    text = vocabulary.encode(line for folder in folders for line in side_lines(folder, side, lowercase=lowercase))
+    if not len(text.ids):
+        raise InputError("no words", folders[0], remedy="name a corpus of text in this language")
+    levels = smoothed(text, order, len(vocabulary))
+    with packed(out) as file:
+        for line in arpa(levels, vocabulary.words()):
+            file.write(f"{line}\n".encode())
+
+
+def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
+    """The models of all orders; `size`: words of the vocabulary, of which 1 is UNKNOWN, 2 BEGIN, 3 END."""
+    if order < 2:
+        raise InputError(f"an order of {order}", remedy="give 2 or more")
+    levels = counted(text, order, size)
+    found: list[Smoothed] = []
+    probabilities = np.full(size + 1, 1 / (size - 1))  # of no context: all words but BEGIN
+    for length, level in enumerate(levels, 1):
+        discounts = modified(level.counts[level.words != 2]) if length == 1 else modified(level.counts)
+        log(
+            f"{length}-grams: {len(level.counts):,}, discounts {', '.join(f'{discount:.4f}' for discount in discounts)}"
+        )
+        taken = np.array([0, *discounts])[np.minimum(level.counts, 3)]
+        totals = np.bincount(level.contexts, level.counts)
+        weights = np.divide(np.bincount(level.contexts, taken), totals, out=np.ones_like(totals), where=totals > 0)
+        lower = probabilities[level.words if length == 1 else level.suffixes]
+        probabilities = (level.counts - taken) / totals[level.contexts] + weights[level.contexts] * lower
+        if found:
+            backoffs = np.ones(len(found[-1].grams))
+            backoffs[: len(weights)] = np.where(totals > 0, weights, 1)
+            found[-1] = found[-1]._replace(backoffs=np.log10(backoffs))
+        grams = level.words[:, None]
+        if found:
+            grams = np.concatenate([found[-1].grams[level.contexts], grams], axis=1)
+        found.append(Smoothed(grams, np.log10(probabilities), np.zeros(len(grams))))
+    found[0].probabilities[found[0].grams[:, 0] == 2] = NEVER
+    return found
+
+
+def counted(text: Words, order: int, size: int) -> list[Order]:
+    """The n-grams of all orders, with counts: of the longest how often they occur, of others how many words they follow.
+
+    What begins with BEGIN follows nothing: it is counted as it occurs.
+    """
+    words, place = framed(text)
+    numbers = words - 1  # of the n-gram that ends here
+    levels = [
+        Order(
+            np.zeros(size, np.int64),
+            np.arange(1, size + 1),
+            np.zeros(size, np.int64),
+            np.bincount(numbers, minlength=size),
+        )
+    ]
+    for length in range(2, order + 1):
+        ends = np.flatnonzero(place >= length - 1)
+        keys = numbers[ends - 1] * (size + 1) + words[ends]
+        grams, first, inverse, occurrences = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        suffixes = numbers[ends[first]]
+        followed = np.bincount(suffixes, minlength=len(levels[-1].counts))
+        levels[-1] = levels[-1]._replace(counts=np.where(followed > 0, followed, levels[-1].counts))
+        levels.append(Order(grams // (size + 1), grams % (size + 1), suffixes, occurrences))
+        numbers[ends] = inverse
+    unigrams = levels[0].counts
+    unigrams[0] = unigrams[1] = 0  # of UNKNOWN and BEGIN
+    return levels
+
+
+def framed(text: Words) -> tuple[Numbers, Numbers]:
+    """All words, with BEGIN and END around each sentence, and the place of each in its sentence."""
+    lengths = np.diff(text.starts) + 2
+    begins = np.cumsum(lengths) - lengths
+    words = np.empty(int(lengths.sum()), np.int64)
+    place = np.arange(len(words)) - np.repeat(begins, lengths)
+    inside = np.ones(len(words), bool)
+    inside[begins] = inside[begins + lengths - 1] = False
+    words[inside], words[begins], words[begins + lengths - 1] = text.ids, 2, 3
+    return words, place
+
+
+def modified(counts: Numbers) -> tuple[float, ...]:
+    """The discounts of counts of 1, 2, and 3 or more: Chen and Goodman 1998, equation 26; FALLBACK where these counts give none."""
+    n = [0, *(int((counts == k).sum()) for k in range(1, 5))]
+    if not all(n[1:]):
+        return FALLBACK
+    y = n[1] / (n[1] + 2 * n[2])
+    found = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, 4))
+    return found if all(0 <= discount <= k for k, discount in enumerate(found, 1)) else FALLBACK
+
+
+def arpa(levels: Sequence[Smoothed], words: Sequence[str]) -> Iterator[str]:
+    """The lines of an ARPA file."""
+    yield "\\data\\"
+    yield from (f"ngram {length}={len(level.grams)}" for length, level in enumerate(levels, 1))
+    for length, level in enumerate(levels, 1):
+        yield f"\n\\{length}-grams:"
+        rows = zip(level.grams.tolist(), level.probabilities.tolist(), level.backoffs.tolist(), strict=True)
+        for gram, probability, backoff in rows:
+            text = f"{round(probability, DIGITS)}\t{' '.join(words[word] for word in gram)}"
+            yield text if length == len(levels) else f"{text}\t{round(backoff, DIGITS) + 0.0}"
+    yield "\n\\end\\"
