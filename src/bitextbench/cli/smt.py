@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import FILE, lowercase_option, out_option
+from bitextbench.cli.options import FILE, gpus_option, lowercase_option, out_option, threads_option
 
 
 @step.command("smt-align")
@@ -58,3 +58,20 @@ def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercas
     from bitextbench.smt.kneser_ney import estimate
 
     estimate(tokens, side, order, out, lowercase=lowercase)
+
+
+@step.command("smt-similarity")
+@click.argument("grammar", type=FILE)
+@click.option("--model", type=FILE, required=True, help="A descriptor_autoencoder or bow_autoencoder.")
+@click.option("--pieces", type=FILE, required=True, help="Its text model.")
+@lowercase_option
+@gpus_option
+@threads_option
+@out_option
+def smt_similarity(
+    grammar: Path, model: Path, pieces: Path, lowercase: bool, gpus: int, threads: int, out: Path
+) -> None:
+    """Add the similarity of their phrases to the features of rules."""
+    from bitextbench.smt.similarity import add
+
+    add(grammar, model, pieces, out, lowercase=lowercase, threads=threads, device="gpu" if gpus else "cpu")

@@ -16,11 +16,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, rate
@@ -32,13 +30,8 @@ SAMPLES = 3
 DRAWS = ("types", "tokens")
 BLIND = ("length", "unigram")  # similarities of our own, which do not look at the source
 SIMILARITIES = ("euclidean", "reconstruction", *BLIND)
-PAIRS = 256  # pairs that are reconstructed at a time
 
 Scores = tuple[NDArray[np.float32], NDArray[np.float32]]  # of pairs [n], of sampled pairs [evaluations, n, SAMPLES]
-
-if TYPE_CHECKING:
-    from bitextbench.encoders import Encoder
-    from bitextbench.encoders.batches import SentenceIds
 
 
 def sample_targets(
@@ -107,6 +100,7 @@ def scores(
     from bitextbench.base.device import setup
     from bitextbench.encoders import load
     from bitextbench.encoders.models.bow_autoencoder import Model as BagOfWords
+    from bitextbench.encoders.pairs import distances, ids, rebuilt
 
     where = setup(threads, device)
     encoder = load(model, where)
@@ -147,47 +141,3 @@ def blind(similarity: str, references: Sequence[Sequence[str]], sampled: Sequenc
         for targets in (references, sampled)
     )
     return first, second
-
-
-def ids(
-    encoder: "Encoder", sides: Sequence[Sequence[str | None]], pieces: Path, out: Path, lowercase: bool
-) -> list["SentenceIds"]:
-    """The ids of tokenised sentences of both sides, as the encoder reads them; files are in the folder `out`."""
-    from bitextbench.text.features import encode_ids
-
-    out.mkdir()
-    columns = {side: pa.array(lines, pa.string()) for side, lines in zip(("src", "tgt"), sides, strict=True)}
-    pq.write_table(pa.table({"id": range(len(sides[0])), **columns}), out / "00000.parquet")
-    encode_ids(out / "00000.parquet", pieces, out, lowercase=lowercase)
-    return [encoder.read("encode", [out / f"00000.{side}"]) for side in ("src", "tgt")]
-
-
-def distances(
-    encoder: "Encoder", sources: "SentenceIds", targets: "SentenceIds", rows: NDArray[np.integer], device: Any
-) -> NDArray[np.float32]:
-    """-|x - y|^2 / 2 of each target [m] and the source at `rows` [m]: eq. 13, higher for more similar ones."""
-    from bitextbench.base.device import torch
-    from bitextbench.encoders.encode import write_vectors
-
-    vectors = []
-    for side, sentences in (("src", sources), ("tgt", targets)):
-        vectors.append(np.zeros((len(sentences), encoder.dimension), np.float32))
-        for _ in write_vectors(encoder, sentences, side, vectors[-1], 8192, device, torch.float32):
-            pass
-    return -np.square(vectors[0][rows] - vectors[1]).sum(1) / 2
-
-
-def rebuilt(
-    encoder: Any, sources: "SentenceIds", targets: "SentenceIds", rows: NDArray[np.integer], device: Any
-) -> NDArray[np.float32]:
-    """The quality of reconstruction of each target [m] and the source at `rows` [m] by a bag-of-words autoencoder."""
-    from bitextbench.base.device import torch
-
-    out = np.empty(len(rows), np.float32)
-    with torch.inference_mode():
-        for start in range(0, len(rows), PAIRS):
-            part = slice(start, start + PAIRS)
-            x, y = sources.padded(rows[part]), targets.padded(np.arange(len(rows))[part])
-            x, y = (sentences._replace(ids=sentences.ids.to(device)) for sentences in (x, y))
-            out[part] = encoder.similarity(x, y).cpu().numpy()
-    return out

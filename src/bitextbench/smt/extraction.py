@@ -54,7 +54,7 @@ class Counted(NamedTuple):
 def extract(bitext: Bitext, test: Words) -> Counted:
     """The rules that match the sentences of `test`, sorted, each with the links that it mostly has."""
     patterns = np.unique(_patterns(*test))  # type: ignore[call-arg]
-    rows, counts, seen = _matching(*bitext.arrays, patterns)
+    rows, counts, seen = _matching(*bitext.arrays, patterns)  # type: ignore[call-arg]
     rows, counts = _most_frequent_links(rows, counts)
     targets, place = np.unique(rows[:, SYMBOLS : SYMBOLS + SPAN], axis=0, return_inverse=True)
     target_counts = _of_targets(*bitext.arrays, np.ascontiguousarray(targets), _slots(targets))  # type: ignore[call-arg]

@@ -1,0 +1,69 @@
+"""How similar the two sides of tokenised pairs are to an encoder: zhang2016 section 5 (eq. 13) and section 6.1."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from bitextbench.base.device import torch
+from bitextbench.encoders import Encoder
+from bitextbench.encoders.batches import SentenceIds
+from bitextbench.encoders.encode import write_vectors
+from bitextbench.text.features import encode_ids
+
+PAIRS = 256  # that are reconstructed at a time
+ROWS = 1 << 16  # whose distances are computed at a time
+
+
+def ids(
+    encoder: Encoder, sides: Sequence[Sequence[str | None]], pieces: Path, out: Path, lowercase: bool
+) -> list[SentenceIds]:
+    """The ids of tokenised sentences of both sides, as the encoder reads them; files are in the folder `out`."""
+    out.mkdir()
+    columns = {side: pa.array(lines, pa.string()) for side, lines in zip(("src", "tgt"), sides, strict=True)}
+    pq.write_table(pa.table({"id": range(len(sides[0])), **columns}), out / "00000.parquet")
+    encode_ids(out / "00000.parquet", pieces, out, lowercase=lowercase)
+    return [encoder.read("encode", [out / f"00000.{side}"]) for side in ("src", "tgt")]
+
+
+def distances(
+    encoder: Encoder,
+    sources: SentenceIds,
+    targets: SentenceIds,
+    rows: NDArray[np.integer],
+    device: Any,
+    target_rows: NDArray[np.integer] | None = None,
+) -> NDArray[np.float32]:
+    """-|x - y|^2 / 2 of the source at `rows` [m] and each target [m], or the target at `target_rows` [m]: eq. 13, higher for more similar ones."""
+    x, y = (_vectors(encoder, side, sentences, device) for side, sentences in (("src", sources), ("tgt", targets)))
+    places = np.arange(len(y)) if target_rows is None else target_rows
+    out = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), ROWS):
+        part = slice(start, start + ROWS)
+        out[part] = -np.square(x[rows[part]] - y[places[part]]).sum(1) / 2
+    return out
+
+
+def _vectors(encoder: Encoder, side: str, sentences: SentenceIds, device: Any) -> NDArray[np.float32]:
+    vectors = np.zeros((len(sentences), encoder.dimension), np.float32)
+    for _ in write_vectors(encoder, sentences, side, vectors, 8192, device, torch.float32):
+        pass
+    return vectors
+
+
+def rebuilt(
+    encoder: Any, sources: SentenceIds, targets: SentenceIds, rows: NDArray[np.integer], device: Any
+) -> NDArray[np.float32]:
+    """The quality of reconstruction of each target [m] and the source at `rows` [m] by a bag-of-words autoencoder."""
+    out = np.empty(len(rows), np.float32)
+    with torch.inference_mode():
+        for start in range(0, len(rows), PAIRS):
+            part = slice(start, start + PAIRS)
+            x, y = sources.padded(rows[part]), targets.padded(np.arange(len(rows))[part])
+            x, y = (sentences._replace(ids=sentences.ids.to(device)) for sentences in (x, y))
+            out[part] = encoder.similarity(x, y).cpu().numpy()
+    return out
