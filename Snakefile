@@ -26,6 +26,7 @@ include: "rules/encoders.smk"
 include: "rules/scoring.smk"
 include: "rules/mining.smk"
 include: "rules/nmt.smk"
+include: "rules/smt.smk"
 include: "rules/evaluation.smk"
 include: "rules/report.smk"
 

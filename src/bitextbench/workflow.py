@@ -242,11 +242,13 @@ class Files:
     def of_seeds(self, cell: Any) -> list[tuple[int, Any]]:
         """(seed, the cell with the model of that seed) for each chain that fills it; adds what these learn to the configuration.
 
-        A selection's BLEU has seeds of its own, what is counted has none.
+        A selection's BLEU has seeds of its own, what is counted has none; a system of `smt` has the starts of its tunings.
         """
         config = self.config
         if cell.missing(config) or cell.task in ("bleu", "size"):
             return [(config["seed"], cell)]
+        if cell.task == "smt":
+            return [(start, replace(cell, encoder=f"{cell.encoder}.{start}")) for start in self.starts()]
         section = SECTIONS.get(cell.task, "encoders")
         if config["methods"].get(cell.similarity, {}).get("encoder") == cell.encoder:
             for seed in config["table_seeds"]:
@@ -257,11 +259,9 @@ class Files:
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
-        return (
-            []
-            if cell.missing(self.config)
-            else [self.metric(cell.task, corpus, cell.encoder) for corpus in cell.corpora]
-        )
+        if cell.missing(self.config):
+            return []
+        return [self.metric(cell.task, corpus, cell.encoder) for corpus in cell.corpora]
 
     def cell(self, cell: Any) -> list[dict[str, Any]]:
         """What a cell of single metrics shows, of each seed, and why it is empty, as `step table` takes it."""
@@ -282,12 +282,44 @@ class Files:
         said = (self.config["corpora"].get(name, {}).get("note", "") for name in cell.corpora)
         return cell.missing(self.config) or "; ".join(filter(None, (cell.note, *said)))
 
+    # ---- the hierarchical phrase-based system
+
+    def starts(self) -> list[int]:
+        """The seeds of its tunings."""
+        return [self.config["seed"] + number for number in range(self.config["smt"]["tunings"])]
+
+    def smt_text(self, corpus: str, side: str) -> str:
+        """A side of a corpus as the decoder reads it."""
+        return f"{self.work}/smt/text/{corpus}.{side}"
+
+    def smt_references(self, test: str) -> list[str]:
+        """The references of a test set: its own targets, and those of corpora with the same sources."""
+        others = self.config["smt"].get("references", {}).get(test, [])
+        return [self.smt_text(corpus, "tgt") for corpus in (test, *others)]
+
+    def smt_grammar(self, system: str) -> str:
+        """The rules with the features of a system."""
+        encoder = self.config["smt"]["systems"][system].get("encoder")
+        return f"{self.work}/smt/grammar.{encoder}.tsv.zst" if encoder else f"{self.work}/smt/grammar.tsv.zst"
+
+    def decoded(self, cells: Iterable[Any]) -> list[tuple[str, str, str, str]]:
+        """(row, column, test, the decoded test) of each tuning, of the cells of `smt` that are compared with another row's."""
+        return [
+            (cell.row, cell.column, test, f"{self.work}/smt/output/{cell.encoder}/{start}/{test}.txt")
+            for cell in cells
+            if cell.task == "smt" and cell.against and not cell.missing(self.config)
+            for test in cell.corpora
+            for start in self.starts()
+        ]
+
+    # ---- translations
+
     def translated(self, cells: Iterable[Any]) -> list[tuple[str, str, str, str]]:
         """(row, column, test, the translated test) of the cells of translations that are compared with another row's."""
         return [
             (cell.row, cell.column, test, f"{self.work}/translation/{cell.encoder}/test.{self.pair(test)['tgt']}")
             for cell in cells
-            if cell.against and not cell.missing(self.config)
+            if cell.task == "translation" and cell.against and not cell.missing(self.config)
             for test in cell.corpora
         ]
 
@@ -296,7 +328,8 @@ class Files:
         return {
             place: against.pop()
             for place, cells in tables.items()
-            if self.translated(cells) and (against := {cell.against for cell in cells if cell.against})
+            if (self.translated(cells) or self.decoded(cells))
+            and (against := {cell.against for cell in cells if cell.against})
         }
 
     def similarities(self, task: str, corpus: str, model: str, cells: Iterable[Any]) -> list[str]:

@@ -27,7 +27,7 @@ from bitextbench.cli.options import (
 
 @step.group()
 def examples() -> None:
-    """Write pages of examples, chosen by rule: what the papers show in Kim 4, Guo 1, Artetxe 1 and Yang 7."""
+    """Write pages of examples, chosen by rule: what the papers show in Kim 4, Guo 1, Artetxe 1, Yang 7 and Zhang 1."""
 
 
 def mined(name: str, shows: str) -> None:
@@ -79,6 +79,16 @@ def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
     from bitextbench.report import examples as pages
 
     pages.write(out, pages.negatives(corpus, hard, seed=seed))
+
+
+@examples.command("phrases")
+@click.argument("grammar", type=FILE)
+@page_option
+def phrases(grammar: Path, out: Path) -> None:
+    """The most similar translations of some phrases (Zhang et al. 2016, Table 1)."""
+    from bitextbench.report import examples as pages
+
+    pages.write(out, pages.phrases(grammar))
 
 
 @step.command("compare-encoders")
@@ -152,6 +162,7 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @click.option("--selection", "selections", type=FILE, multiple=True, help="What a row selected: a filtering table.")
 @click.option("--significance", type=FILE, help="Its rows compared with each other.")
 @click.option("--against", help="The row that the others are compared with, in notes.")
+@click.option("--compared", "text", default="detokenised text", help="What their BLEU is of.")
 @click.option("--selected", type=FILE, help="Where what its rows selected goes: CSV.")
 @click.option("--config", type=Spec(), help="The whole configuration, for the provenance.")
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
@@ -161,7 +172,7 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @out_option
 def table(
     reference: Path | None, name: str | None, cells: tuple[dict[str, Any], ...], scale: Any, selections: tuple[Path, ...],
-    significance: Path | None, against: str | None, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
+    significance: Path | None, against: str | None, text: str, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
     provenance: Path | None, draws: Path | None, selected: Path | None, out: Path,
 ) -> None:  # fmt: skip
     """Set our numbers beside the paper's: CSV and, where they are asked for, draws, selections and provenance."""
@@ -197,7 +208,7 @@ def table(
     else:
         printed = tables.with_own_rows(references.load(reference), cells)
         made = tables.beside(printed, measurements, scale, notes)
-        made = tables.against(made, against, compared) if against else made
+        made = tables.against(made, against, compared, text) if against else made
     if draws:
         held = tables.by_place(measurements)
         drawn.save({(made[0].paper_table, *place): drawn.of_cell(seeds) for place, seeds in held.items()}, draws)

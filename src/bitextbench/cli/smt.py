@@ -75,3 +75,52 @@ def smt_similarity(
     from bitextbench.smt.similarity import add
 
     add(grammar, model, pieces, out, lowercase=lowercase, threads=threads, device="gpu" if gpus else "cpu")
+
+
+references_option = click.option(
+    "--references",
+    type=(str, FILE),
+    multiple=True,
+    required=True,
+    help="TEST PATH, several for a test that has several.",
+)
+
+
+@step.command("smt-bleu")
+@click.argument("hypotheses", type=FILE)
+@click.option("--references", type=FILE, multiple=True, required=True, help="A text; may be given several times.")
+@out_option
+def smt_bleu(hypotheses: Path, references: tuple[Path, ...], out: Path) -> None:
+    """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references."""
+    from bitextbench.base.files import read_lines, write_json
+    from bitextbench.evaluation.bleu import nist
+
+    texts = [list(read_lines(path)) for path in references]
+    write_json(out, {"bleu": nist(list(read_lines(hypotheses)), texts, hypotheses)})
+
+
+@step.command("smt-significance")
+@click.option(
+    "--hypotheses",
+    type=(str, str, str, FILE),
+    multiple=True,
+    required=True,
+    help="ROW COLUMN TEST PATH of a tuning; a row may have several.",
+)
+@references_option
+@out_option
+def smt_significance(
+    hypotheses: tuple[tuple[str, str, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
+) -> None:
+    """Compare the rows of a table with each other by paired bootstrap of tokens; writes CSV."""
+    from bitextbench.base.files import read_lines
+    from bitextbench.evaluation.significance import compare_nist, write
+
+    texts: dict[str, list[list[str]]] = {}
+    for test, path in references:
+        texts.setdefault(test, []).append([*read_lines(path)])
+    columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
+    for row, column, test, path in hypotheses:
+        columns.setdefault((column, test), {}).setdefault(row, []).append([*read_lines(path)])
+    found = (compare_nist(systems, texts[test], column, test) for (column, test), systems in columns.items())
+    write([comparison for column in found for comparison in column], out)

@@ -1,9 +1,11 @@
-"""BLEU by sacreBLEU, with signature and bootstrap interval: of detokenised text, and of tokens, as in older papers."""
+"""BLEU by sacreBLEU, with signature and bootstrap interval: of detokenised text, and of tokens, as in older papers, NIST's among them."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.items import grouped, packed
@@ -51,9 +53,51 @@ def tokenised(
     return _scored("multi-bleu", metric, hypothesis_tokens, reference_tokens, where)
 
 
-def _scored(
-    kind: str, metric: "BLEU", hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None
+class Nist:
+    """BLEU as NIST's mteval-v11b defines it: of lower-cased tokens, with several references, of which the shortest sets the brevity penalty.
+
+    N-grams of up to 4 tokens, without smoothing. zhang2016 section 6.1: "Case-insensitive NIST BLEU". Texts are taken as tokenised as
+    they are: Moses' tokens in this project, where mteval has its own.
+    """
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        from sacrebleu.metrics.bleu import BLEU
+
+        self.references = references
+        self.metric = BLEU(tokenize="none", smooth_method="none", lowercase=True, force=True)
+        self.shortest = [min(len(line.split()) for line in lines) for lines in zip(*references, strict=True)]
+
+    def statistics(self, hypotheses: Sequence[str]) -> list[list[int]]:
+        """sacreBLEU's counts of each sentence: lengths of both, right n-grams, n-grams."""
+        found = self.metric._extract_corpus_statistics(hypotheses, self.references)
+        return [[counts[0], shortest, *counts[2:]] for counts, shortest in zip(found, self.shortest, strict=True)]
+
+
+def nist(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], where: str | Path | None = None
 ) -> dict[str, Any]:
+    """`bleu`, as `Nist` has it. `references`: texts, line by line with the hypotheses."""
+    _check_lines(hypotheses, references[0], where)
+    metric = Nist(references)
+    counts = np.array(metric.statistics(hypotheses))
+    draws = np.random.default_rng(SEED).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), SAMPLES)
+    sampled = np.array([metric.metric._compute_score_from_stats(sums.tolist()).score for sums in draws @ counts])
+    low, high = np.quantile(sampled, (0.025, 0.975)).tolist()
+    score = metric.metric._compute_score_from_stats(counts.sum(axis=0).tolist())
+    return {
+        "metric": "BLEU",
+        "value": score.score,
+        "interval": [low, high],
+        "n": len(hypotheses),
+        "seed": SEED,
+        "signature": f"nrefs:{len(references)}|case:lc|tok:none|smooth:none|length:shortest",
+        "sys_len": score.sys_len,
+        "ref_len": score.ref_len,
+        "items": packed(grouped("multi-bleu", counts)),
+    }
+
+
+def _check_lines(hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None) -> None:
     if not len(hypotheses):
         raise InputError("no hypotheses", where, remedy="translate a test set first")
     if len(hypotheses) != len(references):
@@ -62,6 +106,12 @@ def _scored(
             where,
             remedy="translate the test set again",
         )
+
+
+def _scored(
+    kind: str, metric: "BLEU", hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None
+) -> dict[str, Any]:
+    _check_lines(hypotheses, references, where)
     os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
     score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
     return {

@@ -16,16 +16,16 @@ import io
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing
-from bitextbench.evaluation.bleu import SAMPLES, SEED, sacre
+from bitextbench.evaluation.bleu import SAMPLES, SEED, Nist, sacre
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -54,25 +54,52 @@ class Comparison(NamedTuple):
 def compare(
     systems: Mapping[str, Sequence[Sequence[str]]], references: Sequence[str], language: str, budget: str, test: str
 ) -> list[Comparison]:
-    """Compare every pair of systems. A system is the hypotheses of its models, seed by seed, a line for each reference.
+    """Compare every pair of systems by BLEU of detokenised text: see `compared`."""
+    metric = sacre(language)
+    return compared(
+        systems,
+        metric,
+        lambda lines: metric._extract_corpus_statistics(lines, [references]),
+        len(references),
+        budget,
+        test,
+    )
 
-    Raises InputError for unequal numbers of lines or of models.
+
+def compare_nist(
+    systems: Mapping[str, Sequence[Sequence[str]]], references: Sequence[Sequence[str]], column: str, test: str
+) -> list[Comparison]:
+    """Compare every pair of systems by BLEU as NIST has it, with several references: see `compared`."""
+    nist = Nist(references)
+    return compared(systems, nist.metric, nist.statistics, len(references[0]), column, test)
+
+
+def compared(
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    metric: "BLEU",
+    statistics_of: Callable[[Sequence[str]], Any],
+    size: int,
+    budget: str,
+    test: str,
+) -> list[Comparison]:
+    """Compare every pair of systems. A system is the hypotheses of its models, seed by seed, each of `size` lines.
+
+    `statistics_of`: the counts of each line, from which `metric` computes BLEU. Raises InputError for unequal numbers of lines or of models.
     """
     if len({len(outputs) for outputs in systems.values()}) > 1:
         counts = ", ".join(f"{name} {len(outputs)}" for name, outputs in systems.items())
         raise InputError(f"unequal numbers of models: {counts}", f"{budget}, {test}", remedy="give each row all seeds")
     for name, outputs in systems.items():
         for lines in outputs:
-            if len(lines) != len(references):
-                what = f"{len(lines):,} hypotheses but {len(references):,} references"
+            if len(lines) != size:
+                what = f"{len(lines):,} hypotheses but {size:,} references"
                 raise InputError(what, f"{name}, {budget}, {test}", remedy="translate the test set again")
-    draws = np.random.default_rng(SEED).integers(0, len(references), (SAMPLES, len(references)))
-    weights = np.stack([np.bincount(draw, minlength=len(references)) for draw in draws])
-    whole = np.ones((1, len(references)), int)
-    metric = sacre(language)
+    draws = np.random.default_rng(SEED).integers(0, size, (SAMPLES, size))
+    weights = np.stack([np.bincount(draw, minlength=size) for draw in draws])
+    whole = np.ones((1, size), int)
     seeds, sampled = {}, {}
     for name, outputs in systems.items():
-        models = [np.array(metric._extract_corpus_statistics(lines, [references])) for lines in outputs]
+        models = [np.array(statistics_of(lines)) for lines in outputs]
         seeds[name] = np.concatenate([_scores(metric, whole, model) for model in models])
         sampled[name] = _scores(metric, weights, np.sum(models, axis=0))
     comparisons = []

@@ -1,5 +1,5 @@
 """Examples of our own where the papers print theirs, as Markdown: artetxe2019 table 1, yang2019 table 7, kim2019 table 4, guo2018
-table 1.
+table 1, zhang2016 table 1.
 
 Nobody picks them: each is the first in an order that says what the paper wants to show, so that a run has the same ones again.
 """
@@ -22,6 +22,9 @@ from bitextbench.mining.comparable import Comparable
 from bitextbench.mining.retrieval import retrieve
 from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import margin, means
+from bitextbench.smt import grammar
+from bitextbench.smt.grammar import FEATURE
+from bitextbench.smt.words import unescaped
 
 
 def write(out: Path, lines: Iterable[str]) -> None:
@@ -142,6 +145,32 @@ def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterat
     for row, kinds in chosen.items():
         yield f"**{text[row][0]}**\n"
         yield from table(("", "target"), ((kind, text[i][1]) for kind, rows in kinds.items() for i in rows))
+
+
+def phrases(path: Path, count: int = 3, best: int = 3) -> Iterator[str]:
+    """zhang2016, table 1: the `best` translations, by similarity, of `count` phrases that have as many at least.
+
+    `path`: a grammar with the feature `similarity`. Phrases are rules without gaps; those of the most words come first, then those of the most
+    translations, then as the text goes. Raises InputError for a grammar without that feature.
+    """
+    features, rules = grammar.read(path)
+    if FEATURE not in features:
+        raise InputError(f"no feature {FEATURE}", path, remedy="name the grammar of a system with an encoder")
+    column = len(grammar.HEAD) + features.index(FEATURE)
+    found: dict[str, list[tuple[float, str]]] = {}
+    for fields in rules:
+        if not set(grammar.GAP_TOKENS) & set(fields[0].split()):
+            found.setdefault(fields[0], []).append((-float(fields[column]), fields[1]))
+    several = [source for source, targets in found.items() if len(targets) >= best]
+    chosen = sorted(several, key=lambda source: (-len(source.split()), -len(found[source]), source))[:count]
+    yield "# Translations of phrases by their similarity\n"
+    yield f"The {best} most similar translations of the longest phrases that have as many, for Zhang et al. 2016, Table 1.\n"
+    rows = (
+        (unescaped(source), unescaped(target), f"{-value:.6f}")
+        for source in chosen
+        for value, target in sorted(found[source])[:best]
+    )
+    yield from table(("source", "target", FEATURE), rows)
 
 
 def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[str, str]]:

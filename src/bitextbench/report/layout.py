@@ -10,10 +10,11 @@ The file has a list of blocks for each table (`<paper>/table<N>`). A block is a 
 | corpus | what it is measured on; a list makes the mean over its corpora |
 | encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
 | | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity; for `bleu` |
-| | `<method>.<budget>`: a selection, without similarity and metric; for `size` the word `filtered`, without similarity |
+| | `<method>.<budget>`: a selection, without similarity and metric; for `size` the word `filtered`, for `smt` a system of |
+| | `smt`, both without similarity |
 | metric | which of the task's numbers, levels joined by dots |
 | note | a condition that differs from the paper's |
-| against | of translations: the row whose BLEU each other row's is tested against, which becomes a note |
+| against | of `translation` and `smt`: the row whose BLEU each other row's is tested against, which becomes a note |
 | label | of a row of our own, which stands below the paper's: what it is called |
 | why | in place of all from task on: why there is no number |
 
@@ -36,6 +37,7 @@ LESS = {
     "agreement": {"similarity"},
     "bleu": {"similarity", "metric"},
     "size": {"similarity"},
+    "smt": {"similarity"},
 }  # that a task has not
 KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "why"}
 
@@ -71,6 +73,8 @@ class Entry:
             return "" if self.encoder in config["methods"] else f"no method {self.encoder} in this run"
         if self.task == "bleu":
             return self._unselected(config)
+        if self.task == "smt":
+            return self._undecoded(config)
         if self.task == "size":
             return next((f"no corpus {name} in this run" for name in self.corpora if name not in config["corpora"]), "")
         models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
@@ -79,12 +83,8 @@ class Entry:
             return f"no encoder {self.encoder} in this run"
         if self.task == "posteriors" and not set(self.corpora) <= set(models[self.encoder]["align"]):
             return f"not asked for in this run (likelihoods.{self.encoder}.align): all pairs of sentences are scored"
-        for name in (*self.corpora, *models[self.encoder]["corpora"].values()):
-            if name not in corpora:
-                return f"no corpus {name} in this run"
-            for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):
-                if not Path(path).exists():
-                    return f"no file {path}"
+        if why := _absent((*self.corpora, *models[self.encoder]["corpora"].values()), corpora):
+            return why
 
         def languages(names: Iterable[str]) -> set[str]:
             return {code for name in names for code in corpora[name].get("pair", config["pair"]).values()}
@@ -98,6 +98,20 @@ class Entry:
         test = models[self.encoder]["test"]
         return "" if self.corpora == (test,) else f"{self.encoder} translates {test} in this run"
 
+    def _undecoded(self, config: Mapping[str, Any]) -> str:
+        smt = config.get("smt", {"systems": {}})
+        system = self.encoder.partition(".")[0]  # without the start of a tuning
+        if system not in smt["systems"]:
+            return f"no system {system} in this run"
+        if unknown := set(self.corpora) - set(smt["tests"]):
+            return f"{min(unknown)} is no test set of smt in this run"
+        texts = [smt["bitext"], *smt["language"], smt["valid"], *self.corpora]
+        for test in (smt["valid"], *self.corpora):
+            texts += smt.get("references", {}).get(test, [])
+        encoder = smt["systems"][system].get("encoder")
+        texts += config["encoders"][encoder]["corpora"].values() if encoder else []
+        return _absent(texts, config["corpora"])
+
     def _unselected(self, config: Mapping[str, Any]) -> str:
         method, _, budget = self.encoder.rpartition(".")
         for name, kind, known in (
@@ -108,6 +122,17 @@ class Entry:
             if name not in known:
                 return f"no {kind} {name} in this run"
         return ""
+
+
+def _absent(names: Iterable[str], corpora: Mapping[str, Any]) -> str:
+    """What a run lacks of some corpora: the first that it does not define, or a text of one's own that is not there; or ""."""
+    for name in names:
+        if name not in corpora:
+            return f"no corpus {name} in this run"
+        for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):
+            if not Path(path).exists():
+                return f"no file {path}"
+    return ""
 
 
 def load(path: Path | None = None) -> dict[str, list[Entry]]:

@@ -81,19 +81,24 @@ def by_place(measurements: Sequence[Measurement]) -> dict[Place, list[Measuremen
     return {place: sorted(held, key=lambda one: one.seed) for place, held in seeds.items()}
 
 
-def against(table: Sequence[Cell], row: str, comparisons: Sequence[Comparison]) -> list[Cell]:
-    """Each cell with a note on its difference from `row` in the same column (a comparison's budget), where they were compared."""
+def against(
+    table: Sequence[Cell], row: str, comparisons: Sequence[Comparison], text: str = "detokenised text"
+) -> list[Cell]:
+    """Each cell with a note on its difference from `row` in the same column (a comparison's budget), where they were compared.
+
+    `text`: what BLEU is of.
+    """
     both = [*comparisons, *(one.reversed() for one in comparisons)]
     found = {(one.row, one.budget): one for one in both if one.other == row}
     return [
-        _noted(cell, _difference(row, found[place])) if (place := (cell.row, cell.column)) in found else cell
+        _noted(cell, _difference(row, found[place], text)) if (place := (cell.row, cell.column)) in found else cell
         for cell in table
     ]
 
 
-def _difference(row: str, one: Comparison) -> str:
+def _difference(row: str, one: Comparison, text: str) -> str:
     p = "p < 0.0001" if one.p < 0.0001 else f"p = {one.p:.4f}"
-    return f"{one.difference:+.2f} BLEU [{one.low:+.2f}, {one.high:+.2f}] against {row}, {p}, by a paired bootstrap of detokenised text"
+    return f"{one.difference:+.2f} BLEU [{one.low:+.2f}, {one.high:+.2f}] against {row}, {p}, by a paired bootstrap of {text}"
 
 
 def _noted(cell: Cell, note: str) -> Cell:

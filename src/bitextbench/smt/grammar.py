@@ -7,6 +7,7 @@ the text are escaped. `align` has the links of words, source-target places of sy
 |---|---|
 | forward, backward | log p(target side given source side), and the reverse, by relative frequency |
 | forward_lexical, backward_lexical | the lexical weights of Koehn et al. 2003, of words outside of gaps |
+| similarity | of the phrases, by an encoder (`smt.similarity`) |
 """
 
 import math
@@ -27,6 +28,7 @@ from bitextbench.smt.words import NULL, Vocabulary, packed, read_pairs
 
 HEAD = ("source", "target", "align")
 FEATURES = ("forward", "backward", "forward_lexical", "backward_lexical")
+FEATURE = "similarity"  # of an encoder, beside these
 GAP_TOKENS = ("[1]", "[2]")
 DIGITS = 6  # of a logarithm: processors differ in the last of 16
 

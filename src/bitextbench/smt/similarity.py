@@ -19,9 +19,8 @@ from bitextbench.encoders import load
 from bitextbench.encoders.models.bow_autoencoder import Model as BagOfWords
 from bitextbench.encoders.pairs import distances, ids, rebuilt
 from bitextbench.smt import grammar
+from bitextbench.smt.grammar import FEATURE
 from bitextbench.smt.words import unescaped
-
-FEATURE = "similarity"
 
 
 def add(
@@ -43,7 +42,8 @@ def add(
         raise InputError(f"the similarity of {pair} is no number ({len(wrong):,} such)", model, remedy="train it again")
     log(f"{out}: {len(lines):,} rules, {len(numbers):,} pairs of phrases")
     written = (
-        "\t".join([*fields, repr(grammar.rounded(scores[place]))]) for fields, place in zip(lines, places, strict=True)
+        "\t".join([*fields, repr(grammar.rounded(float(scores[place])))])
+        for fields, place in zip(lines, places, strict=True)
     )
     grammar.write(out, [*features, FEATURE], written)
 
