@@ -6,6 +6,7 @@ DECODED = [
     place for place, cells in CELLS.items() if files.decoded(cells)
 ]  # tables whose rows are compared with one of them
 SMT_BITEXT = [SMT["bitext"]] if "bitext" in SMT else []
+SYSTEMS, STARTS = list(SMT["systems"]), files.starts() if "tunings" in SMT else []
 SMT_LANGUAGE = SMT.get("language", [])
 smt_folders = lambda corpora: [f"{WORK}/tokens/{corpus}" for corpus in corpora]
 smt_sources = [
@@ -25,9 +26,9 @@ rule smt_text:
     input:
         lambda w: files.tokens(w.corpus),
     output:
-        f"{SMT_FOLDER}/text/{{corpus}}.{{side}}",
+        multiext(f"{SMT_FOLDER}/text/{{corpus}}", ".src", ".tgt"),
     log:
-        f"logs/{RUN}/smt_text/{{corpus}}.{{side}}.log",
+        f"logs/{RUN}/smt_text/{{corpus}}.log",
     conda:
         "../envs/data.yaml"
     resources:
@@ -35,9 +36,10 @@ rule smt_text:
         runtime="1h",
     params:
         folder=f"{WORK}/tokens/{{corpus}}",
+        stem=f"{SMT_FOLDER}/text/{{corpus}}",
         case=CASE,
     shell:
-        "python -m bitextbench step smt-text {params.folder:q} --side {wildcards.side:q} {params.case:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step smt-text {params.folder:q} {params.case:q} --out {params.stem:q} 2> {log:q}"
 
 
 rule smt_align:
@@ -184,23 +186,28 @@ rule smt_decode:
         " --source {input.source:q} {params.decoder:q} --out {output:q} 2> {log:q}"
 
 
-rule smt_bleu:
+rule smt_bleu:  # of all systems and tunings: a process takes longer to start than to count
     input:
-        hypotheses=f"{SMT_FOLDER}/output/{{system}}/{{start}}/{{test}}.txt",
+        hypotheses=expand(f"{SMT_FOLDER}/output/{{system}}/{{start}}/{{{{test}}}}.txt", system=SYSTEMS, start=STARTS),
         references=lambda w: files.smt_references(w.test),
     output:
-        f"{WORK}/metrics/smt/{{test}}/{{system}}.{{start}}.json",
+        expand(f"{WORK}/metrics/smt/{{{{test}}}}/{{system}}.{{start}}.json", system=SYSTEMS, start=STARTS),
     log:
-        f"logs/{RUN}/smt_bleu/{{system}}.{{start}}.{{test}}.log",
+        f"logs/{RUN}/smt_bleu/{{test}}.log",
     conda:
         "../envs/nmt.yaml"
     resources:
         mem_mb=1500,
         runtime="1h",
     params:
+        hypotheses=lambda w, input: option(
+            "--hypotheses",
+            zip((f"{system}.{start}" for system in SYSTEMS for start in STARTS), input.hypotheses),
+        ),
         references=lambda w, input: [f"--references={path}" for path in input.references],
+        folder=f"{WORK}/metrics/smt/{{test}}",
     shell:
-        "python -m bitextbench step smt-bleu {input.hypotheses:q} {params.references:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step smt-bleu {params.hypotheses:q} {params.references:q} --out {params.folder:q} 2> {log:q}"
 
 
 rule smt_significance:

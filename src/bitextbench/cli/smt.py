@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import FILE, gpus_option, lowercase_option, out_option, threads_option
+from bitextbench.cli.options import FILE, folder_option, gpus_option, lowercase_option, out_option, threads_option
 
 
 @step.command("smt-align")
@@ -37,14 +37,15 @@ def smt_grammar(
 
 @step.command("smt-text")
 @click.argument("tokens", type=FILE)
-@click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="Which side.")
 @lowercase_option
 @out_option
-def smt_text(tokens: Path, side: str, lowercase: bool, out: Path) -> None:
-    """Write one side of a tokenised corpus as text: what is translated, or a reference."""
+def smt_text(tokens: Path, lowercase: bool, out: Path) -> None:
+    """Write both sides of a tokenised corpus as texts, <out>.src and <out>.tgt: what is translated, and a reference."""
+    from bitextbench.formats.bitext import SIDES
     from bitextbench.smt.words import write_side
 
-    write_side(tokens, side, out, lowercase=lowercase)
+    for side in SIDES:
+        write_side(tokens, side, Path(f"{out}.{side}"), lowercase=lowercase)
 
 
 @step.command("smt-language-model")
@@ -87,16 +88,19 @@ references_option = click.option(
 
 
 @step.command("smt-bleu")
-@click.argument("hypotheses", type=FILE)
+@click.option(
+    "--hypotheses", type=(str, FILE), multiple=True, required=True, help="NAME PATH of a translated test set."
+)
 @click.option("--references", type=FILE, multiple=True, required=True, help="A text; may be given several times.")
-@out_option
-def smt_bleu(hypotheses: Path, references: tuple[Path, ...], out: Path) -> None:
-    """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references."""
+@folder_option
+def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, ...], out: Path) -> None:
+    """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes <out>/<name>.json."""
     from bitextbench.base.files import read_lines, write_json
     from bitextbench.evaluation.bleu import nist
 
     texts = [list(read_lines(path)) for path in references]
-    write_json(out, {"bleu": nist(list(read_lines(hypotheses)), texts, hypotheses)})
+    for name, path in hypotheses:
+        write_json(out / f"{name}.json", {"bleu": nist(list(read_lines(path)), texts, path)})
 
 
 @step.command("smt-significance")

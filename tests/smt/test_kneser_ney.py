@@ -1,0 +1,71 @@
+"""The language model against values worked out by hand, and as KenLM reads it."""
+
+import itertools
+import math
+
+import kenlm
+import numpy as np
+import pytest
+
+from bitextbench.base.errors import InputError
+from bitextbench.smt import kneser_ney
+from bitextbench.smt.words import Vocabulary
+
+
+def model(tmp_path, lines, order):
+    vocabulary = Vocabulary({"<unk>": 1, "<s>": 2, "</s>": 3})
+    levels = kneser_ney.smoothed(vocabulary.encode(lines), order, len(vocabulary))
+    path = tmp_path / "model.arpa"
+    path.write_text("".join(f"{line}\n" for line in kneser_ney.arpa(levels, vocabulary.words())))
+    return levels, vocabulary.words(), path
+
+
+def test_bigrams_of_two_sentences(tmp_path):
+    """Adjusted counts: a 1, b 1, </s> 2 (what they follow); all discounts are those of FALLBACK, 0.5, 1 and 1.5."""
+    levels, words, _ = model(tmp_path, ["a b", "a"], 2)
+    for level, expected in zip(
+        levels,
+        (
+            {"<unk>": (0.125, 1), "a": (0.25, 0.5), "b": (0.25, 0.5), "</s>": (0.375, 1)},
+            {"<s> a": (0.625, 1), "a b": (0.375, 1), "a </s>": (0.4375, 1), "b </s>": (0.6875, 1)},
+        ),
+        strict=True,
+    ):
+        found = {
+            " ".join(words[word] for word in gram): (10**probability, 10**backoff)
+            for gram, probability, backoff in zip(level.grams, level.probabilities, level.backoffs, strict=True)
+        }
+        begin = found.pop("<s>", (0, 0.5))
+        assert begin == pytest.approx((0, 0.5))
+        assert found.keys() == expected.keys()
+        assert all(found[gram] == pytest.approx(expected[gram]) for gram in expected)
+
+
+def test_discounts_are_those_of_the_counts_of_counts():
+    """n1..n4 are 4, 2, 1, 1, so Y = 4 / (4 + 2 * 2)."""
+    counts = np.array([1, 1, 1, 1, 2, 2, 3, 4])
+    assert kneser_ney.modified(counts) == pytest.approx((1 - 2 * 0.5 * 2 / 4, 2 - 3 * 0.5 * 1 / 2, 3 - 4 * 0.5 * 1 / 1))
+    assert kneser_ney.modified(np.array([1, 2])) == kneser_ney.FALLBACK
+
+
+def test_probabilities_of_any_context_sum_to_one(tmp_path):
+    rng = np.random.default_rng(1)
+    lines = [" ".join(f"w{number}" for number in rng.zipf(1.5, rng.integers(1, 9)) % 7) for _ in range(300)]
+    _, words, path = model(tmp_path, lines, 4)
+    known = kenlm.Model(str(path))
+    assert known.order == 4
+    for context in itertools.product([*words[4:], "unseen", "<s>"], repeat=2):
+        if context[1] == "<s>":
+            continue
+        state = kenlm.State()
+        known.BeginSentenceWrite(state) if context[0] == "<s>" else known.NullContextWrite(state)
+        for word in [word for word in context if word != "<s>"]:
+            known.BaseScore(state, word, after := kenlm.State())
+            state = after
+        total = math.fsum(10 ** known.BaseScore(state, word, kenlm.State()) for word in words[1:] if word != "<s>")
+        assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_bad_orders_and_texts(tmp_path):
+    with pytest.raises(InputError, match="an order of 1"):
+        model(tmp_path, ["a"], 1)
