@@ -5,7 +5,7 @@ import math
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.evaluation.bleu import bleu
+from bitextbench.evaluation.bleu import bleu, nist, tokenised
 
 REFERENCES = ["the cat sat on the mat .", "there is a dog in the small garden .", "he went home ."] * 10
 
@@ -47,3 +47,21 @@ def test_signature_is_whole_and_chinese_counts_characters():
 def test_bad_input_is_named(hypotheses, references, message):
     with pytest.raises(InputError, match=f"hyp: {message}; translate"):
         bleu(hypotheses, references, "en", "hyp")
+
+
+def test_nist_takes_the_shortest_reference_and_no_case():
+    hypotheses = ["A B C D E"]
+    closest = ["a b c d e f"]  # 6 words for 5: with it alone the penalty is exp(1 - 6 / 5)
+    assert nist(hypotheses, [closest])["value"] == pytest.approx(100 * math.exp(1 - 6 / 5))
+    found = nist(hypotheses, [closest, ["x y"]])
+    assert found["value"] == pytest.approx(100)
+    assert (found["sys_len"], found["ref_len"], found["n"]) == (5, 2, 1)
+    assert found["signature"].startswith("nrefs:2|case:lc")
+    with pytest.raises(InputError, match="1 hypotheses but 2 references"):
+        nist(hypotheses, [["a", "b"]], "out.txt")
+
+
+def test_nist_is_multi_bleu_with_one_reference():
+    hypotheses = ["the cat sat on the mat today", "a dog runs over there now"]
+    references = ["the cat sat on a mat today .", "a dog runs over there"]
+    assert nist(hypotheses, [references])["value"] == pytest.approx(tokenised(hypotheses, references, "en")["value"])
