@@ -1,0 +1,273 @@
+"""An n-gram language model for the decoder: ARPA as a hash table that compiled code asks.
+
+N-grams are nodes of a trie of reversed words: below the node of `c` hangs that of `b c`, below it that of `a b c`. A node's number stands for
+its words, so that the state behind a word is one number: the node of the longest suffix that can matter to later words
+(Li and Khudanpur 2008; Heafield 2011, section 4). Numbers 1 to V are the words', 0 is the empty n-gram.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from bitextbench.base.compiled import compiled
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_arrays
+from bitextbench.base.progress import log
+from bitextbench.smt.words import Vocabulary
+
+UNKNOWN, BEGIN, END = 1, 2, 3  # numbers of <unk>, <s>, </s>
+SPECIAL = {"<unk>": UNKNOWN, "<s>": BEGIN, "</s>": END}
+MISSING = -100.0  # log10 p(<unk>) of a model without it, as in KenLM
+ARPA = "is this an ARPA file? `smt-language-model` writes one"
+Rows = NDArray[np.int32]
+
+
+class Table(NamedTuple):
+    """Children of nodes by open addressing: `keys` (node << 32 | symbol) + 1 int64, 0 where free; `values` int32. Their number is a power of 2."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.int32]
+
+
+class Model(NamedTuple):
+    """Nodes: natural logs `p` and `backoff` float64; `parent`, of the n-gram without its first word, and `state`, the node that a later word is
+    asked with, int32; `depth` int8, the number of words; `context` int32 [nodes, order - 1], the words from the last to the first.
+
+    `longer`: whether any n-gram of the model ends with this one. `word`: the number of each word of the vocabulary, or UNKNOWN's.
+    """
+
+    order: int
+    children: Table
+    p: NDArray[np.float64]
+    backoff: NDArray[np.float64]
+    parent: NDArray[np.int32]
+    state: NDArray[np.int32]
+    depth: NDArray[np.int8]
+    context: NDArray[np.int32]
+    longer: NDArray[np.bool_]
+    word: NDArray[np.int32]
+
+
+@compiled
+def slot(table, node, symbol):  # type: ignore[no-untyped-def]
+    """Where the child stands, or would."""
+    mask = len(table.keys) - 1
+    key = (np.int64(node) << 32 | np.int64(symbol)) + 1
+    place = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
+    at = np.int64(place) & mask
+    while table.keys[at] != 0 and table.keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled
+def child(table, node, symbol):  # type: ignore[no-untyped-def]
+    """The child of a node; 0 where it has none."""
+    return table.values[slot(table, node, symbol)]
+
+
+@compiled
+def put(table, node, symbol, value):  # type: ignore[no-untyped-def]
+    at = slot(table, node, symbol)
+    table.keys[at] = (np.int64(node) << 32 | np.int64(symbol)) + 1
+    table.values[at] = value
+
+
+def empty_table(size: int) -> Table:
+    """A table for `size` children, at most half full."""
+    slots = 1 << max(4, (2 * size).bit_length())
+    return Table(np.zeros(slots, np.int64), np.zeros(slots, np.int32))
+
+
+@compiled
+def step(model, state, word):  # type: ignore[no-untyped-def]
+    """ln p(word | state); the state behind it; how many words the longest n-gram has that was found, and its node."""
+    node = word
+    for i in range(model.depth[state]):
+        found = child(model.children, node, model.context[state, i])
+        if found == 0:
+            break
+        node = found
+    p, matched = model.p[node], np.int64(model.depth[node])
+    while model.depth[state] >= matched:
+        p += model.backoff[state]
+        state = model.parent[state]
+    return p, model.state[node], matched, node
+
+
+@compiled
+def _sentence(model, words):  # type: ignore[no-untyped-def]
+    total, state = 0.0, np.int32(BEGIN)
+    for word in words:
+        p, state, _, _ = step(model, state, word)
+        total += p
+    return total
+
+
+def score(model: Model, vocabulary: Vocabulary, line: str) -> float:
+    """ln p of a line of tokens, between <s> and </s>."""
+    words = [int(model.word[vocabulary.known(word)]) for word in line.split()]
+    return float(_sentence(model, np.array([*words, END], np.int32)))
+
+
+def read(path: Path, vocabulary: Vocabulary) -> Model:
+    """The model of the words of a vocabulary, which begins as SPECIAL: n-grams with other words are left out.
+
+    Raises InputError for a file that is no ARPA model, an n-gram without its context, and a model that knows no word of the vocabulary.
+    """
+    parts: list[list[tuple[Any, ...]]] = []
+    for order, number, lines in _sections(path):
+        parts += [[] for _ in range(order - len(parts))]
+        parts[order - 1].append(_parsed(lines, order, vocabulary, path, number))
+    levels = [tuple(map(np.concatenate, zip(*rows, strict=True))) for rows in parts if rows]
+    known = np.unique(levels[0][0]) if levels else np.zeros(0, np.int32)
+    if not (known > END).any():
+        remedy = "is the model of the target language, tokenised and cased like the grammar?"
+        raise InputError("knows no word of the grammar", path, remedy=remedy)
+    grams = sum(len(level[0]) for level in levels)
+    log(f"{path}: {len(levels)}-gram model, {grams:,} n-grams of {len(known):,} words in use")
+    room = len(vocabulary) + 1 + grams
+    while (model := _built(levels, known, len(vocabulary), room, path)) is None:  # n-grams were missing
+        room += room // 4
+    return model
+
+
+def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
+    """Lines of n-grams: how many words they have, the number of the first line, and the lines."""
+    order, number, ended = 0, 1, False
+    for block in read_arrays(path, max_bytes=1 << 16):
+        marks = np.flatnonzero(pc.starts_with(block, "\\").to_numpy(zero_copy_only=False))
+        for start, end in zip([-1, *marks.tolist()], [*marks.tolist(), len(block)], strict=True):
+            if start >= 0:
+                mark = block[start].as_py()
+                if mark.endswith("-grams:"):
+                    wanted = f"\\{order + 1}-grams:"
+                    if mark != wanted:
+                        raise InputError(f"{mark[:40]} where {wanted} should be", path, line=number + start, remedy=ARPA)
+                    order += 1
+                ended |= mark == "\\end\\"
+            if order and not ended and end > start + 1:
+                yield order, number + start + 1, block.slice(start + 1, end - start - 1)
+        number += len(block)
+    if not ended:
+        raise InputError("has no \\end\\", path, remedy=ARPA)
+
+
+def _parsed(
+    lines: pa.StringArray, order: int, vocabulary: Vocabulary, path: Path, number: int
+) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
+    """The words [n, order] of the n-grams whose words are all known, and their logs of probability and backoff."""
+    held = np.flatnonzero(pc.not_equal(pc.utf8_trim(lines, " \t"), "").to_numpy(zero_copy_only=False))
+    fields = pc.split_pattern(lines.take(pa.array(held)), "\t")
+    sizes = pc.list_value_length(fields).to_numpy(zero_copy_only=False)
+    wrong = (sizes < 2) | (sizes > 3)
+    starts = np.cumsum(sizes) - sizes
+    flat = fields.flatten()
+    if not wrong.any():
+        words = pc.split_pattern(flat.take(pa.array(starts + 1)), " ")
+        wrong = pc.list_value_length(words).to_numpy(zero_copy_only=False) != order
+    if wrong.any():
+        raise InputError(f"no {order}-gram", path, line=number + int(held[wrong.argmax()]), remedy=ARPA)
+    known = np.fromiter(map(vocabulary.known, words.flatten().to_pylist()), np.int32, order * len(words))
+    ids = known.reshape(-1, order)
+    kept = (ids > 0).all(1)
+    backoff = np.zeros(len(ids))
+    with_backoff = np.flatnonzero(sizes == 3)
+    try:
+        p = _floats(flat.take(pa.array(starts)))
+        backoff[with_backoff] = _floats(flat.take(pa.array(starts[with_backoff] + 2)))
+    except pa.ArrowInvalid as error:
+        raise InputError(f"no number ({error})", path, line=number, remedy=ARPA) from None
+    if not np.isfinite([p.sum(), backoff.sum()]).all():
+        raise InputError("a logarithm that is no number", path, line=number, remedy=ARPA)
+    return ids[kept], p[kept] * math.log(10), backoff[kept] * math.log(10)
+
+
+def _floats(texts: Any) -> NDArray[np.float64]:
+    return pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def _built(levels: list[tuple[Any, ...]], known: Rows, words: int, room: int, path: Path) -> Model | None:
+    """The trie, its short n-grams first; None where `room` nodes are too few."""
+    order = max(len(levels), 2)
+    numbers = [np.zeros(room), np.zeros(room), np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int8)]
+    context, longer, word = np.zeros((room, order - 1), np.int32), np.zeros(room, bool), np.full(words + 1, UNKNOWN, np.int32)
+    model = Model(order, empty_table(room), *numbers, context, longer, word)  # type: ignore[arg-type]
+    singles, p, backoff = levels[0]
+    model.p[1 : words + 1] = MISSING * math.log(10)
+    model.p[singles[:, 0]], model.backoff[singles[:, 0]] = p, backoff
+    model.depth[1 : words + 1], model.context[1 : words + 1, 0] = 1, np.arange(1, words + 1)
+    model.word[known] = known
+    extended, used = np.zeros(room, bool), words + 1
+    for rows, p, backoff in levels[1:]:
+        used, lost = _insert(model, extended, used, rows, p, backoff)
+        if lost >= 0:
+            gram = f"n-gram {lost + 1:,} of those in use of {rows.shape[1]} words"
+            raise InputError(f"{gram} has no context in the model", path, remedy="make the model again")
+        if used < 0:
+            return None
+    _finish(model, extended, used)
+    return model
+
+
+@compiled
+def _node(model, words):  # type: ignore[no-untyped-def]
+    """The node of an n-gram, its words from the last to the first; 0 where there is none."""
+    node = words[0]
+    for word in words[1:]:
+        node = child(model.children, node, word)
+        if node == 0:
+            break
+    return node
+
+
+@compiled
+def _insert(model, extended, used, rows, p, backoff):  # type: ignore[no-untyped-def]
+    """Insert n-grams of one length, and, without probabilities, those of their suffixes that are missing.
+
+    Returns the number of nodes, negative where there is no room, and the place of an n-gram without a context, else -1.
+    """
+    length = rows.shape[1]
+    for n in range(len(rows)):
+        words = rows[n][::-1]
+        before = _node(model, words[1:])
+        if before == 0:
+            return used, n
+        extended[before] = True
+        node = words[0]
+        for i in range(1, length):
+            model.longer[node] = True
+            found = child(model.children, node, words[i])
+            if found == 0:
+                if used == len(model.p):
+                    return -1, -1
+                found, used = np.int32(used), used + 1
+                put(model.children, node, words[i], found)
+                model.parent[found], model.depth[found] = node, i + 1
+                model.p[found] = np.nan
+                last = min(i + 1, model.order - 1)
+                model.context[found, :last] = words[:last]
+            node = found
+        model.p[node], model.backoff[node] = p[n], backoff[n]
+    return used, -1
+
+
+@compiled
+def _finish(model, extended, used):  # type: ignore[no-untyped-def]
+    """Fill in the probabilities that are missing, p(c | a b) = backoff(a b) p(c | b), and the states."""
+    for node in range(1, used):
+        if np.isnan(model.p[node]):
+            before = _node(model, model.context[node][1 : model.depth[node]])
+            model.p[node] = model.p[model.parent[node]] + model.backoff[before]
+            extended[before] = True
+    for node in range(1, used):
+        state = np.int32(node) if model.depth[node] < model.order else model.parent[node]
+        while state > 0 and not extended[state] and model.backoff[state] == 0:
+            state = model.parent[state]
+        model.state[node] = state
