@@ -1,0 +1,60 @@
+"""Translation of a text by a grammar, a language model and weights, sentence by sentence."""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_lines
+from bitextbench.base.progress import log, progress
+from bitextbench.smt import nbest
+from bitextbench.smt.decoder import forest
+from bitextbench.smt.rules import Rules, load, read_weights
+from bitextbench.smt.words import escaped, packed, unescaped
+
+
+def translations(
+    rules: Rules, weights: Mapping[str, float], count: int, *, beam: int, span: int, threads: int = 1
+) -> Iterator[list[nbest.Entry]]:
+    """The best `count` translations of each sentence of the text of the rules; an empty one has one, without tokens."""
+    weighted, lm_weight = rules.weighted(weights), weights["lm"]
+
+    def translate(number: int) -> list[nbest.Entry]:
+        if rules.text.starts[number] == rules.text.starts[number + 1]:
+            return [nbest.Entry("", np.zeros(len(rules.names)))]
+        found = forest(rules, weighted, lm_weight, number, beam, span)
+        return nbest.best(nbest.Derivations(found, rules, weighted, lm_weight), rules, count)
+
+    sizes = np.diff(rules.text.starts)
+    with ThreadPoolExecutor(threads) as pool:
+        found = zip(pool.map(translate, range(len(sizes))), sizes.tolist(), strict=True)
+        for entries, _ in progress(found, "decode", total=int(sizes.sum()), unit="words", size=lambda pair: pair[1]):
+            yield entries
+
+
+def translate(
+    grammar: Path, arpa: Path, weights: Path, source: Path, out: Path, *, beam: int, span: int, threads: int = 1,
+    count: int = 1, list_out: Path | None = None,
+) -> None:  # fmt: skip
+    """Write the translation of a text of tokens, a line each, and the n-best lists into `list_out`.
+
+    Raises InputError as `load` and `read_weights` do, and for options that are out of range.
+    """
+    for name, value, least in (("--beam", beam, 0), ("--span", span, 1), ("--nbest", count, 1), ("--threads", threads, 1)):
+        if value < least:
+            raise InputError(f"{value}", name, remedy=f"give {least} or more")
+    rules = load(grammar, arpa, map(escaped, read_lines(source)))
+    values = read_weights(weights, rules.names)
+    sizes = np.diff(rules.text.starts)
+    log(f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words: glue joins spans")
+    with ExitStack() as files:
+        text = files.enter_context(packed(out))
+        lists = files.enter_context(packed(list_out)) if list_out else None
+        found = translations(rules, values, count, beam=beam, span=span, threads=threads)
+        for number, entries in enumerate(found):
+            text.write(f"{unescaped(entries[0].tokens)}\n".encode())
+            if lists:
+                lists.writelines(f"{line}\n".encode() for line in nbest.lines(number, entries, rules.names, values))
