@@ -32,7 +32,8 @@ def test_the_best_derivation_is_that_of_an_exhaustive_search(tmp_path_factory, s
     draw = random.Random(seed)
     rules = toy.random_rules(draw, draw.randint(1, 4))
     rules += [("a", "A", [-1.0, -0.5]), ("b", "B", [-1.0, -1.5])]
-    words = draw.choices("abcd", k=length)
+    words = ["a", *draw.choices("abcd", k=length - 1)]
+    draw.shuffle(words)
     folder = tmp_path_factory.mktemp("toy")
     loaded, [entries], model = decode(folder, rules, [" ".join(words)], order, seed, span=span, count=5)
     truth = toy.exhaustive(words, rules, span, model)[:5]
