@@ -78,7 +78,7 @@ def test_the_best_rules_of_a_source_are_kept(tmp_path):
 
 
 def test_brackets_of_the_text_are_no_gaps(tmp_path):
-    rules = made(tmp_path, ["[1]"], ["[ x"], ["0-0 0-1"], ["&#91;1&#93;"])
+    rules = made(tmp_path, ["[1]"], ["[ x"], ["0-0 0-1"], ["[1]"])
     assert list(rules) == [("&#91;1&#93;", "&#91; x")]
 
 

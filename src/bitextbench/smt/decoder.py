@@ -374,9 +374,14 @@ def parse(model, weighted, lm_weight, words, beam, span):  # type: ignore[no-unt
     return Forest(items, edges, used), goal_item, made
 
 
-def forest(rules: rules_of.Rules, weighted: rules_of.Weighted, lm_weight: float, number: int, beam: int, span: int) -> Forest:
+def forest(
+    rules: rules_of.Rules, weighted: rules_of.Weighted, lm_weight: float, number: int, beam: int, span: int
+) -> Forest:
     """The forest of a sentence of the text, which has at least one word. `beam` 0 prunes nothing."""
     words = rules.text.ids[rules.text.starts[number] : rules.text.starts[number + 1]]
     found, items, edges = parse(rules.model, weighted, lm_weight, words, beam or UNBOUNDED, span)
-    kept = (type(table)(*(column[:size] for column in table)) for table, size in ((found.items, items), (found.edges, edges)))
+    kept = (
+        type(table)(*(column[:size] for column in table))
+        for table, size in ((found.items, items), (found.edges, edges))
+    )
     return Forest(*kept, found.goal)

@@ -24,7 +24,7 @@ from bitextbench.base.files import read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.smt import alignment
 from bitextbench.smt.extraction import LOW, SPAN, SYMBOLS, Bitext, Rows, extract
-from bitextbench.smt.words import NULL, Vocabulary, packed, read_pairs
+from bitextbench.smt.words import NULL, Vocabulary, escaped, packed, read_pairs
 
 HEAD = ("source", "target", "align")
 FEATURES = ("forward", "backward", "forward_lexical", "backward_lexical")
@@ -51,7 +51,7 @@ def make(tokens: Sequence[Path], links: Path, tests: Sequence[Path], out: Path, 
     vocabularies = Vocabulary(), Vocabulary()
     sides = [vocabulary.encode(side) for vocabulary, side in zip(vocabularies, lines, strict=True)]
     bitext = Bitext(sides[0], sides[1], *alignment.read(links, *sides))
-    test = vocabularies[0].encode((line for path in tests for line in read_lines(path)), grow=False)
+    test = vocabularies[0].encode((escaped(line) for path in tests for line in read_lines(path)), grow=False)
     found = extract(bitext, test)
     if not len(found.rules):
         raise InputError("no rule matches the test sets", links, remedy="name test sets of the language of the corpora")

@@ -149,7 +149,9 @@ def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
                 if mark.endswith("-grams:"):
                     wanted = f"\\{order + 1}-grams:"
                     if mark != wanted:
-                        raise InputError(f"{mark[:40]} where {wanted} should be", path, line=number + start, remedy=ARPA)
+                        raise InputError(
+                            f"{mark[:40]} where {wanted} should be", path, line=number + start, remedy=ARPA
+                        )
                     order += 1
                 ended |= mark == "\\end\\"
             if order and not ended and end > start + 1:
@@ -196,8 +198,18 @@ def _floats(texts: Any) -> NDArray[np.float64]:
 def _built(levels: list[tuple[Any, ...]], known: Rows, words: int, room: int, path: Path) -> Model | None:
     """The trie, its short n-grams first; None where `room` nodes are too few."""
     order = max(len(levels), 2)
-    numbers = [np.zeros(room), np.zeros(room), np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int8)]
-    context, longer, word = np.zeros((room, order - 1), np.int32), np.zeros(room, bool), np.full(words + 1, UNKNOWN, np.int32)
+    numbers = [
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int8),
+    ]
+    context, longer, word = (
+        np.zeros((room, order - 1), np.int32),
+        np.zeros(room, bool),
+        np.full(words + 1, UNKNOWN, np.int32),
+    )
     model = Model(order, empty_table(room), *numbers, context, longer, word)  # type: ignore[arg-type]
     singles, p, backoff = levels[0]
     model.p[1 : words + 1] = MISSING * math.log(10)

@@ -120,7 +120,9 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
     reader = _Reader(lines)
     names, rules = grammar.read(path)
     if known := set(names) & set(OWN):
-        raise InputError(f"the decoder has the feature {min(known)} itself", path, line=1, remedy="call yours otherwise")
+        raise InputError(
+            f"the decoder has the feature {min(known)} itself", path, line=1, remedy="call yours otherwise"
+        )
     number = 1
     for number, fields in enumerate(progress(rules, f"read {path}", unit="rules"), 2):  # noqa: B007
         try:

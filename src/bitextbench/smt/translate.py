@@ -43,13 +43,20 @@ def translate(
 
     Raises InputError as `load` and `read_weights` do, and for options that are out of range.
     """
-    for name, value, least in (("--beam", beam, 0), ("--span", span, 1), ("--nbest", count, 1), ("--threads", threads, 1)):
+    for name, value, least in (
+        ("--beam", beam, 0),
+        ("--span", span, 1),
+        ("--nbest", count, 1),
+        ("--threads", threads, 1),
+    ):
         if value < least:
             raise InputError(f"{value}", name, remedy=f"give {least} or more")
     rules = load(grammar, arpa, map(escaped, read_lines(source)))
     values = read_weights(weights, rules.names)
     sizes = np.diff(rules.text.starts)
-    log(f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words: glue joins spans")
+    log(
+        f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words: glue joins spans"
+    )
     with ExitStack() as files:
         text = files.enter_context(packed(out))
         lists = files.enter_context(packed(list_out)) if list_out else None
