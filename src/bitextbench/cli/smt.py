@@ -5,7 +5,23 @@ from pathlib import Path
 import click
 
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import FILE, folder_option, gpus_option, lowercase_option, out_option, threads_option
+from bitextbench.cli.options import (
+    FILE,
+    folder_option,
+    gpus_option,
+    lowercase_option,
+    out_option,
+    seed_option,
+    threads_option,
+)
+
+grammar_option = click.option("--grammar", type=FILE, required=True, help="The rules.")
+arpa_option = click.option(
+    "--lm", "arpa", type=FILE, required=True, help="An n-gram model of the target language: ARPA."
+)
+source_option = click.option("--source", type=FILE, required=True, help="A text of tokens, a line a sentence.")
+beam_option = click.option("--beam", type=int, default=200, help="Derivations of a span; 0: all.")
+span_option = click.option("--span", type=int, default=10, help="The most words that a rule spans; glue joins more.")
 
 
 @step.command("smt-align")
@@ -33,6 +49,55 @@ def smt_grammar(
     from bitextbench.smt.grammar import make
 
     make(tokens, links, sources, out, limit=limit, lowercase=lowercase)
+
+
+@step.command("smt-decode")
+@grammar_option
+@arpa_option
+@click.option("--weights", type=FILE, required=True, help="JSON: a number for each feature; `smt-tune` writes it.")
+@source_option
+@click.option("--nbest", type=int, default=1, help="Translations of a sentence in --nbest-output.")
+@click.option("--nbest-output", type=FILE, help="N-best lists, as Moses writes them.")
+@beam_option
+@span_option
+@threads_option
+@out_option
+def smt_decode(
+    grammar: Path, arpa: Path, weights: Path, source: Path, nbest: int, nbest_output: Path | None, beam: int, span: int,
+    threads: int, out: Path,
+) -> None:  # fmt: skip
+    """Translate a text of tokens by a grammar and a language model."""
+    from bitextbench.smt.translate import translate
+
+    translate(
+        grammar, arpa, weights, source, out, beam=beam, span=span, threads=threads, count=nbest, list_out=nbest_output
+    )
+
+
+@step.command("smt-tune")
+@grammar_option
+@arpa_option
+@source_option
+@click.option("--references", type=FILE, multiple=True, required=True, help="A translation of the text.")
+@click.argument("more", metavar="[REFERENCES]...", type=FILE, nargs=-1)
+@seed_option
+@click.option("--nbest", type=int, default=100, help="Translations of a sentence in a round.")
+@click.option("--rounds", type=int, default=12, help="The most decodings.")
+@beam_option
+@span_option
+@threads_option
+@out_option
+def smt_tune(
+    grammar: Path, arpa: Path, source: Path, references: tuple[Path, ...], more: tuple[Path, ...], seed: int, nbest: int,
+    rounds: int, beam: int, span: int, threads: int, out: Path,
+) -> None:  # fmt: skip
+    """Find the weights with the highest BLEU on a text, by minimum error rate training; the rounds go to <out>.rounds.json."""
+    from bitextbench.smt.tuning import tune_files
+
+    tune_files(
+        grammar, arpa, source, [*references, *more], out,
+        seed=seed, count=nbest, rounds=rounds, beam=beam, span=span, threads=threads,
+    )  # fmt: skip
 
 
 @step.command("smt-text")

@@ -1,0 +1,234 @@
+"""Minimum error rate training (Och 2003): weights with the highest BLEU of n-best lists.
+
+The text is decoded, its n-best list joins those of the rounds before, and the weights are searched for that choose the best translations out of
+them: from the weights at hand and from random ones, along the direction with the highest gain, one feature after another or a random mix
+(as Koehn does it in Moses), until no direction gains. Along a line the BLEU of all weights is exact: each sentence's choice changes at
+the corners of an upper envelope. Then the text is decoded again, until nothing new appears or BLEU stays.
+
+BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalty), both sides lower-cased: zhang2016 section 6.1.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.compiled import compiled
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import check_output, read_lines, write_json
+from bitextbench.base.progress import log
+from bitextbench.smt.decoder import BEAM, SPAN
+from bitextbench.smt.nbest import Entry
+from bitextbench.smt.rules import OWN, Rules, load
+from bitextbench.smt.translate import translations
+from bitextbench.smt.words import escaped
+
+ORDER = 4
+COUNT, ROUNDS, STARTS, MIXES = 100, 12, 10, 3  # entries a list; decodings; random starts; random directions
+GAIN = 1e-5  # of BLEU (0 to 1): less is none
+FIRST = {"lm": 0.5, "words": -0.3, "rules": -0.1, "glue": 0.2, "unknown": 1.0}  # weights to start from; of others 0.2
+OTHERS = 0.2
+LIMIT = 1000.0  # of steps along a line
+NARROW = 1e-6  # between corners: less is not looked at, as arithmetic may end beside it
+BEYOND = 0.1  # how far a step goes behind the first or last corner
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Lists(NamedTuple):
+    """N-best lists: `features` float64 [entries, features]; `counts` int64 [entries, 2 * ORDER + 1], the right n-grams of each length, all of
+    them, the length of the shortest reference; the entries of sentence n stand at starts[n] : starts[n + 1]."""
+
+    features: Array
+    counts: Counts
+    starts: Counts
+
+
+def statistics(tokens: str, references: Sequence[str]) -> list[int]:
+    """What BLEU is computed from, of a sentence."""
+    words, others = tokens.lower().split(), [line.lower().split() for line in references]
+    right, total = [], []
+    for length in range(1, ORDER + 1):
+        made = _ngrams(words, length)
+        most: Counter[tuple[str, ...]] = Counter()
+        for other in others:
+            most |= _ngrams(other, length)
+        right.append((made & most).total())
+        total.append(max(len(words) - length + 1, 0))
+    return [*right, *total, min(map(len, others))]
+
+
+def _ngrams(words: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(words[at : at + length]) for at in range(len(words) - length + 1))
+
+
+@compiled
+def bleu(counts):  # type: ignore[no-untyped-def]
+    """BLEU, 0 to 1, of summed statistics."""
+    log_p = 0.0
+    for n in range(ORDER):
+        if counts[n] == 0:
+            return 0.0
+        log_p += np.log(counts[n] / counts[ORDER + n]) / ORDER
+    return np.exp(log_p + min(0.0, 1 - counts[2 * ORDER] / counts[ORDER]))
+
+
+@compiled
+def _envelope(offsets, slopes):  # type: ignore[no-untyped-def]
+    """Which lines are the highest somewhere, from left to right; of equal ones the first."""
+    order = np.argsort(slopes, kind="mergesort")
+    kept, count = np.zeros(len(order), np.int64), 0
+    for line in order:
+        if count and slopes[kept[count - 1]] == slopes[line]:
+            if offsets[kept[count - 1]] >= offsets[line]:
+                continue
+            count -= 1
+        while count > 1:
+            a, b = kept[count - 2], kept[count - 1]
+            if _crossing(offsets, slopes, a, line) > _crossing(offsets, slopes, a, b):
+                break
+            count -= 1
+        kept[count] = line
+        count += 1
+    return kept[:count]
+
+
+@compiled
+def _crossing(offsets, slopes, a, b):  # type: ignore[no-untyped-def]
+    return (offsets[a] - offsets[b]) / (slopes[b] - slopes[a])
+
+
+@compiled
+def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def]
+    """The step along a line with the highest BLEU, and that BLEU: exact (Och 2003, section 4). `offsets`, `slopes` float64 [entries]: the score at
+    step 0, and its growth. Of equal ones the step nearest to 0; a step ends in the middle of what is equal."""
+    steps = np.zeros(len(offsets))
+    changes = np.zeros((len(offsets), counts.shape[1]), np.int64)
+    total, number = np.zeros(counts.shape[1], np.int64), 0
+    for n in range(len(starts) - 1):
+        begin, end = starts[n], starts[n + 1]
+        a, b = offsets[begin:end], slopes[begin:end]
+        best = _envelope(a, b)
+        total += counts[begin + best[0]]
+        for k in range(1, len(best)):
+            steps[number] = _crossing(a, b, best[k - 1], best[k])
+            changes[number] = counts[begin + best[k]] - counts[begin + best[k - 1]]
+            number += 1
+    order = np.argsort(steps[:number], kind="mergesort")
+    highest, step = -1.0, 0.0
+    for k in range(number + 1):
+        left = steps[order[k - 1]] if k else -np.inf
+        right = steps[order[k]] if k < number else np.inf
+        if right - left > NARROW and left < LIMIT and right > -LIMIT:
+            if left < 0 < right:
+                middle = 0.0
+            elif k == 0:
+                middle = right - BEYOND
+            else:
+                middle = left + BEYOND if k == number else (left + right) / 2
+            found = bleu(total)
+            if found > highest or (found == highest and abs(middle) < abs(step)):
+                highest, step = found, middle
+        if k < number:
+            total += changes[order[k]]
+    return step, highest
+
+
+def _climb(lists: Lists, weights: Array, draw: np.random.Generator) -> tuple[Array, float]:
+    """The weights at which no direction gains, and their BLEU."""
+    highest = -1.0
+    while True:
+        axes = np.eye(len(weights))
+        directions = np.concatenate([axes, draw.uniform(-1, 1, (MIXES, len(weights)))])
+        offsets = lists.features @ weights
+        found = [search_line(lists.starts, lists.counts, offsets, lists.features @ line) for line in directions]
+        best = max(range(len(found)), key=lambda n: found[n][1])
+        step, reached = found[best]
+        if reached < highest + GAIN:
+            return weights, highest
+        highest, weights = reached, weights + step * directions[best]
+        weights = weights / np.abs(weights).sum()
+
+
+def optimise(lists: Lists, weights: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
+    """The best weights, their absolute values adding up to 1, and their BLEU: from `weights` and from random ones between -1 and 1."""
+    draw = np.random.default_rng(seed)
+    begins = [weights / np.abs(weights).sum(), *draw.uniform(-1, 1, (starts, len(weights)))]
+    found = [_climb(lists, begin, draw) for begin in begins]
+    return max(found, key=lambda pair: pair[1])  # of equal ones the first
+
+
+class Pool:
+    """All entries of the n-best lists so far, each once."""
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        self.references = references
+        self.entries: list[dict[tuple[str, bytes], tuple[Array, list[int]]]] = [{} for _ in references]
+
+    def add(self, lists: Iterator[list[Entry]]) -> tuple[int, float]:
+        """Add lists; returns how many entries are new, and the BLEU of the first of each list."""
+        new, total = 0, np.zeros(2 * ORDER + 1, np.int64)
+        for entries, held, truth in zip(lists, self.entries, self.references, strict=True):
+            for rank, entry in enumerate(entries):
+                key = entry.tokens, entry.features.tobytes()
+                if key not in held:
+                    held[key] = entry.features, statistics(entry.tokens, truth)
+                    new += 1
+                if rank == 0:
+                    total += held[key][1]
+        return new, float(bleu(total))
+
+    def lists(self) -> Lists:
+        held = [pair for entries in self.entries for pair in entries.values()]
+        sizes = [len(entries) for entries in self.entries]
+        features, counts = (np.array(column) for column in zip(*held, strict=True))
+        return Lists(features, counts, np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def tune(
+    rules: Rules, references: Sequence[Sequence[str]], weights: Mapping[str, float], seed: int, *, count: int, rounds: int,
+    beam: int, span: int, threads: int = 1,
+) -> tuple[dict[str, float], list[dict[str, float]]]:  # fmt: skip
+    """The weights of the round with the highest BLEU of the decoded text, and each round: BLEU decoded, BLEU expected after, new entries."""
+    pool = Pool(references)
+    best, highest, history = dict(weights), -1.0, []
+    for number in range(1, rounds + 1):
+        new, reached = pool.add(translations(rules, weights, count, beam=beam, span=span, threads=threads))
+        if reached > highest:
+            best, highest = dict(weights), reached
+        values, expected = np.array([weights[name] for name in rules.names]), reached
+        if new and number < rounds:
+            values, expected = optimise(pool.lists(), values, seed + number)
+        history.append({"bleu": reached, "expected": expected, "new": new})
+        log(f"round {number}: BLEU {100 * reached:.2f}, {new:,} new entries, {100 * expected:.2f} in the lists after")
+        if not new or expected < reached + GAIN:
+            break
+        weights = dict(zip(rules.names, values.tolist(), strict=True))
+    return best, history
+
+
+def tune_files(
+    grammar: Path, arpa: Path, source: Path, references: Sequence[Path], out: Path, *, seed: int, count: int = COUNT,
+    rounds: int = ROUNDS, beam: int = BEAM, span: int = SPAN, threads: int = 1,
+) -> None:  # fmt: skip
+    """Tune on a text and its references, a line a sentence; writes the weights, and the rounds into `<out>.rounds.json`.
+
+    Raises InputError as `load` does, for texts of different lengths, and for a text without a word.
+    """
+    check_output(out)
+    lines = [escaped(line) for line in read_lines(source)]
+    truth = [[escaped(line) for line in read_lines(path)] for path in references]
+    for path, other in zip(references, truth, strict=True):
+        if len(other) != len(lines):
+            remedy = "give references of this text"
+            raise InputError(f"{len(other):,} lines, but {source} has {len(lines):,}", path, remedy=remedy)
+    rules = load(grammar, arpa, lines)
+    weights = {name: FIRST.get(name, OTHERS) if name in OWN else OTHERS for name in rules.names}
+    best, history = tune(
+        rules, [*zip(*truth, strict=True)], weights, seed, count=count, rounds=rounds, beam=beam, span=span, threads=threads
+    )  # fmt: skip
+    write_json(Path(f"{out}.rounds.json"), history)
+    write_json(out, best)
