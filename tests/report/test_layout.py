@@ -23,6 +23,7 @@ MEASURES = {
     "translation": {"bleu", "tokenised", "pairs"},
     "agreement": {"correlation", "untuned", "tuned"},
     "size": {"pairs"},
+    "smt": {"bleu"},
     "rescoring": {"f1"},
     "mining": {
         f"{way}.{part}{measure}"
@@ -49,7 +50,11 @@ def test_each_cell_is_something_that_a_task_measures():
             if not entry.why:
                 assert entry.metric in MEASURES[entry.task], (place, entry)
                 others = {"mlp", "levenshtein", "nmt", "cross_encoder", *recognition.SIMILARITIES}
-                known = {""} if entry.task in ("translation", "agreement", "bleu", "size") else {*SIMILARITIES, *others}
+                known = (
+                    {""}
+                    if entry.task in ("translation", "agreement", "bleu", "size", "smt")
+                    else {*SIMILARITIES, *others}
+                )
                 assert entry.similarity in known, (place, entry)
                 assert entry.corpora, (place, entry)
 

@@ -95,6 +95,23 @@ def test_encoders_that_want_the_same_hard_negatives_share_them():
     assert run.table_megabytes("dan_dual") == int(3 * 2 * 4e-6 * rows * 320)
 
 
+def test_a_cell_of_the_decoder_has_a_measurement_of_each_tuning():
+    texts = {name: {"parts": [{"generated": name}]} for name in ("ldc", "mt05", "mt06", "mt08")}
+    run = Files(laid_over(files().config, {"corpora": texts, "smt": {"language": ["ldc"], "references": {}}}))
+    cells = {(cell.row, cell.column): cell for cell in layout.load()["zhang2016/table3"]}
+    seeds = run.cell(cells["mm2as-25", "Avg"])
+    assert [(one["seed"], one["files"]) for one in seeds] == [
+        (seed, [f"work/paper/metrics/smt/{test}/mm2as_25.{seed}.json#bleu" for test in ("mt06", "mt08")])
+        for seed in (1, 2, 3)
+    ]
+    assert len(run.decoded([cells["baseline", "MT06"]])) == 3
+    assert run.decoded([cells["baseline", "Avg"]]) == []
+    assert run.smt_grammar("baseline") == "work/paper/smt/grammar.tsv.zst"
+    assert run.smt_grammar("as2mm_25") == "work/paper/smt/grammar.as2mm_25.tsv.zst"
+    assert files().cell(cells["mm2as-25", "Avg"])[0]["note"] == "no file data/ldc/train.zh"
+    assert files().smt_references("mt05") == [f"work/paper/smt/text/mt05{one}.tgt" for one in ("", "_2", "_3", "_4")]
+
+
 def test_what_table_2_rests_on():
     run = files()
     assert run.learned_from("mlp") == {"positives", "bitext", "mono", "mono_tgt", "valid"}
