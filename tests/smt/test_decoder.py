@@ -1,6 +1,5 @@
 """The decoder finds what a search of all derivations finds."""
 
-import json
 import random
 
 import pytest

@@ -124,7 +124,7 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
             f"the decoder has the feature {min(known)} itself", path, line=1, remedy="call yours otherwise"
         )
     number = 1
-    for number, fields in enumerate(progress(rules, f"read {path}", unit="rules"), 2):  # noqa: B007
+    for number, fields in enumerate(progress(rules, f"read {path}", unit="rules"), 2):
         try:
             reader.add(fields)
         except ValueError as error:
