@@ -13,7 +13,7 @@ from bitextbench.base.progress import log, progress
 from bitextbench.smt import nbest
 from bitextbench.smt.decoder import forest
 from bitextbench.smt.rules import Rules, load, read_weights
-from bitextbench.smt.words import escaped, packed, unescaped
+from bitextbench.smt.words import escaped, packed
 
 
 def translations(
@@ -39,7 +39,7 @@ def translate(
     grammar: Path, arpa: Path, weights: Path, source: Path, out: Path, *, beam: int, span: int, threads: int = 1,
     count: int = 1, list_out: Path | None = None,
 ) -> None:  # fmt: skip
-    """Write the translation of a text of tokens, a line each, and the n-best lists into `list_out`.
+    """Write the translation of a text of tokens, a line each, and the n-best lists into `list_out`; all as `smt-text` writes text, escaped.
 
     Raises InputError as `load` and `read_weights` do, and for options that are out of range.
     """
@@ -62,6 +62,6 @@ def translate(
         lists = files.enter_context(packed(list_out)) if list_out else None
         found = translations(rules, values, count, beam=beam, span=span, threads=threads)
         for number, entries in enumerate(found):
-            text.write(f"{unescaped(entries[0].tokens)}\n".encode())
+            text.write(f"{entries[0].tokens}\n".encode())
             if lists:
                 lists.writelines(f"{line}\n".encode() for line in nbest.lines(number, entries, rules.names, values))
