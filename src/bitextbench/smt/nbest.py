@@ -14,7 +14,6 @@ from bitextbench.smt.decoder import Forest
 from bitextbench.smt.rules import Rules, Weighted
 
 DIGITS = 6
-TRIES = 20  # derivations looked at for one entry: many say the same words
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 100_000))  # a derivation is as high as its sentence is long
 
 
@@ -34,7 +33,7 @@ class Derivation(NamedTuple):
 
 
 class Derivations:
-    """The derivations of the items of one forest, as far as they have been asked for."""
+    """The derivations of the items of one forest, as far as they have been asked for: of those of an item that say the same words, the best."""
 
     def __init__(self, forest: Forest, rules: Rules, weighted: Weighted, lm_weight: float) -> None:
         table = forest.edges
@@ -47,25 +46,31 @@ class Derivations:
         self.edges = defaultdict(list)
         for edge, item in enumerate(table.item.tolist()):
             self.edges[item].append(edge)
-        self.found: dict[int, list[Derivation]] = {}
+        self.words: dict[int, dict[tuple[int, ...], Derivation]] = {}
+        self.found: dict[int, list[tuple[int, ...]]] = {}
         self.waiting: dict[int, list[Derivation]] = {}
+        self.last: dict[int, Derivation] = {}  # those after it do not wait yet
         self.seen: set[tuple[int, tuple[int, int]]] = set()
 
     def get(self, item: int, rank: int) -> Derivation | None:
         """The derivation of an item at a place from 0 on; None where there are fewer."""
         if item not in self.found:
-            self.found[item] = []
+            self.found[item], self.words[item] = [], {}
             self.waiting[item] = sorted(Derivation(self.best[edge], edge, (0, 0)) for edge in self.edges[item])
         found, waiting = self.found[item], self.waiting[item]
         while len(found) <= rank:
-            if found:
-                _, edge, (a, b) = found[-1]
+            if item in self.last:
+                _, edge, (a, b) = self.last.pop(item)
                 self._wait(item, edge, (a + 1, b))
                 self._wait(item, edge, (a, b + 1))
             if not waiting:
                 return None
-            found.append(heapq.heappop(waiting))
-        return found[rank]
+            self.last[item] = derivation = heapq.heappop(waiting)
+            words = self._said(derivation)
+            if words not in self.words[item]:
+                self.words[item][words] = derivation
+                found.append(words)
+        return self.words[item][found[rank]]
 
     def _wait(self, item: int, edge: int, ranks: tuple[int, int]) -> None:
         """Let a derivation wait for its turn, if it exists and has not waited yet."""
@@ -83,40 +88,45 @@ class Derivations:
                 cost += derivation.cost
         heapq.heappush(self.waiting[item], Derivation(cost, edge, ranks))
 
-    def read(self, rank: int) -> tuple[list[int], list[int], float]:
-        """Target words, rules, and ln p of the language model of a derivation of the sentence that was found."""
+    def _said(self, derivation: Derivation) -> tuple[int, ...]:
+        """The words of the target."""
+        _, edge, ranks = derivation
+        start, end = self.target.starts[self.rule[edge] :][:2]
         words: list[int] = []
-        rules: list[int] = []
-        total = 0.0
-        stack: list[tuple[int, int] | int] = [(self.goal, rank)]
+        for symbol in self.target.ids[start:end].tolist():
+            if symbol > 0:
+                words.append(symbol)
+            else:
+                below, rank = self.below[edge][-1 - symbol], ranks[-1 - symbol]
+                self.get(below, rank)
+                words += self.found[below][rank]
+        return tuple(words)
+
+    def used(self, derivation: Derivation) -> tuple[list[int], float]:
+        """The rules of a derivation, and ln p of the language model."""
+        rules, total, stack = [], 0.0, [derivation]
         while stack:
-            top = stack.pop()
-            if isinstance(top, int):
-                words.append(top)
-                continue
-            _, edge, ranks = self.get(*top) or self.found[top[0]][0]
-            rule = self.rule[edge]
-            rules.append(rule)
+            _, edge, ranks = stack.pop()
+            rules.append(self.rule[edge])
             total += self.lm[edge]
-            below = [*zip(self.below[edge], ranks, strict=True)]
-            target = self.target.ids[self.target.starts[rule] : self.target.starts[rule + 1]].tolist()
-            stack += [symbol if symbol > 0 else below[-1 - symbol] for symbol in reversed(target)]
-        return words, rules, total
+            for below, rank in zip(self.below[edge], ranks, strict=True):
+                if below >= 0:
+                    stack.append(self.words[below][self.found[below][rank]])
+        return rules, total
 
 
 def best(derivations: Derivations, rules: Rules, count: int) -> list[Entry]:
-    """The best `count` different translations, each by its best derivation; fewer where there are no more, or too many say the same."""
-    names = rules.target.words()
-    entries: dict[str, Entry] = {}
-    for rank in range(TRIES * count):
-        if len(entries) == count or derivations.get(derivations.goal, rank) is None:
+    """The best `count` different translations of a sentence, each by its best derivation; fewer where there are no more."""
+    names, goal, entries = rules.target.words(), derivations.goal, []
+    for rank in range(count):
+        derivation = derivations.get(goal, rank)
+        if derivation is None:
             break
-        words, used, total = derivations.read(rank)
-        tokens = " ".join(names[word] for word in words if word not in (lm.BEGIN, lm.END))
-        if tokens not in entries:
-            features = np.append(rules.features[used].sum(0), total).round(DIGITS) + 0.0  # no -0.0
-            entries[tokens] = Entry(tokens, features)
-    return [*entries.values()]
+        used, total = derivations.used(derivation)
+        tokens = " ".join(names[word] for word in derivations.found[goal][rank] if word not in (lm.BEGIN, lm.END))
+        features = np.append(rules.features[used].sum(0), total).round(DIGITS) + 0.0  # no -0.0
+        entries.append(Entry(tokens, features))
+    return entries
 
 
 def lines(number: int, entries: Iterable[Entry], names: Sequence[str], weights: Mapping[str, float]) -> Iterator[str]:
