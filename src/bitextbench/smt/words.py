@@ -92,7 +92,7 @@ def packed(path: Path) -> Iterator[Any]:
 
 
 def write_side(folder: Path, side: str, out: Path, *, lowercase: bool) -> None:
-    """Write one side of a tokenised corpus as text."""
+    """Write one side of a tokenised corpus as text, escaped: translations come out as it went in."""
     with packed(out) as file:
         for line in side_lines(folder, side, lowercase=lowercase):
-            file.write(f"{unescaped(line)}\n".encode())
+            file.write(f"{line}\n".encode())
