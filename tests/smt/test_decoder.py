@@ -1,5 +1,6 @@
 """The decoder finds what a search of all derivations finds."""
 
+import json
 import random
 
 import pytest
@@ -85,8 +86,10 @@ def test_features_of_nbest_lists_add_up(files, tmp_path, capfd):
         assert len({tokens for tokens, _ in entries}) == len(entries)
     lines = (tmp_path / "out.txt").read_text().split("\n")
     assert lines == [*(lists[number][0][0] for number in range(4)), ""]
-    assert lines[1] == "" and "x" in lines[2].split()
-    assert len(lists[3]) == 20 and len(lines[3].split()) >= 100
+    assert lines[1] == ""
+    assert "x" in lines[2].split()
+    assert len(lists[3]) == 20
+    assert len(lines[3].split()) >= 100
 
 
 def test_threads_change_no_byte(files, tmp_path):
