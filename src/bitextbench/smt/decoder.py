@@ -88,7 +88,7 @@ def _copy(source, n, target, m):  # type: ignore[no-untyped-def]
 @compiled
 def _combine(model, target, items, first, second, made, n):  # type: ignore[no-untyped-def]
     """Write what a target side makes of two items into place n of `made`: all but the score."""
-    total, left_lm, size, opened, state = 0.0, 0.0, 0, True, model.state[0]
+    total, left_lm, size, opened, state = 0.0, 0.0, np.int64(0), True, model.state[0]
     left = made.left[n]
     for symbol in target:
         if symbol == lm.BEGIN:
@@ -380,8 +380,8 @@ def forest(
     """The forest of a sentence of the text, which has at least one word. `beam` 0 prunes nothing."""
     words = rules.text.ids[rules.text.starts[number] : rules.text.starts[number + 1]]
     found, items, edges = parse(rules.model, weighted, lm_weight, words, beam or UNBOUNDED, span)
-    kept = (
+    kept_items, kept_edges = (
         type(table)(*(column[:size] for column in table))
         for table, size in ((found.items, items), (found.edges, edges))
     )
-    return Forest(*kept, found.goal)
+    return Forest(kept_items, kept_edges, found.goal)

@@ -198,19 +198,18 @@ def _floats(texts: Any) -> NDArray[np.float64]:
 def _built(levels: list[tuple[Any, ...]], known: Rows, words: int, room: int, path: Path) -> Model | None:
     """The trie, its short n-grams first; None where `room` nodes are too few."""
     order = max(len(levels), 2)
-    numbers = [
-        np.zeros(room),
-        np.zeros(room),
-        np.zeros(room, np.int32),
-        np.zeros(room, np.int32),
-        np.zeros(room, np.int8),
-    ]
-    context, longer, word = (
-        np.zeros((room, order - 1), np.int32),
-        np.zeros(room, bool),
-        np.full(words + 1, UNKNOWN, np.int32),
+    model = Model(
+        order=order,
+        children=empty_table(room),
+        p=np.zeros(room),
+        backoff=np.zeros(room),
+        parent=np.zeros(room, np.int32),
+        state=np.zeros(room, np.int32),
+        depth=np.zeros(room, np.int8),
+        context=np.zeros((room, order - 1), np.int32),
+        longer=np.zeros(room, bool),
+        word=np.full(words + 1, UNKNOWN, np.int32),
     )
-    model = Model(order, empty_table(room), *numbers, context, longer, word)  # type: ignore[arg-type]
     singles, p, backoff = levels[0]
     model.p[1 : words + 1] = MISSING * math.log(10)
     model.p[singles[:, 0]], model.backoff[singles[:, 0]] = p, backoff
