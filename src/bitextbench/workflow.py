@@ -376,5 +376,5 @@ def batches(config: Config) -> dict[str, list[int]]:
     Loading torch and fairseq takes as long as training a model of the tiny run.
     """
     seeds, together = config["seeds"], config["nmt"]["together"]
-    found = (seeds[start : start + together] for start in range(0, len(seeds), together))
-    return {"-".join(map(str, batch)): batch for batch in found}
+    batches = (seeds[start : start + together] for start in range(0, len(seeds), together))
+    return {"-".join(map(str, batch)): batch for batch in batches}

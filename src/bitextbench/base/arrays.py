@@ -128,11 +128,11 @@ def _verified(path: Path) -> int:
     size = path.stat().st_size - LINE
     with open(path, "rb") as file:
         file.seek(max(0, size))
-        found = file.read()
-        if size < 0 or not found.startswith(TAG):
+        line = file.read()
+        if size < 0 or not line.startswith(TAG):
             return size + LINE
         file.seek(0)
-        if _line(file, size) != found:
+        if _line(file, size) != line:
             raise ValueError("it does not match its checksum")
     return size
 

@@ -40,12 +40,12 @@ def sources(kind: str) -> dict[str, Path]:
 
 @cache
 def _sources(folders: tuple[str, ...]) -> dict[str, Path]:
-    found = {
+    files = {
         info.name: Path(folder, f"{info.name}.py")
         for folder in reversed(folders)
         for info in pkgutil.iter_modules([folder])
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
 def source(kind: str, name: str) -> Path:
@@ -84,10 +84,10 @@ def _constants(path: Path) -> Iterator[tuple[str, Any]]:
 
 def arguments(path: Path, name: str) -> dict[str, Argument] | None:
     """The arguments by name of a class's `__init__`; None where the class inherits it."""
-    found = next((node for node in _body(path) if isinstance(node, ast.ClassDef) and node.name == name), None)
-    if found is None:
+    definition = next((node for node in _body(path) if isinstance(node, ast.ClassDef) and node.name == name), None)
+    if definition is None:
         raise InputError(f"no class {name}", path, remedy=f"write class {name}(Encoder)")
-    inits = [node.args for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    inits = [node.args for node in definition.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
     if not inits:
         return None
     return {

@@ -132,8 +132,8 @@ def evaluate_mining(
     from bitextbench.mining import comparable
 
     vectors = _vectors(src_emb, tgt_emb)
-    found = comparable.read(corpus, (src, tgt), seed)
-    show(evaluate(found, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
+    comparable_corpus = comparable.read(corpus, (src, tgt), seed)
+    show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
 
 
 @evaluate.command(
@@ -161,10 +161,10 @@ def evaluate_rescoring(
     from bitextbench.mining import comparable
 
     device = "cuda" if gpus else "cpu"
-    found = rescoring.evaluate(
+    metrics = rescoring.evaluate(
         comparable.read(corpus, (src, tgt)), pairs, models, seed=seed, threads=threads, device=device
     )
-    show({"cross_encoder": found}, out)
+    show({"cross_encoder": metrics}, out)
 
 
 @evaluate.command(
@@ -199,12 +199,12 @@ def evaluate_alignment(
         if name == "levenshtein":
             if None in lines:
                 raise InputError("levenshtein compares sentences", remedy="give --src-text and --tgt-text")
-            found = alignment.by_text(lines[0], lines[1], settings["threads"])
+            errors = alignment.by_text(lines[0], lines[1], settings["threads"])
         elif model and name in members.sources("similarities") and declared(name).fit:
-            found = alignment.by_model(src, tgt, name, model)
+            errors = alignment.by_model(src, tgt, name, model)
         else:
-            found = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))
-        result[name] = alignment.error_rates(*found, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")
+            errors = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))
+        result[name] = alignment.error_rates(*errors, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")
     show(result, out)
 
 
@@ -293,14 +293,14 @@ def evaluate_documents(
     mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **search_settings(**settings))
     sure = documents.confidence(vectors, both.forward, model)
     forward, backward = documents.by_average(src, tgt, vectors, **search_settings(**settings))
-    found = {
+    hits = {
         "sentences": (documents.by_sentences(src, tgt, both.forward, sure), src, tgt),
         "alignments": (documents.by_alignments(src, tgt, mutual), src, tgt),
         "average_forward": (forward, src, tgt),
         "average_backward": (backward, tgt, src),
     }
     signature = f"similarity:{similarity}|k:{k}"
-    result = {name: accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in found.items()}
+    result = {name: accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in hits.items()}
     show({similarity: result}, out)
 
 
@@ -432,8 +432,8 @@ def significance(
         columns.setdefault((budget, test), {}).setdefault(row, []).append([*read_lines(path)])
     texts = {test: read_side(folder, "tgt") for test, folder in references}
     of = dict(languages)
-    found = (compare(systems, texts[test], of[test], budget, test) for (budget, test), systems in columns.items())
-    write([comparison for column in found for comparison in column], out)
+    compared = (compare(systems, texts[test], of[test], budget, test) for (budget, test), systems in columns.items())
+    write([comparison for column in compared for comparison in column], out)
 
 
 @evaluate.command(
@@ -487,8 +487,8 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus
     from bitextbench.evaluation.alignment import error_rates
     from bitextbench.evaluation.posteriors import align
 
-    found = align(ids, dict(models), device="cuda" if gpus else "cpu")
-    write_json(out, {"nmt": error_rates(*found, seed=seed, signature="similarity:nmt")})
+    aligned = align(ids, dict(models), device="cuda" if gpus else "cpu")
+    write_json(out, {"nmt": error_rates(*aligned, seed=seed, signature="similarity:nmt")})
 
 
 @evaluate.command(
@@ -507,8 +507,8 @@ def evaluate_agreement(
     """How far a confidence agrees with the scores that tuned it, and did before (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 
-    src, tgt, found = scored_pairs(src_emb, tgt_emb, scores)
-    show(agreement(model, tuned, src, tgt, found, {"best": best, "worst": worst}, seed), out)
+    src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
+    show(agreement(model, tuned, src, tgt, pair_scores, {"best": best, "worst": worst}, seed), out)
 
 
 @evaluate.command("quality", epilog=example("evaluate quality --corpus corpus --scores 00000.npy --scores 00001.npy"))

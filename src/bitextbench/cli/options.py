@@ -29,14 +29,14 @@ class Spec(click.ParamType):
         from bitextbench.base.files import parse, read_yaml
 
         where = param.opts[0] if param else "--spec"
-        found = read_yaml(value[1:]) if value.startswith("@") else parse(value, where)
-        if not isinstance(found, dict):
-            raise InputError(f"{str(found)[:60]!r} is not a mapping", where, remedy='write {"key": value}')
+        mapping = read_yaml(value[1:]) if value.startswith("@") else parse(value, where)
+        if not isinstance(mapping, dict):
+            raise InputError(f"{str(mapping)[:60]!r} is not a mapping", where, remedy='write {"key": value}')
         if self.kind:
             from bitextbench.config import check_part
 
-            check_part(self.kind, found, where)
-        return found
+            check_part(self.kind, mapping, where)
+        return mapping
 
 
 class Mapping(click.ParamType):

@@ -92,8 +92,8 @@ def tune_confidence(
     """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
     from bitextbench import scoring
 
-    src, tgt, found = scored_pairs(src_emb, tgt_emb, scores)
-    scoring.similarity(similarity).tune(model, src, tgt, found, {"best": best, "worst": worst}, seed, out)
+    src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
+    scoring.similarity(similarity).tune(model, src, tgt, pair_scores, {"best": best, "worst": worst}, seed, out)
 
 
 @step.command("published-scores")

@@ -81,9 +81,9 @@ def read(folder: Path) -> Description:
     """`encoder.json`, checked against the files. Raises InputError that names what is missing or differs."""
     path = folder / DESCRIPTION
     held = read_json(path)
-    if (found := held.get("format") if isinstance(held, dict) else None) != FORMAT:
-        remedy = f"this release reads format {FORMAT}: {'update bitextbench' if found else AGAIN}"
-        raise InputError(f"has the format {found}", path, remedy=remedy)
+    if (version := held.get("format") if isinstance(held, dict) else None) != FORMAT:
+        remedy = f"this release reads format {FORMAT}: {'update bitextbench' if version else AGAIN}"
+        raise InputError(f"has the format {version}", path, remedy=remedy)
     try:
         text, sides, files = held["text"], held["sides"], held["files"]
         description = Description(

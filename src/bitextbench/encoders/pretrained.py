@@ -112,10 +112,10 @@ class Pretrained:
                 name: torch.tensor([column[row] for row in filled], device=self.device)
                 for name, column in tokens.items()
             }
-            found = self.pooled(self.model(**given).last_hidden_state.float())[: len(rows)].cpu().numpy()
-            if not np.isfinite(found).all():
+            batch_vectors = self.pooled(self.model(**given).last_hidden_state.float())[: len(rows)].cpu().numpy()
+            if not np.isfinite(batch_vectors).all():
                 raise InputError("a vector is not finite", self.name, remedy="fetch the model again")
-            vectors[full[rows]] = found
+            vectors[full[rows]] = batch_vectors
             yield Encoded(len(rows), int(cut[rows].sum()))
 
     def pooled(self, states: torch.Tensor) -> torch.Tensor:

@@ -114,7 +114,7 @@ def scores(
     references = [target.split() for _, target in pairs]
     draws = [sample_targets(references, seed + number, draw=draw) for number in range(evaluations)]
     sampled = [words for drawn in draws for targets in drawn for words in targets]
-    found = {name: blind(name, references, sampled) for name in similarities if name in BLIND}
+    by_similarity = {name: blind(name, references, sampled) for name in similarities if name in BLIND}
     with tempfile.TemporaryDirectory() as name:
         sources, targets = ids(encoder, [*zip(*pairs, strict=True)], pieces, Path(name) / "pairs", lowercase)
         lines = [" ".join(words) for words in sampled]
@@ -123,9 +123,9 @@ def scores(
         for similarity in set(similarities) - set(BLIND):
             measure = rebuilt if similarity == "reconstruction" else distances
             parallel = measure(encoder, sources, targets, np.arange(len(pairs)), where)
-            found[similarity] = parallel, measure(encoder, sources, false, rows, where)
+            by_similarity[similarity] = parallel, measure(encoder, sources, false, rows, where)
     shape = evaluations, len(pairs), SAMPLES
-    return {name: (found[name][0], found[name][1].reshape(shape)) for name in similarities}
+    return {name: (by_similarity[name][0], by_similarity[name][1].reshape(shape)) for name in similarities}
 
 
 def blind(similarity: str, references: Sequence[Sequence[str]], sampled: Sequence[Sequence[str]]) -> Scores:

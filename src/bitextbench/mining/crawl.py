@@ -201,13 +201,13 @@ def _explain(
                 "empty" if not (a and b) else names[rule] if rule >= 0 else "duplicate"
                 for a, b, rule in zip(*filled, why, strict=True)
             ]
-            found = [""] * len(table)
+            shown = [""] * len(table)
             first, last = np.searchsorted(numbers, [done + 1, done + len(table) + 1])
             for place in range(first, last):
                 row = int(numbers[place]) - done - 1
                 fates[row] = "kept" if keep[place] else "below"
-                found[row] = str(scores[place])
-            lines = zip(range(done + 1, done + len(table) + 1), fates, found, strict=True)
+                shown[row] = str(scores[place])
+            lines = zip(range(done + 1, done + len(table) + 1), fates, shown, strict=True)
             file.write("".join(f"{number}\t{fate}\t{score}\n" for number, fate, score in lines).encode())
             done += len(table)
 

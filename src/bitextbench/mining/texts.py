@@ -139,8 +139,8 @@ def from_encoder(
             cache.Text(text.name, [text.text[place] for place in places.tolist()], language, side)
             for text, places, language, side in zip(texts, rows, languages, sides, strict=True)
         ]
-        found = cache.encode(encoder, plain, folder)
-        return tuple(one.vectors for one in found), sum(one.cut for one in found)
+        encoded = cache.encode(encoder, plain, folder)
+        return tuple(one.vectors for one in encoded), sum(one.cut for one in encoded)
 
     return encoded
 

@@ -46,8 +46,8 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
         for side in SIDES:
             counts[side] = _prepare(part / side, sentences, {side: ""}, vocab_size, max_length)
         write_json(part / "counts.json", counts)
-    for name, found in counts.items():
-        log(f"{name}: {found['train']['kept']:,} of {found['train']['lines']:,} to train on")
+    for name, count in counts.items():
+        log(f"{name}: {count['train']['kept']:,} of {count['train']['lines']:,} to train on")
 
 
 def _prepare(
@@ -63,11 +63,11 @@ def _prepare(
         write_dictionary(folder / (f"dict.{side}.txt" if ending else "dict.txt"), vocab_size)
     counts = {}
     for subset, parts in subsets.items():
-        counts[subset] = found = dict.fromkeys(("lines", "kept", "empty", "too long"), 0)
-        texts = (text for stems in parts for text in _kept(stems, [*endings], max_length, vocab_size, found))
+        counts[subset] = count = dict.fromkeys(("lines", "kept", "empty", "too long"), 0)
+        texts = (text for stems in parts for text in _kept(stems, [*endings], max_length, vocab_size, count))
         write_texts(texts, [folder / f"{subset}{ending}" for ending in endings.values()], vocab_size)
-        if not found["kept"]:
-            what = f"no sentence of {'/'.join(endings)} is left of {found}"
+        if not count["kept"]:
+            what = f"no sentence of {'/'.join(endings)} is left of {count}"
             raise InputError(what, f"{subset} data", remedy="give it text, or raise max_length")
     return counts
 
@@ -93,8 +93,8 @@ def load_sides(stem: Path, sides: Sequence[str] = SIDES) -> list[Ragged]:
     """The sides of a shard. Raises InputError when they have unequal numbers of sentences."""
     loaded = [Ragged.load(f"{stem}.{side}") for side in sides]
     if len({len(side) for side in loaded}) > 1:
-        found = " and ".join(f"{len(side):,}" for side in loaded)
-        raise InputError(f"unequal sides: {found} sentences", stem, remedy="run the text step again")
+        lengths = " and ".join(f"{len(side):,}" for side in loaded)
+        raise InputError(f"unequal sides: {lengths} sentences", stem, remedy="run the text step again")
     return loaded
 
 
@@ -108,8 +108,8 @@ def _kept(
         lengths = np.stack([np.diff(side.offsets[start : start + BLOCK + 1]) for side in shard])
         empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0) & (lengths > 0).all(axis=0)
         kept = np.flatnonzero(~empty & ~long)
-        found = {"lines": len(empty), "kept": len(kept), "empty": int(empty.sum()), "too long": int(long.sum())}
-        counts.update({name: counts[name] + number for name, number in found.items()})
+        numbers = {"lines": len(empty), "kept": len(kept), "empty": int(empty.sum()), "too long": int(long.sum())}
+        counts.update({name: counts[name] + number for name, number in numbers.items()})
         yield [
             to_fairseq(side.take(start + kept), vocab_size, f"{stem}.{name}")
             for side, name in zip(shard, sides, strict=True)

@@ -96,8 +96,10 @@ def score(
     for name, (model, vocab_size, _) in loaded.items():
         sides = [to_fairseq(shard[side].take(taken), vocab_size, f"{stem}.{side}") for side in SIDES_OF[name] if side]
         columns[name] = np.full(len(lengths[0]), -np.inf, np.float32)
-        columns[name][taken] = found = log_probabilities(model, *sides, batch_tokens=batch_tokens, what=f"score {name}")
-        if len(bad := np.flatnonzero(~np.isfinite(found))):
+        columns[name][taken] = scores = log_probabilities(
+            model, *sides, batch_tokens=batch_tokens, what=f"score {name}"
+        )
+        if len(bad := np.flatnonzero(~np.isfinite(scores))):
             what = f"the log-probability of pair {taken[bad[0]] + 1:,} of {stem} is not finite"
             raise InputError(what, models[name], remedy="train it again with a lower learning rate")
     if left := len(lengths[0]) - len(taken):
@@ -146,8 +148,8 @@ def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) 
         previous = torch.where(target == PAD, PAD, target.roll(1, dims=1))
         previous[:, 0] = EOS  # with which fairseq's decoders begin
         output = model(*sources, previous)
-        found = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]
-        out[rows] = found.where(target != PAD, 0)[: len(rows)].cpu().numpy().sum(axis=1, dtype=np.float64)
+        scores = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]
+        out[rows] = scores.where(target != PAD, 0)[: len(rows)].cpu().numpy().sum(axis=1, dtype=np.float64)
     return out
 
 

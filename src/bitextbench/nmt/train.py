@@ -54,11 +54,11 @@ def train(
 
 def latest(checkpoints: Path, count: int) -> list[Path]:
     """The states at the end of the last `count` epochs. Raises InputError for fewer."""
-    found = {int(epoch[1]): path for path in checkpoints.iterdir() if (epoch := _EPOCH.fullmatch(path.name))}
-    if len(found) < count:
-        what = f"{len(found)} whole epochs for an ensemble of {count}"
+    epochs = {int(epoch[1]): path for path in checkpoints.iterdir() if (epoch := _EPOCH.fullmatch(path.name))}
+    if len(epochs) < count:
+        what = f"{len(epochs)} whole epochs for an ensemble of {count}"
         raise InputError(what, checkpoints, remedy="raise max_updates, or lower `ensemble`")
-    return [found[epoch] for epoch in sorted(found)[-count:]]
+    return [epochs[epoch] for epoch in sorted(epochs)[-count:]]
 
 
 def fit(

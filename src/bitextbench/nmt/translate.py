@@ -50,8 +50,8 @@ def translate(
             "--max-len-a", "2", "--max-len-b", "10", "--max-tokens", str(spec["batch_tokens"]),
             "--required-batch-size-multiple", "1", "--num-workers", "0",
         ])  # fmt: skip
-        found = _read_hypotheses(Path(folder) / "generate-test.txt", len(lines))
-    texts = load_bpe(data).decode([*map(_pieces, found)])
+        pieces = _read_hypotheses(Path(folder) / "generate-test.txt", len(lines))
+    texts = load_bpe(data).decode([*map(_pieces, pieces)])
     tokens = (hypothesis if line.strip() else "" for hypothesis, line in zip(texts, lines, strict=True))
     hypotheses = moses.detokenize(tokens, pair[1])
     for name, test in sources.items():
@@ -74,14 +74,14 @@ def _binarize(lines: Sequence[str], pair: Pair, max_length: int, data: Path, wor
 
 def _read_hypotheses(path: Path, expected: int) -> list[str]:
     """The H lines of fairseq's output, `H-<number>\\t<score>\\t<tokens>`, by number."""
-    found = {}
+    hypotheses = {}
     for line in path.read_text(encoding="utf-8").split("\n"):
         if line.startswith("H-"):
             number, _, tokens = line[2:].split("\t")
-            found[int(number)] = tokens
-    if sorted(found) != list(range(expected)):
-        raise RuntimeError(f"fairseq gave {len(found):,} hypotheses for {expected:,} sources")
-    return [found[number] for number in range(expected)]
+            hypotheses[int(number)] = tokens
+    if sorted(hypotheses) != list(range(expected)):
+        raise RuntimeError(f"fairseq gave {len(hypotheses):,} hypotheses for {expected:,} sources")
+    return [hypotheses[number] for number in range(expected)]
 
 
 def _pieces(hypothesis: str) -> list[int]:

@@ -143,9 +143,9 @@ def write(
         with atomic(path) as part:
             part.write_text(text, encoding="utf-8")
     counts = (
-        f"{len(lines):,} {name}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in found.most_common())
+        f"{len(lines):,} {name}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
         for name, lines in made._asdict().items()
-        for found in [Counter(line.verdict for line in lines)]
+        for verdicts in [Counter(line.verdict for line in lines)]
     )
     return "; ".join(counts)
 
@@ -158,22 +158,24 @@ def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> A
     was made from other references than those of `folder`.
     """
     reference = references.load_all(folder)
-    found = _found(tables, reference)
-    scales = sorted({entry.line.scale for entry in found.values()})
+    measured = _found(tables, reference)
+    scales = sorted({entry.line.scale for entry in measured.values()})
     if len(scales) > 1:
         raise InputError(f"tables of several scales: {', '.join(scales)}", remedy="audit each run by itself")
     numbers = [
-        _number(cell, found.get((place, cell.row, cell.column))) for place, cells in reference.items() for cell in cells
+        _number(cell, measured.get((place, cell.row, cell.column)))
+        for place, cells in reference.items()
+        for cell in cells
     ]
     saved = {key: one for path in drawn for key, one in draws.load(path).items()}
-    cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in found.items()}
+    cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in measured.items()}
     on_paper, scale = claims.points(reference), "".join(scales)
     judged, tried = [], []
     for claim in claims.load(folder / "claims.yaml"):
         instances = claims.instances(claim)
         evidence = [of(instance, cells) for instance in instances]
         comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
-        judged.append(_judgement(claim, on_paper, instances, evidence, found, scale, comparable))
+        judged.append(_judgement(claim, on_paper, instances, evidence, measured, scale, comparable))
         tried += [_tried(claim, *pair, on_paper, comparable) for pair in zip(instances, evidence, strict=True)]
     return Audit(numbers, judged, _with_q(tried))
 
@@ -181,18 +183,18 @@ def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> A
 def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
     """Our numbers by place, row and column; what is in no paper, printed or in a figure, is left out."""
     known = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
-    found: dict[Key, Found] = {}
+    measured: dict[Key, Found] = {}
     for path in sorted(tables):
         for number, line in enumerate(read_csv(path), start=2):
             key = (line.paper_table, line.row, line.column)
             _same_reference(line, known.get(key), path, number)
             if line.ours is None or (key not in known and line.paper_table not in references.UNPRINTED):
                 continue
-            if key in found:
-                what = f"{', '.join(key)} stands also in {found[key].path}:{found[key].number}"
+            if key in measured:
+                what = f"{', '.join(key)} stands also in {measured[key].path}:{measured[key].number}"
                 raise InputError(what, path, line=number, remedy="give each table once")
-            found[key] = Found(line, path, number)
-    return found
+            measured[key] = Found(line, path, number)
+    return measured
 
 
 def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -> None:
@@ -203,14 +205,14 @@ def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -
         raise InputError(what, path, line=number, remedy="make the table again")
 
 
-def _number(cell: Printed, found: Found | None) -> Number:
+def _number(cell: Printed, measured: Found | None) -> Number:
     number = Number(
         cell.paper, cell.table, cell.row, cell.row_label, cell.column, cell.unit, cell.condition,
         str(cell.printed), note=cell.note,
     )  # fmt: skip
-    if found is None or cell.value is None:
+    if measured is None or cell.value is None:
         return number
-    line, interval = found.line, found.interval
+    line, interval = measured.line, measured.interval
     half = Fraction(1, 2 * 10**cell.decimals)
     inside = interval.low - half <= Fraction(str(cell.value)) <= interval.high + half
     verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
@@ -218,7 +220,7 @@ def _number(cell: Printed, found: Found | None) -> Number:
     ours = {
         "ours": line.ours, "low": line.low, "high": line.high, "delta": _difference(line.ours, cell.value),
         "seeds": line.seeds, "verdict": verdict, "scale": line.scale,
-        "evidence": f"{found.path.as_posix()}:{found.number}", "note": "; ".join(filter(None, notes)),
+        "evidence": f"{measured.path.as_posix()}:{measured.number}", "note": "; ".join(filter(None, notes)),
     }  # fmt: skip
     return replace(number, **ours)  # type: ignore[arg-type]
 
@@ -255,11 +257,11 @@ def _difference(ours: float | None, printed: float) -> float:
 
 def _judgement(
     claim: Claim, on_paper: dict[Key, Interval], instances: Sequence[Instance], evidence: Sequence[Evidence | None],
-    found: dict[Key, Found], scale: str, comparable: bool,
+    measured: dict[Key, Found], scale: str, comparable: bool,
 ) -> Judgement:  # fmt: skip
     verdicts: list[Verdict] = [NOT_RUN if one is None else one.verdict for one in evidence]
     judged = [pair for pair in zip(instances, verdicts, strict=True) if pair[1] != NOT_RUN]
-    used = {found[key].path.as_posix() for instance, _ in judged for key in instance.cells.values()}
+    used = {measured[key].path.as_posix() for instance, _ in judged for key in instance.cells.values()}
     otherwise = [
         f"{verdict}: {' '.join(instance.values.values()) or 'as a whole'}"
         for instance, verdict in judged

@@ -128,7 +128,7 @@ def instances(claim: Claim) -> list[Instance]:
     Raises InputError for a variable without values, and for a predicate that is no comparison or has other parts than
     those above.
     """
-    found = []
+    made = []
     for choice in product(*claim.variables.values()):
         values = dict(zip(claim.variables, choice, strict=True))
         predicate = claim.predicate
@@ -141,8 +141,8 @@ def instances(claim: Claim) -> list[Instance]:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             what = f"claim {claim.id}: cannot read the predicate {predicate}"
             raise InputError(what, remedy="write it as claims.py says at its head") from None
-        found.append(Instance(values, predicate, tree, cells))
-    return found
+        made.append(Instance(values, predicate, tree, cells))
+    return made
 
 
 def _named(cells: dict[str, Key], claim: Claim, match: re.Match[str]) -> str:

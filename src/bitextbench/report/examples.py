@@ -40,20 +40,20 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def scales(found: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **search: Any) -> Iterator[str]:
+def scales(corpus: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **search: Any) -> Iterator[str]:
     """artetxe2019, table 1: a wrong pair whose cosine is above that of a right one, and the neighbours that tell why.
 
     Targets search sources. The wrong pair is the one of the highest cosine, the right one that of the highest ratio margin among
     those of lower cosine. `src`, `tgt`: the vectors of the corpus, row by row.
     """
-    sides, kept = comparable.searchable(found, src, tgt)
+    sides, kept = comparable.searchable(corpus, src, tgt)
     both = neighbours.search(*sides, k, metric="cosine", **search)
     f, g = means(both)
     ids, cosine = both.backward.ids, both.backward.similarities
     ratio = margin("ratio", cosine, g[:, None], f[ids])
-    truth = set(found.gold)
+    truth = set(corpus.gold)
     right = np.array(
-        [(found.src.ids[kept[0][i]], found.tgt.ids[kept[1][j]]) in truth for j, i in enumerate(ids[:, 0])], bool
+        [(corpus.src.ids[kept[0][i]], corpus.tgt.ids[kept[1][j]]) in truth for j, i in enumerate(ids[:, 0])], bool
     )
     yield "# A wrong pair of high cosine, a right one of lower cosine\n"
     if right.all() or not right.any():
@@ -64,23 +64,24 @@ def scales(found: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **se
     better = int(np.argmax(np.where(lower if lower.any() else right, ratio[:, 0], -np.inf)))
     yield f"Each sentence with its {ids.shape[1]} nearest neighbours, as in Artetxe and Schwenk 2019, Table 1.\n"
     for query, verdict in ((wrong, "wrong"), (better, "right")):
-        yield f"**{found.tgt.text[kept[1][query]]}** (its nearest neighbour is {verdict})\n"
+        yield f"**{corpus.tgt.text[kept[1][query]]}** (its nearest neighbour is {verdict})\n"
         rows = zip(ids[query], cosine[query], ratio[query], strict=True)
         yield from table(
-            ("cosine", "ratio", "neighbour"), ((f"{a:.3f}", f"{b:.3f}", found.src.text[kept[0][i]]) for i, a, b in rows)
+            ("cosine", "ratio", "neighbour"),
+            ((f"{a:.3f}", f"{b:.3f}", corpus.src.text[kept[0][i]]) for i, a, b in rows),
         )
 
 
-def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2, **search: Any) -> Iterator[str]:
+def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2, **search: Any) -> Iterator[str]:
     """yang2019, table 7: `count` false positives and as many false negatives, of the highest cosine each.
 
     Targets search sources; the threshold has the best F1 on these pairs. `src`, `tgt`: the vectors of the corpus, row by row.
     """
-    sides, kept = comparable.searchable(found, src, tgt)
+    sides, kept = comparable.searchable(corpus, src, tgt)
     both = neighbours.search(*sides, 1, metric="cosine", **search)
     mined = retrieve("backward", both, (both.forward.similarities, both.backward.similarities))
     places = list(zip(kept[0][mined.src].tolist(), kept[1][mined.tgt].tolist(), strict=True))
-    gold = [(found.src.index[a], found.tgt.index[b]) for a, b in found.gold]
+    gold = [(corpus.src.index[a], corpus.tgt.index[b]) for a, b in corpus.gold]
     truth = set(gold)
     correct = np.array([pair in truth for pair in places], bool)
     threshold = bucc.tune(mined.scores, correct, len(gold))
@@ -88,7 +89,7 @@ def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2
     extracted = {pair for pair, _ in taken}
     positives = [(pair, score) for pair, score in taken if pair not in truth]
     missed = np.array([pair for pair in gold if pair not in extracted], np.int64).reshape(-1, 2)
-    lines = [rows[ids].tolist() for rows, ids in zip(found.rows, missed.T, strict=True)]
+    lines = [rows[ids].tolist() for rows, ids in zip(corpus.rows, missed.T, strict=True)]
     left, right = (side.take(np.array(rows, np.int64)) for side, rows in zip((src, tgt), lines, strict=True))
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.vecdot(left, right) / np.maximum(lengths, np.finfo(np.float32).tiny)
@@ -98,7 +99,7 @@ def failures(found: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2
     yield "Chosen as in Yang et al. 2019, Table 7: false positives are not in the gold pairs, false negatives are gold pairs not mined.\n"
     for title, kind in (("False positives", positives[:count]), ("False negatives", negatives)):
         yield f"**{title}**\n"
-        rows = ((f"{score:.3f}", found.src.text[i], found.tgt.text[j]) for (i, j), score in kind)
+        rows = ((f"{score:.3f}", corpus.src.text[i], corpus.tgt.text[j]) for (i, j), score in kind)
         yield from table(("cosine", "source", "target"), rows)
 
 
@@ -130,16 +131,20 @@ def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterat
     `corpus`: the bitext; `hard`: what `hard_negatives.mine` wrote of it, without `.src`; sources are drawn at random of those
     that have some. Raises InputError where they are of another bitext.
     """
-    found = Ragged.load(f"{hard}.src")
-    found.check(len(found), "mine them again from this bitext")
+    hard_rows = Ragged.load(f"{hard}.src")
+    hard_rows.check(len(hard_rows), "mine them again from this bitext")
     rng = np.random.default_rng(seed)
-    having = np.flatnonzero(found.lengths)
+    having = np.flatnonzero(hard_rows.lengths)
     chosen = {}
     for row in np.sort(rng.choice(having, min(count, len(having)), replace=False)).tolist():
-        others = rng.choice(len(found) - 1, len(found[row]), replace=False)
+        others = rng.choice(len(hard_rows) - 1, len(hard_rows[row]), replace=False)
         others += others >= row
-        chosen[row] = {"translation": [row], "random negative": others.tolist(), "hard negative": found[row].tolist()}
-    text = pairs_at(corpus, [i for kinds in chosen.values() for rows in kinds.values() for i in rows], len(found))
+        chosen[row] = {
+            "translation": [row],
+            "random negative": others.tolist(),
+            "hard negative": hard_rows[row].tolist(),
+        }
+    text = pairs_at(corpus, [i for kinds in chosen.values() for rows in kinds.values() for i in rows], len(hard_rows))
     yield "# Random and hard negatives\n"
     yield "As in Guo et al. 2018, Table 1: targets that are not the source's translation.\n"
     for row, kinds in chosen.items():
@@ -178,15 +183,15 @@ def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[s
 
     Raises InputError unless the corpus has `total` rows.
     """
-    found: dict[int, tuple[str, str]] = {}
+    pairs: dict[int, tuple[str, str]] = {}
     wanted, start = np.unique(list(rows)), 0
     for block in bitext.read_batches(corpus, ["src", "tgt"]):
         here = wanted[(wanted >= start) & (wanted < start + len(block))]
         columns = block.take(here - start).to_pydict()
-        found |= dict(zip(here.tolist(), zip(columns["src"], columns["tgt"], strict=True), strict=True))
+        pairs |= dict(zip(here.tolist(), zip(columns["src"], columns["tgt"], strict=True), strict=True))
         start += len(block)
     if start != total:
         raise InputError(
             f"{start:,} pairs, not {total:,}", corpus, remedy="these scores or negatives are of another corpus"
         )
-    return found
+    return pairs

@@ -191,16 +191,20 @@ def _with_selection(cell: Cell, selection: Selection) -> Cell:
 
 
 def _complete(
-    kind: str, given: Sequence[Measurement] | Sequence[Selection], found: Iterable[tuple], wanted: Iterable[tuple]
+    kind: str, given: Sequence[Measurement] | Sequence[Selection], given_keys: Iterable[tuple], wanted: Iterable[tuple]
 ) -> None:
     """Every wanted file is there, and nothing else."""
-    found, wanted = set(found), set(wanted)
-    if len(found) < len(given):
+    given_keys, wanted = set(given_keys), set(wanted)
+    if len(given_keys) < len(given):
         paths = ", ".join(str(item.path) for item in given)
         raise InputError(f"two {kind} files for one place among {paths}", remedy="give each once")
     for what, which, remedy in (
-        (f"no {kind} file for", wanted - found, "finish the run: a table is not made from a part"),
-        (f"a {kind} file that is no part of the table:", found - wanted, "leave it out, or add it to the reference"),
+        (f"no {kind} file for", wanted - given_keys, "finish the run: a table is not made from a part"),
+        (
+            f"a {kind} file that is no part of the table:",
+            given_keys - wanted,
+            "leave it out, or add it to the reference",
+        ),
     ):
         if which:
             raise InputError(f"{what} {'; '.join(sorted(', '.join(map(str, key)) for key in which))}", remedy=remedy)

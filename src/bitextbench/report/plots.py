@@ -301,14 +301,14 @@ def training_costs(done: Sequence[Trained], name: str) -> str:
 
 def by_pair(lines: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
     """Lines by the pair of languages at the end of the encoder's name ("one for all pairs" without), then by the rest of it."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    pairs: dict[str, dict[str, list[Any]]] = {}
     for line in lines:
         name, dot, pair = line.encoder.rpartition(".")
         is_pair = bool(dot) and re.fullmatch(r"[a-z]+-[a-z]+", pair)
-        found.setdefault(pair if is_pair else "one for all pairs", {}).setdefault(
+        pairs.setdefault(pair if is_pair else "one for all pairs", {}).setdefault(
             name if is_pair else line.encoder, []
         ).append(line)
-    return dict(sorted(found.items()))
+    return dict(sorted(pairs.items()))
 
 
 def stacked(figure: Figure, number: int) -> list[Axes]:

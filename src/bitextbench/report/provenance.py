@@ -35,14 +35,14 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
     counts.json of corpora, manifest.json of data sets; `benchmarks` is the folder of Snakemake's benchmark files,
     `<rule>/**/*.tsv`. Raises InputError for a file that is missing or damaged.
     """
-    found = [(path, read_json(path)) for path in sorted(inputs) if existing(path).suffix == ".json"]
+    files = [(path, read_json(path)) for path in sorted(inputs) if existing(path).suffix == ".json"]
     rules = resources(benchmarks)
     write_json(
         out,
         {
-            "signature": sorted({value["signature"] for _, value in found if "signature" in value}),
+            "signature": sorted({value["signature"] for _, value in files if "signature" in value}),
             "code": {"bitextbench": __version__, **commit()},
-            "data": data_sets([value for _, value in found if "dataset" in value]),
+            "data": data_sets([value for _, value in files if "dataset" in value]),
             "inputs": [{"path": Path(path).as_posix(), "sha256": sha256(path)} for path in sorted(inputs)],
             "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
             "config": config,

@@ -42,11 +42,11 @@ def read_csv(path: Path, kind: type[Line], what: str) -> list[Line]:
             ) from None
 
 
-def _check_columns(found: Sequence[str], wanted: Sequence[str], path: Path, what: str) -> None:
-    if list(found) == list(wanted):
+def _check_columns(header: Sequence[str], wanted: Sequence[str], path: Path, what: str) -> None:
+    if list(header) == list(wanted):
         return
-    wrong = [f"no {name}" for name in wanted if name not in found] + [
-        f"a {name}" for name in found if name not in wanted
+    wrong = [f"no {name}" for name in wanted if name not in header] + [
+        f"a {name}" for name in header if name not in wanted
     ]
     columns = ", ".join(wrong) or "in another order"
     raise InputError(f"not {what} of this version (columns: {columns})", path, line=1, remedy="make the file again")

@@ -139,9 +139,9 @@ def load(folder: Path) -> Run:
 
 def within(folder: Path, *suffixes: str) -> list[str]:
     """The files of a run by their suffix, relative to its folder."""
-    found = [path for path in (*folder.glob("*"), *folder.glob("*/*")) if path.suffix in suffixes]
+    files = [path for path in (*folder.glob("*"), *folder.glob("*/*")) if path.suffix in suffixes]
     return sorted(
-        path.relative_to(folder).as_posix() for path in found if path.parent == folder or path.parent.name in PAPERS
+        path.relative_to(folder).as_posix() for path in files if path.parent == folder or path.parent.name in PAPERS
     )
 
 
@@ -173,12 +173,12 @@ def read_table(folder: Path, path: Path) -> Table:
 def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
     """The tables of which the audit has the paper's numbers alone."""
     computed = {table.place for table in tables}
-    found: dict[str, list[Cell]] = {}
+    cells_of: dict[str, list[Cell]] = {}
     for number in numbers:
         if (place := place_of(number)) not in computed:
             cell = Cell(place, number.row, number.row_label, number.column, paper=Decimal(number.printed))
-            found.setdefault(place, []).append(cell)
-    return [Table(place, "", f"{place}.html", held) for place, held in found.items()]
+            cells_of.setdefault(place, []).append(cell)
+    return [Table(place, "", f"{place}.html", held) for place, held in cells_of.items()]
 
 
 def place_of(number: Number) -> str:
@@ -188,15 +188,15 @@ def place_of(number: Number) -> str:
 
 def read_rules(path: Path) -> dict[str, Any]:
     """Raises InputError for another JSON file."""
-    found = read_json(path)
-    if not isinstance(found, dict) or found.keys() != {"jobs", "steps", "edges"}:
+    graph = read_json(path)
+    if not isinstance(graph, dict) or graph.keys() != {"jobs", "steps", "edges"}:
         raise InputError("not a graph of rules of this version", path, remedy="start the run again")
-    return found
+    return graph
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
     """Raises InputError for another JSON file."""
-    found = read_json(path)
-    if not isinstance(found, dict) or not {"config", "packages", "rules", "hardware"} <= found.keys():
+    facts = read_json(path)
+    if not isinstance(facts, dict) or not {"config", "packages", "rules", "hardware"} <= facts.keys():
         raise InputError("not a provenance of this version", path, remedy="make the table again")
-    return found
+    return facts

@@ -106,10 +106,10 @@ def write(folder: Path, config: Path, out: Path) -> str:
     paths = sorted(existing(folder).glob("*/settings.yaml"))
     if not paths:
         raise InputError("no <paper>/settings.yaml in this folder", folder, remedy="name the folder of references")
-    found = {path.parent.name: [compare(entry, resolved) for entry in load(path)] for path in paths}
+    papers = {path.parent.name: [compare(entry, resolved) for entry in load(path)] for path in paths}
     with atomic(out) as part:
-        part.write_text(to_csv([line for lines in found.values() for line in lines]), encoding="utf-8")
-    return "\n".join(f"{paper}: {summary(lines)}" for paper, lines in found.items())
+        part.write_text(to_csv([line for lines in papers.values() for line in lines]), encoding="utf-8")
+    return "\n".join(f"{paper}: {summary(lines)}" for paper, lines in papers.items())
 
 
 def paper_scale(path: Path) -> Config:
@@ -158,21 +158,21 @@ def compare(entry: Setting, config: Config) -> Compared:
     alike = _close if FUNCTION.fullmatch(entry.path) else operator.eq
     differs = bool(entry.reason)
     if entry.path:
-        found = value(entry, config)
-        if differs and not alike(found, entry.ours):
+        configured = value(entry, config)
+        if differs and not alike(configured, entry.ours):
             raise entry.error(
-                f"`{entry.path}` is {found}, not {entry.ours}", "write it as `ours`, and look at the reason"
+                f"`{entry.path}` is {configured}, not {entry.ours}", "write it as `ours`, and look at the reason"
             )
-        if differs and entry.paper is not None and alike(found, entry.paper):
-            raise entry.error(f"`{entry.path}` is {found}, as in the paper", "remove `ours` and `reason`")
-        if not differs and entry.paper is not None and not alike(found, entry.paper):
-            what = f"`{entry.path}` is {found}, in the paper {entry.paper}"
+        if differs and entry.paper is not None and alike(configured, entry.paper):
+            raise entry.error(f"`{entry.path}` is {configured}, as in the paper", "remove `ours` and `reason`")
+        if not differs and entry.paper is not None and not alike(configured, entry.paper):
+            what = f"`{entry.path}` is {configured}, in the paper {entry.paper}"
             raise entry.error(what, "configure it so, or give `ours` and a `reason`")
     else:
         _module(entry, entry.where)
-        found = entry.ours if differs else entry.paper
+        configured = entry.ours if differs else entry.paper
     return Compared(
-        entry.file.parent.name, entry.key, _shown(entry.paper), entry.section, entry.quote, _shown(found),
+        entry.file.parent.name, entry.key, _shown(entry.paper), entry.section, entry.quote, _shown(configured),
         entry.path or entry.where, equal="" if entry.paper is None else "no" if differs else "yes", reason=entry.reason,
     )  # fmt: skip
 
@@ -183,9 +183,9 @@ def value(entry: Setting, config: Config) -> Any:
         name, inner = match.groups()
         if name != "sum" and name not in AMOUNTS:
             raise entry.error(f"no function {name}", near(name, ["sum", *AMOUNTS]))
-        found = _walk(entry, config, inner)
+        parts = _walk(entry, config, inner)
         try:
-            return sum(found) if name == "sum" else AMOUNTS[name](config, inner)
+            return sum(parts) if name == "sum" else AMOUNTS[name](config, inner)
         except (KeyError, TypeError):
             raise entry.error(
                 f"`{inner}` has no {name}", "see the heads of report/settings.py and amounts.py"
@@ -234,5 +234,5 @@ def _close(one: Any, other: Any) -> bool:
     return math.isclose(one, other, rel_tol=CLOSE) if numbers else bool(one == other)
 
 
-def _shown(found: Any) -> str:
-    return "" if found is None else ", ".join(map(str, found)) if isinstance(found, list) else str(found)
+def _shown(setting: Any) -> str:
+    return "" if setting is None else ", ".join(map(str, setting)) if isinstance(setting, list) else str(setting)

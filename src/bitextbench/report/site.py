@@ -133,12 +133,12 @@ class Site:
         numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
         claims = {name: count for name in VERDICTS if (count := self.counts[name])}
         same = Counter(line.equal for line in self.run.settings if line.equal)
-        found = [
+        cards = [
             card("Numbers", numbers.total() - numbers["not run"], numbers, "of the papers have ours beside them", "#tables", "All tables"),
             card("Claims", claims.get("holds", 0), claims, "of the papers' claims hold", "claims.html", "All claims"),
             card("Settings", same["yes"], {name: same[name] for name in ("yes", "no") if same[name]}, "are configured as in the papers", "settings.html", "All settings"),
         ]  # fmt: skip
-        return [one for one in found if one["total"]]
+        return [one for one in cards if one["total"]]
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -146,13 +146,13 @@ class Site:
 
     def findings(self, verdict: str, number: int = 3) -> list[Finding]:
         """The claims of a verdict whose least certain instance has the smallest q; among equals those of the largest effect."""
-        found = []
+        ranked = []
         for claim in self.run.claims:
             judged = [one for one in self.instances.get(claim.claim, []) if one.verdict == verdict]
             if claim.verdict == verdict and judged:
                 q = max(1.0 if one.q is None else one.q for one in judged)
-                found.append(Finding(claim, q, statistics.median(one.slack or 0.0 for one in judged), score(claim)))
-        return sorted(found, key=lambda one: (one.q, -abs(one.effect), one.claim.claim))[:number]
+                ranked.append(Finding(claim, q, statistics.median(one.slack or 0.0 for one in judged), score(claim)))
+        return sorted(ranked, key=lambda one: (one.q, -abs(one.effect), one.claim.claim))[:number]
 
     @cached_property
     def instances(self) -> dict[str, list[Tried]]:

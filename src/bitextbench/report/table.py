@@ -89,9 +89,9 @@ def against(
     `text`: what BLEU is of.
     """
     both = [*comparisons, *(one.reversed() for one in comparisons)]
-    found = {(one.row, one.budget): one for one in both if one.other == row}
+    compared = {(one.row, one.budget): one for one in both if one.other == row}
     return [
-        _noted(cell, _difference(row, found[place], text)) if (place := (cell.row, cell.column)) in found else cell
+        _noted(cell, _difference(row, compared[place], text)) if (place := (cell.row, cell.column)) in compared else cell
         for cell in table
     ]
 
@@ -122,10 +122,10 @@ def heading(table: Sequence[Cell]) -> str:
 
 def groups(table: Sequence[Cell]) -> dict[str, list[str]]:
     """The columns by the first level of their heading: "en-fr" -> ["en-fr/P", "en-fr/R"]."""
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for column in names(table, "column"):
-        found.setdefault(column.partition("/")[0], []).append(column)
-    return found
+        columns.setdefault(column.partition("/")[0], []).append(column)
+    return columns
 
 
 def rows_of(table: Sequence[Cell]) -> list[tuple[str, dict[str, Cell]]]:
@@ -172,8 +172,8 @@ def cell_text(cell: Cell | None) -> str:
 
 
 def _precision(cells: Mapping[str, Cell], columns: Sequence[str]) -> str:
-    found = next((cells[name].precision for name in columns if name in cells), None)
-    return "" if found is None else f"{found:.1%}"
+    share = next((cells[name].precision for name in columns if name in cells), None)
+    return "" if share is None else f"{share:.1%}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -110,11 +110,11 @@ def declared(name: str) -> Declared:
     """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, and an unknown need."""
     source = members.source("similarities", name)
     given = {key.lower(): value for key, value in members.constants(source).items() if key.lower() in Declared._fields}
-    found = Declared(**given)
-    for key, values, known in (("NEEDS", found.needs, NEEDS), ("FIT", (found.fit,), FITS)):
+    declaration = Declared(**given)
+    for key, values, known in (("NEEDS", declaration.needs, NEEDS), ("FIT", (declaration.fit,), FITS)):
         if unknown := [value for value in values if value not in known]:
             raise InputError(f"{key} has {unknown[0]!r}", source, remedy=near(str(unknown[0]), filter(None, known)))
-    return found
+    return declaration
 
 
 def similarity(name: str) -> ModuleType:

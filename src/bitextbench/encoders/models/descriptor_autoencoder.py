@@ -126,7 +126,7 @@ class Model(Encoder):
         if rows >= len(ids):
             return self.autoencoded(side, sentences)
         order = lengths.argsort(stable=True)
-        found = [
+        batches = [
             checkpoint(
                 self.autoencoded,
                 side,
@@ -136,7 +136,7 @@ class Model(Encoder):
             for part in order.split(rows)
         ]
         back = order.argsort().to(ids.device)
-        codes, errors = (torch.cat(values).index_select(0, back) for values in zip(*found, strict=True))
+        codes, errors = (torch.cat(values).index_select(0, back) for values in zip(*batches, strict=True))
         return codes, errors
 
     def autoencoded(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:

@@ -98,9 +98,9 @@ class Model(Seq2Seq):
         """
         matched: dict[str, int] = {}
         for side, path in vectors.items():
-            rows, found = read_vectors(path, pieces, self.decoder_words.embedding_dim)
-            mean_square = np.square(found).mean(dtype=np.float64) if found.any() else 1.0
-            values = torch.from_numpy(found / np.float32(np.sqrt(mean_square)))
+            rows, pretrained = read_vectors(path, pieces, self.decoder_words.embedding_dim)
+            mean_square = np.square(pretrained).mean(dtype=np.float64) if pretrained.any() else 1.0
+            values = torch.from_numpy(pretrained / np.float32(np.sqrt(mean_square)))
             self.words[side].get_parameter("weight").data[rows] = values
             if side == self.autoencode:
                 self.decoder_words.weight.data[rows] = values

@@ -132,9 +132,9 @@ def tune(
     from bitextbench.base.device import torch
 
     _check(src, tgt, scores)
-    calibration, found = _calibration(model, src.dimension), extremes(scores, **spec, seed=seed)
-    learned = found.rows[found.held :]
-    wanted = torch.from_numpy(found.good[found.held :].astype(np.float32))
+    calibration, chosen = _calibration(model, src.dimension), extremes(scores, **spec, seed=seed)
+    learned = chosen.rows[chosen.held :]
+    wanted = torch.from_numpy(chosen.good[chosen.held :].astype(np.float32))
     u, v = (torch.from_numpy(side.take(learned)) for side in (src, tgt))
     optimizer = torch.optim.Adam(calibration.parameters(), lr=0.001)
     for start in itertools.islice(itertools.cycle(range(0, len(learned), BATCH)), UPDATES):

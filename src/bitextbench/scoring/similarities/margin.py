@@ -59,10 +59,10 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     if len(pairs.ids) and pairs.ids.max() >= len(means):
         what = f"has neighbourhoods of {len(means):,} pairs, and none of pair {pairs.ids.max():,}"
         raise InputError(what, model, remedy="find those of this corpus")
-    found = margins.margin(name, cosine.score(pairs), *means[pairs.ids].T)
-    undefined = np.isnan(found)
+    scores = margins.margin(name, cosine.score(pairs), *means[pairs.ids].T)
+    undefined = np.isnan(scores)
     if undefined.any():
         log(
-            f"margin: {undefined.sum():,} of {len(found):,} pairs have no neighbourhood of positive similarity; they come last"
+            f"margin: {undefined.sum():,} of {len(scores):,} pairs have no neighbourhood of positive similarity; they come last"
         )
-    return np.where(undefined, np.float32(-np.inf), found)
+    return np.where(undefined, np.float32(-np.inf), scores)

@@ -177,9 +177,9 @@ def _examples(model: Model, positives: Text, seed: int) -> tuple[NDArray[np.floa
     wrong[order] = np.roll(order, 1)  # no sentence keeps its own
     mixed = [_mixed(side, rng) for side in (src, tgt)]
     bad = [(src, tgt.take(wrong)), (mixed[0], mixed[1]), (mixed[0], mixed[1].take(wrong))]
-    found = model.features(src, tgt), np.concatenate([model.features(*pair) for pair in bad])
+    rows = model.features(src, tgt), np.concatenate([model.features(*pair) for pair in bad])
     model.words.forget()
-    return found
+    return rows
 
 
 def _mixed(sentences: Ragged, rng: np.random.Generator) -> Ragged:
