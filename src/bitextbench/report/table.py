@@ -91,7 +91,9 @@ def against(
     both = [*comparisons, *(one.reversed() for one in comparisons)]
     compared = {(one.row, one.budget): one for one in both if one.other == row}
     return [
-        _noted(cell, _difference(row, compared[place], text)) if (place := (cell.row, cell.column)) in compared else cell
+        _noted(cell, _difference(row, compared[place], text))
+        if (place := (cell.row, cell.column)) in compared
+        else cell
         for cell in table
     ]
 
