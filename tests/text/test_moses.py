@@ -1,13 +1,20 @@
 """Moses tokens, words of Chinese, and back."""
 
 import marshal
+import re
 import tempfile
+import unicodedata
+from functools import cache
+from itertools import islice
 
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sacremoses import MosesPunctNormalizer
 
-from bitextbench.text import moses
+from bitextbench.data import synth
+from bitextbench.text import moses, moses_rules
 
 TEXTS = {
     "en": "He said: \"It's 3.5% of 1,000 in the Jones' house, isn't it?\" (Really?) B & B",
@@ -19,6 +26,96 @@ TEXTS = {
 }
 EACH = [*((language, "characters") for language in TEXTS), ("zh", "jieba")]
 words = st.lists(st.text("abcdefgäöüß", min_size=1, max_size=8), min_size=1, max_size=12)
+
+
+CODES = [*TEXTS, "it", "cs"]
+PARTS = [  # what the rules look at, and what is near to it
+    *"  ,,''..\"\"()[]<>:;!?%&-`´‘’‚“”„«»–—…ºC", "nº", "\u00a0", "\u00a0cm", "\u2028", "\u2009", "\u3000", "\x85", "\x1f", "\x07", "\t", "\n", "\r",
+    *"aAzsSéßяЯ中文あ한각ᄀ़ا१½Ⅷ◌ǅ😀", "e\u0301", "\u0301", "\u0323\u0301", "\u200b", "\ufeff", "\u202e", *"0159", "1,000", "3.5 %", "’’", "''", "&amp;", "&#39;",
+    "a'b", "5's", "l'", "n't", "z. B.", "Mr.", "No. ", "bzw.", "U.S.", "...", ". ", ".\"", ".'", "\").", "http://a.b/c?d=e&f", "a@b.de", "<b>", "</b>", "DOTMULTI", "DOTDOTMULTI",
+    "THISISPROTECTED000",
+]  # fmt: skip
+hard = st.lists(st.sampled_from(PARTS) | st.characters(codec="utf-8"), max_size=14).map("".join)
+
+
+def plain_normal(line, language):
+    """`normalize` by sacremoses, a line at a time."""
+    line = unicodedata.normalize("NFC", re.sub("[\x00-\x1f\x7f-\x9f]", " ", line))
+    return " ".join(_normalizer(language).normalize(line).split())
+
+
+def plain_tokens(line, language):
+    """`tokenize` by sacremoses, a line at a time."""
+    spaced = moses.CHINESE["characters"](line) if language == "zh" else line
+    return " ".join(moses._tokenizer(language).tokenize(spaced, escape=False))
+
+
+@cache
+def _normalizer(language):
+    return MosesPunctNormalizer(language)
+
+
+def same_as_sacremoses(lines, language):
+    normal = list(moses.normalize(lines, language))
+    assert normal == [plain_normal(line, language) for line in lines]
+    for some in (normal, lines):  # whoever has lines that are not normal gets the tokens of sacremoses, too
+        assert list(moses.tokenize(some, language)) == [plain_tokens(line, language) for line in some]
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_embedded_corpus_is_that_of_sacremoses(language):
+    other = "de" if language == "en" else "en"
+    lines = [src for _, (src, _) in islice(synth.sentences("bitext", (language, other), 1), 300)]
+    same_as_sacremoses([*lines, TEXTS[language], *TEXTS.values(), " ".join(lines[:50])], language)
+
+
+@given(st.lists(hard, max_size=6), st.sampled_from(CODES))
+@settings(max_examples=300, deadline=None)
+@example(
+    [
+        "'5 a",
+        ",5 a,5",
+        "5' '5",
+        "dogs'",
+        "x.'",
+        "a. b",
+        "a. B",
+        "No. 5",
+        "No. x",
+        ".. .",
+        "5,",
+        "a,b,c,",
+        "1\u00a02\u00a03",
+    ],
+    "en",
+)
+@example(['x." ."y', '..." <', '." ', '."', ",’’", "5's", "a'b'c", "a'bc'd", "(a) . ( b )"], "de")
+@example(["l'été d'or 5'b 'x x'", "« a » ? !\u00a0:", "DOTMULTI..", "aDOTMULTI."], "fr")
+def test_hard_text_is_that_of_sacremoses(lines, language):
+    same_as_sacremoses(lines, language)
+
+
+def test_a_composable_character_is_known():
+    """Every line that NFC changes has one."""
+    marked = moses_rules.composable()
+    for code in [*range(0xC0, 0xD800), *range(0xE000, 0x33000)]:
+        char = chr(code)
+        assert marked[code] or (unicodedata.is_normalized("NFC", char) and not unicodedata.combining(char))
+    assert all(marked[ord(char)] for char in "\u0301\u0323\u09be\u0b3e\u1161\u11a8\u3099")
+    assert not any(marked[ord(char)] for char in "aéßяй中あ각😀")
+
+
+def test_tokens_of_a_column_keep_its_nulls():
+    lines = [None, "", "Hello, world.", None, "it’s", "'s'"] * 5
+    column = pa.chunked_array([pa.array(lines[:7]), pa.array(lines[7:])])
+    expected = [line if line is None else plain_tokens(plain_normal(line, "en"), "en") for line in lines]
+    assert moses.tokens(column, "en").to_pylist() == expected
+    assert moses.tokens(column.chunk(0).slice(2, 3), "en").to_pylist() == expected[2:5]
+    assert moses.tokens(pa.array([], pa.string()), "en").to_pylist() == []
+
+
+def test_a_line_of_a_megabyte():
+    same_as_sacremoses(["(“a” 1,5.) " * 300, "x" * 1_000_000], "de")
 
 
 @pytest.mark.parametrize(("language", "chinese"), EACH)

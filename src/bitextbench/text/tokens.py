@@ -20,9 +20,6 @@ def tokenize_shard(shard: Path, languages: tuple[str, str], out: Path, *, chines
     table = bitext.read_shard(shard, ["id", *SIDES])
     columns = {"id": table["id"]}
     for side, language in zip(SIDES, languages, strict=True):
-        lines = table[side].to_pylist()
-        present = [line for line in lines if line is not None]
-        tokens = moses.tokenize(moses.normalize(present, language), language, chinese)
-        columns[side] = pa.array([None if line is None else next(tokens) for line in lines], pa.string())
+        columns[side] = moses.tokens(table[side], language, chinese)
     with atomic(out) as part:
         pq.write_table(pa.table(columns), part, row_group_size=bitext.BLOCK, **bitext.WRITING)
