@@ -1,15 +1,27 @@
 """Tokens, BPE and ids of shards."""
 
+from itertools import islice
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
+from bitextbench.data import synth
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.text.bpe import encode_shard, learn_bpe
+from bitextbench.text.bpe import encode_shard, ids_of, learn_bpe, learn_sentencepiece, load_bpe
 from bitextbench.text.tokens import tokenize_shard
+
+
+@pytest.fixture(scope="module")
+def model():
+    rows = islice(synth.sentences("bitext", ("de", "en"), 1), 500)
+    lines = (line.lower() for _, pair in rows for line in pair)
+    return sentencepiece.SentencePieceProcessor(model_proto=learn_sentencepiece(lines, 300, 1))
 
 
 @pytest.fixture
@@ -45,6 +57,50 @@ def test_ids_are_lower_cased_pieces_and_decode_to_the_tokens(tokens, tmp_path):
     assert src[1].tolist() == []
     assert bpe.decode(tgt[1].tolist()) == "a line alone ."
     assert min(src.flat.min(), tgt.flat.min()) > 3  # nothing unknown, no control ids
+
+
+PARTS = [
+    "der",
+    "ΟΔΟΣ",
+    "Σ",
+    "İx",
+    "Hund",
+    "ß",
+    "日",
+    "▁",
+    "a▁",
+    ",",
+    ".",
+    "  ",
+    " ",
+    "\u00a0",
+    "x\u2028",
+    "</s>",
+    "q" * 40,
+]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(PARTS) | st.text(max_size=3), max_size=8).map(" ".join) | st.none(), max_size=6),
+    st.booleans(),
+)
+@settings(deadline=None)
+def test_a_word_encoded_once_has_the_ids_that_it_has_in_its_line(model, lines, lowercase):
+    expected = [model.encode(line.lower() if lowercase else line) for line in (line or "" for line in lines)]
+    found = ids_of(pa.chunked_array([pa.array(lines, pa.string())]), model, lowercase=lowercase)
+    assert [found[i].tolist() for i in range(len(found))] == expected
+
+
+def test_a_model_with_pieces_of_several_words_encodes_whole_lines(tmp_path):
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["in the house", "in the town"] * 50), model_prefix=str(tmp_path / "m"), model_type="bpe",
+        vocab_size=40, hard_vocab_limit=False, split_by_whitespace=False, normalization_rule_name="identity", minloglevel=2,
+    )  # fmt: skip
+    model = load_bpe(tmp_path / "m.model")
+    lines = ["in the house", None, "the in town"]
+    assert any("▁" in model.id_to_piece(piece)[1:] for piece in range(model.get_piece_size()))
+    found = ids_of(pa.array(lines), model, lowercase=True)
+    assert [found[i].tolist() for i in range(3)] == [model.encode(line or "") for line in lines]
 
 
 def test_bpe_is_the_same_every_time_and_says_when_the_text_is_too_small(tokens, tmp_path, capsys):

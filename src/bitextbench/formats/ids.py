@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,9 @@ class Ragged:
 
     @classmethod
     def of(cls, sentences: Iterable[Iterable[int]]) -> "Ragged":
-        rows = [np.asarray(list(row), dtype=np.int32) for row in sentences]
+        rows = [*map(list, sentences)]
         lengths = np.array([0, *map(len, rows)], dtype=np.int64)
-        return cls(np.concatenate([np.empty(0, np.int32), *rows]), np.cumsum(lengths))
+        return cls(np.fromiter(chain.from_iterable(rows), np.int32, lengths.sum()), np.cumsum(lengths))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

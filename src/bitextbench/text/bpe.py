@@ -5,11 +5,15 @@ merges, sentences limited to 60 tokens. The tokens keep their case, for NMT; the
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import sentencepiece
+from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, existing
@@ -17,6 +21,10 @@ from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import BOS, EOS, PAD, UNK, Ragged
+from bitextbench.text.ngrams import split
+
+MARK = "▁"  # sentencepiece's, before each word
+WORDS = 20  # to encode as one text: each call has its cost
 
 
 def learn_bpe(
@@ -94,10 +102,26 @@ def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True
     bpe = load_bpe(model)
     table = bitext.read_shard(tokens, ["id", *SIDES])
     for side in SIDES:
-        lines = (line or "" for line in table[side].to_pylist())
-        ids_of(lines, bpe, lowercase=lowercase).save(out / f"{tokens.stem}.{side}")
+        ids_of(table[side], bpe, lowercase=lowercase).save(out / f"{tokens.stem}.{side}")
 
 
-def ids_of(lines: Iterable[str], bpe: sentencepiece.SentencePieceProcessor, *, lowercase: bool) -> Ragged:
-    """The ids of tokenised lines."""
-    return Ragged.of(bpe.encode([line.lower() if lowercase else line for line in lines], num_threads=1))
+def ids_of(lines: pa.Array | pa.ChunkedArray, bpe: sentencepiece.SentencePieceProcessor, *, lowercase: bool) -> Ragged:
+    """The ids of tokenised lines (strings, null is empty). A word is encoded once: the pieces of `learn_bpe` end with words."""
+    tokens, starts, words = split(lines, lowercase)
+    begins = _begins(bpe)
+    if begins is None or any(MARK in word for word in words):
+        texts = (line or "" for line in lines.to_pylist())
+        return Ragged.of(bpe.encode([line.lower() if lowercase else line for line in texts], num_threads=1))
+    some = [" ".join(words[start : start + WORDS]) for start in range(0, len(words), WORDS)]
+    flat = np.concatenate([np.empty(0, np.int32), *bpe.encode(some, num_threads=1, return_type="numpy")])
+    rows = Ragged(flat, np.append(np.flatnonzero(begins[flat]), len(flat))).take(tokens)
+    return Ragged(rows.flat, rows.offsets[starts])
+
+
+@lru_cache(4)
+def _begins(bpe: sentencepiece.SentencePieceProcessor) -> NDArray[np.bool_] | None:
+    """Whether each piece begins a word, bool [pieces]; None where a piece may hold the end of one word and the next."""
+    pieces = [bpe.id_to_piece(piece) for piece in range(bpe.get_piece_size())]
+    if MARK not in pieces or any(MARK in piece[1:] for piece in pieces):
+        return None
+    return np.array([piece.startswith(MARK) for piece in pieces])

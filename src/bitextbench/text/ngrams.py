@@ -22,7 +22,7 @@ tokens of several characters; who segments them is not said, here Jieba does (`m
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
+from bitextbench.text import xxh3
 
 _A, _B, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(31)
 
@@ -102,16 +103,26 @@ class Ngrams:
     def ids(self, lines: pa.Array) -> Ragged:
         """Ids of tokenised lines (strings, null is empty)."""
         tokens, starts, types = split(lines, self.lowercase)
-        rows = Ragged.of(map(self.of_word, types)).take(tokens)
+        rows = self._of_words(types).take(tokens)
         return Ragged(rows.flat, rows.offsets[starts])
 
-    def of_word(self, word: str) -> list[int]:
-        """The id of a word and those of its character n-grams, by length and place."""
-        place = self.index.get(word)
-        first = 1 + len(self.vocabulary) + hashed(word) % self.oov if place is None else place
-        lengths = range(self.shortest, min(self.longest, len(word)) + 1)
-        parts = (word[start : start + n] for n in lengths for start in range(len(word) - n + 1))
-        return [first, *(self.words + hashed(part) % self.buckets for part in parts)]
+    def _of_words(self, words: list[str]) -> Ragged:
+        """The id of each word and those of its character n-grams, by length and place."""
+        known, oov = self.index, 1 + len(self.vocabulary)
+        first = np.fromiter((known.get(word) or oov + hashed(word) % self.oov for word in words), np.int32, len(words))
+        if 4 * self.longest > xxh3.LONGEST:
+            parts = (self._ngrams(word) for word in words)
+            return Ragged.of(
+                [start, *(self.words + hashed(part) % self.buckets for part in some)]
+                for start, some in zip(first.tolist(), parts, strict=True)
+            )
+        text = pa.array(words, pa.large_string())
+        data, bounds = (np.frombuffer(text.buffers()[k] or b"", kind) for k, kind in ((2, np.uint8), (1, np.int64)))
+        return Ragged(*xxh3.ngram_ids(data, bounds, first, self.shortest, self.longest, self.words, self.buckets))
+
+    def _ngrams(self, word: str) -> Iterator[str]:
+        for n in range(self.shortest, min(self.longest, len(word)) + 1):
+            yield from (word[start : start + n] for start in range(len(word) - n + 1))
 
 
 @dataclass(frozen=True)
@@ -163,16 +174,23 @@ def offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """The tokens of lines, as places in a list of distinct words; the offsets of the lines [n + 1]; that list."""
+    """The tokens of lines, as places in a list of words; the offsets of the lines [n + 1]; that list.
+
+    The words are distinct before they are lower-cased. A null is an empty line.
+    """
     parts = pc.split_pattern(pc.fill_null(lines, ""), " ")
     if isinstance(parts, pa.ChunkedArray):
         parts = parts.combine_chunks()
     words = parts.flatten().dictionary_encode()
     types = words.dictionary.to_pylist()
-    real = np.array([bool(word) for word in types], bool)[tokens := words.indices.to_numpy().astype(np.int64)]
-    before = offsets(real)
-    starts = np.asarray(parts.offsets) - parts.offsets[0].as_py()
-    return tokens[real], before[starts], [word.lower() for word in types] if lowercase else types
+    tokens = words.indices.to_numpy().astype(np.int64)
+    starts = np.asarray(parts.offsets).astype(np.int64) - parts.offsets[0].as_py()
+    if "" in types:
+        empty = types.index("")
+        real = tokens != empty
+        tokens, starts = (tokens - (tokens > empty))[real], offsets(real)[starts]
+        del types[empty]
+    return tokens, starts, [word.lower() for word in types] if lowercase else types
 
 
 def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
@@ -211,7 +229,6 @@ def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> li
             tokens, _, types = split(table[side], lowercase)
             for word, number in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
                 counts[word] += number
-    del counts[""]
     if not counts:
         raise InputError("no words", corpora[0] if corpora else None, remedy="give it tokenised corpora")
     return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:count]]
