@@ -46,6 +46,7 @@ rule corpus:
         f"logs/{RUN}/corpus/{{corpus}}.log",
     benchmark:
         benchmarked("corpus", "{corpus}")
+    threads: 4  # of the pre-filter
     conda:
         "../envs/data.yaml"
     resources:
@@ -59,4 +60,4 @@ rule corpus:
         data=DATA,
     shell:
         "python -m bitextbench step corpus {wildcards.corpus:q} --spec {params.spec:q} {params.languages:q} --data {params.data:q}"
-        " {params.excluded:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+        " {params.excluded:q} --seed {params.seed:q} --threads {threads} --out {output:q} 2> {log:q}"

@@ -294,3 +294,13 @@ def test_bad_specs(tmp_path: Path, spec: dict[str, Any], message: str):
     with pytest.raises(InputError, match=re.compile(message)):
         build(tmp_path, spec, test=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_change_no_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "CHUNK", 7)
+    pairs = [(f"Das ist Satz {'x ' * (i % 9)}{i % 40}", f"This is line {i % 40}") for i in range(100)]
+    spec = {"parts": [part(tmp_path, pairs)], "filter": {"max_ratio": 1.5, "max_overlap": 0.5}, "deduplicate": True}
+    for threads in (1, 3):
+        corpus.build("pool", spec, PAIR, tmp_path / "raw", {}, tmp_path / str(threads), 1, threads)
+    one, three = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in "13")
+    assert one == three

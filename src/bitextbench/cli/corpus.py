@@ -7,7 +7,17 @@ import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import Mapping, Spec, data_option, out_option, seed_option, show, src_option, tgt_option
+from bitextbench.cli.options import (
+    Mapping,
+    Spec,
+    data_option,
+    out_option,
+    seed_option,
+    show,
+    src_option,
+    tgt_option,
+    threads_option,
+)
 
 
 @step.command()
@@ -20,6 +30,7 @@ from bitextbench.cli.options import Mapping, Spec, data_option, out_option, seed
     "--exclude", "excluded", type=Mapping(), multiple=True, help="A corpus whose sentences must not occur in this one."
 )
 @seed_option
+@threads_option
 @out_option
 def corpus(
     name: str,
@@ -29,12 +40,13 @@ def corpus(
     data: Path,
     excluded: tuple[tuple[str, Path], ...],
     seed: int,
+    threads: int,
     out: Path,
 ) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
     from bitextbench.corpus.build import build
 
-    counts = build(name, spec, (src, tgt), data, dict(excluded), out, seed)
+    counts = build(name, spec, (src, tgt), data, dict(excluded), out, seed, threads)
     if counts["in"] and not counts["out"]:
         why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())
         raise InputError(f"none of {counts['in']:,} rows is left: {why}", name, remedy="look at its filter and exclude")
