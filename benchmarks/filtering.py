@@ -46,12 +46,14 @@ takes 1.6 s and 185 MiB.
 import contextlib
 import csv
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -65,16 +67,22 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from bitextbench.base.memory import keep_freed
 from bitextbench.base.progress import log, progress
+from bitextbench.corpus import parts
 from bitextbench.corpus.deduplicate import Deduplicator
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.noise import add_noise
 from bitextbench.corpus.prefilter import WEB, prefilter
 from bitextbench.data import synth
 from bitextbench.formats import bitext
-from bitextbench.formats.bitext import PARALLEL
-from bitextbench.scoring import Pairs
+from bitextbench.formats.bitext import PARALLEL, SIDES
+from bitextbench.scoring import Pairs, Text
+from bitextbench.scoring.score import read_text
 from bitextbench.scoring.select import Scored, cutoff, select
-from bitextbench.scoring.similarities import random
+from bitextbench.scoring.similarities import cosine, zipporah
+from bitextbench.text import moses, ngrams
+from bitextbench.text.bpe import learn_bpe
+from bitextbench.text.features import encode_ids
+from bitextbench.text.tokens import tokenize_shard
 
 PAIR = ("de", "en")
 RULES = {  # config.yaml's, less the language
@@ -90,6 +98,19 @@ CHUNK = 100_000  # lines at a time
 SHARDS = 4
 MEMORY = 256  # MiB for sorting digests
 LIMIT = 2048  # MiB
+LANGUAGE = {"language": "py3langid"}
+OPUS_LANGUAGE = [{"LanguageIDFilter": {"languages": [*PAIR], "id_method": "langid", "thresholds": [0, 0]}}]
+OPUS_LINES = 200_000
+VOCABULARY, LESSON = 8000, 20_000  # pieces or words; pairs that are learned from
+DIMENSION = 128  # of vectors
+RULES_ALONE = ("read", "pre-filter", "deduplicate", "write")
+WITH_LANGUAGE = (*RULES_ALONE, "language")
+WAYS = {
+    "crawl to rules": RULES_ALONE,
+    "crawl to rules and language": WITH_LANGUAGE,
+    "crawl to Zipporah's selection": (*WITH_LANGUAGE, "tokens", "score by Zipporah", "select by zipporah"),
+    "crawl to cosine's selection (less encoding)": (*WITH_LANGUAGE, "score by cosine", "select by cosine"),
+}
 REPEATS = 7  # of what is compared on a sample; the quickest counts
 
 
@@ -219,27 +240,27 @@ class Clock:
 
 
 def run(lines: int, folder: Path) -> list[dict[str, Any]]:
-    """Every step on a crawl of so many lines, in this process."""
+    """Every step on a crawl of so many lines, from two text files to selections, in this process."""
     single_thread()
-    clock = Clock()
-    with pq.ParquetWriter(folder / "crawl.parquet", pa.schema(list(bitext.SCHEMA)[1:]), compression="zstd") as writer:
+    clock, names = Clock(), dict(zip(SIDES, PAIR, strict=True))
+    with contextlib.ExitStack() as stack:
+        files = {side: stack.enter_context(open(folder / f"crawl.{code}", "wb")) for side, code in names.items()}
         for table in progress(crawl(lines, seed=1), "make the crawl", total=-(-lines // CHUNK), unit="batches"):
-            writer.write_table(table)
-            clock("make the crawl", len(table))
-
-    copies = Deduplicator(folder / "scratch", MEMORY << 20)
-    passed_lines = 0
-    with pq.ParquetFile(folder / "crawl.parquet", pre_buffer=False) as file:
-        clock.skip()
-        batches = progress(file.iter_batches(CHUNK), "filter", total=-(-lines // CHUNK), unit="batches")
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            clock("read", len(table))
-            passed = prefilter(table, RULES, PAIR).passed
-            clock("pre-filter", len(table))
-            copies.add(table, passed)
-            clock("deduplicate", len(table))
-            passed_lines += int(passed.sum())
+            for side, file in files.items():
+                file.write(("\n".join(table[side].to_pylist()) + "\n").encode())
+    part = {"files": {side: str(folder / f"crawl.{code}") for side, code in names.items()}}
+    copies, passed_lines = Deduplicator(folder / "scratch", MEMORY << 20), 0
+    warm(folder)
+    clock.skip()
+    for table in progress(parts.read(part, PAIR, folder, 0), "filter", total=lines, unit="lines", size=len):
+        clock("read", len(table))
+        passed = prefilter(table, RULES, PAIR).passed
+        clock("pre-filter", len(table))
+        passed &= prefilter(table, LANGUAGE, PAIR).passed
+        clock("language", len(table))
+        copies.add(table, passed)
+        clock("deduplicate", len(table))
+        passed_lines += int(passed.sum())
 
     def unique() -> Iterator[pa.Table]:
         for table in copies.tables():
@@ -247,19 +268,107 @@ def run(lines: int, folder: Path) -> list[dict[str, Any]]:
             yield table
             clock("write", len(table))
 
-    kept = bitext.write_shards(folder / "corpus", unique(), SHARDS)
+    corpus = folder / "corpus"
+    kept = bitext.write_shards(corpus, unique(), SHARDS)
     clock("write", 0)
     log(f"{lines:,} lines: {passed_lines:,} pass, {kept:,} are no copies")
-    paths = []
-    for path in bitext.shard_paths(folder / "corpus"):
+    score_and_select(corpus, folder, clock)
+    return [*clock.rows.values(), *(whole(name, steps, lines, clock) for name, steps in WAYS.items())]
+
+
+def score_and_select(corpus: Path, folder: Path, clock: Clock) -> None:
+    """Tokens, ids, scores and selections of a corpus. What is learned first takes as long for any crawl, and is not counted."""
+    tokens, scores = folder / "tokens", {name: folder / name for name in ("zipporah", "cosine")}
+    for path in (tokens, *scores.values()):
+        path.mkdir()
+    shards = bitext.shard_paths(corpus)
+    for path in shards:
+        tokenize_shard(path, PAIR, tokens / path.name)
+        clock("tokens", pq.read_metadata(path).num_rows)
+    learn_bpe([tokens], VOCABULARY, LESSON, 1, folder / "bpe.model")
+    features = {"type": "ngrams", "vocab": VOCABULARY, "oov": 1000, "buckets": 200_000, "shortest": 3, "longest": 6}
+    ngrams.learn("ngrams", [tokens], features, folder / "ngrams.json")
+    lesson, good = (
+        Text(*(side.slice(0, n) for side in read_text(tokens / shards[0].name))) for n in (LESSON, LESSON // 10)
+    )
+    zipporah.fit(lesson, good, {}, 1, folder / "zipporah.npz")
+    rng = np.random.default_rng(1)
+    for path in shards:
         ids = bitext.read_shard(path, ["id"])["id"].to_numpy()
-        paths.append(folder / f"{path.stem}.npy")
-        np.save(paths[-1], random.score(Pairs(ids, None, None)))
-        clock("score at random", len(ids))
-    corpus = folder / "corpus"  # its own tokens, for this
-    select("random", "third", lines * 5, corpus, corpus, paths, PAIR, "tgt", folder / "selected")
-    clock("select", kept)
-    return list(clock.rows.values())
+        clock.skip()
+        encode_ids(tokens / path.name, folder / "bpe.model", folder / "ids", lowercase=True)
+        clock("ids (BPE)", len(ids))
+        encode_ids(tokens / path.name, folder / "ngrams.json", folder / "ids", lowercase=True)
+        clock("ids (n-grams)", len(ids))
+        text = Pairs(ids, tokens=read_text(tokens / path.name, ids))
+        np.save(scores["zipporah"] / path.stem, zipporah.score(text, folder / "zipporah.npz"))
+        clock("score by Zipporah", len(ids))
+        found = np.empty(len(ids), np.float32)
+        for start in range(0, len(ids), CHUNK):
+            block = ids[start : start + CHUNK]
+            vectors = [rng.standard_normal((len(block), DIMENSION), np.float32) for _ in SIDES]
+            clock.skip()
+            found[start : start + CHUNK] = cosine.score(Pairs(block, *vectors))
+            clock("score by cosine", len(block))
+        np.save(scores["cosine"] / path.stem, found)
+        clock.skip()
+    rows = clock.rows["tokens"]["lines"]
+    for name, texts in (("zipporah", tokens), ("cosine", corpus)):  # cosine needs no tokens
+        paths = [scores[name] / f"{path.stem}.npy" for path in shards]
+        select(name, "third", rows * 5, corpus, texts, paths, PAIR, "tgt", folder / f"selected by {name}")
+        clock(f"select by {name}", rows)
+
+
+def whole(name: str, steps: Sequence[str], lines: int, clock: Clock) -> dict[str, Any]:
+    """From the crawl to the selection."""
+    rows = [clock.rows[step] for step in steps]
+    cpu, peak_mib = sum(row["cpu_s"] for row in rows), max(row["peak_mib"] for row in rows)
+    shares = ", ".join(f"{row['step']} {row['cpu_s'] / cpu:.0%}" for row in rows)
+    log(f"{name}: {lines / cpu:,.0f} lines/s; {shares}")
+    return {"step": name, "lines": lines, "cpu_s": cpu, "peak_mib": peak_mib}
+
+
+def warm(folder: Path) -> None:
+    """Load what is compiled, and the model of languages: that takes seconds once, for any crawl."""
+    table = next(crawl(100, seed=3))
+    prefilter(table, RULES | LANGUAGE, PAIR)
+    for side, code in zip(SIDES, PAIR, strict=True):
+        tokens = moses.tokens(table[side], code)
+        ngrams.Ngrams([], 10, 10, 3, 6).ids(tokens)
+
+
+def opusfilter(lines: int, folder: Path, program: str) -> list[dict[str, Any]]:
+    """OpusFilter on the same text, from text to text: its rules that are nearest to RULES, language, and copies."""
+    for side, code in zip(SIDES, PAIR, strict=True):
+        with open(folder / f"crawl.{code}", "w", encoding="utf-8") as file:
+            for table in crawl(lines, seed=1):
+                file.write("\n".join(table[side].to_pylist()) + "\n")
+    names = lambda stem: [f"{stem}.{code}" for code in PAIR]  # noqa: E731
+    rules: list[dict[str, Any]] = [
+        {"LengthFilter": {"min_length": RULES["min_tokens"], "max_length": RULES["max_tokens"], "unit": "word"}},
+        {"LengthRatioFilter": {"threshold": RULES["max_ratio"], "unit": "word"}},
+        {"AlphabetRatioFilter": {"threshold": RULES["letters"], "exclude_whitespace": True}},
+    ]
+    rows = []
+    for name, more in (("OpusFilter: rules", []), ("OpusFilter: rules and language", OPUS_LANGUAGE)):
+        steps = [
+            {
+                "type": "filter",
+                "parameters": {"inputs": names("crawl"), "outputs": names("kept"), "filters": [*rules, *more]},
+            },
+            {"type": "remove_duplicates", "parameters": {"inputs": names("kept"), "outputs": names("out")}},
+        ]
+        settings = folder / "opusfilter.yaml"
+        settings.write_text(json.dumps({"common": {"output_directory": str(folder)}, "steps": steps}))  # JSON is YAML
+        before = cpu_of_children()
+        subprocess.run([program, "--overwrite", str(settings)], check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        rows.append({"step": name, "lines": lines, "cpu_s": cpu_of_children() - before})
+    return rows
+
+
+def cpu_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def single_thread() -> None:
@@ -354,17 +463,18 @@ def sweep(scores: int, folder: Path) -> list[dict[str, Any]]:
     return list(clock.rows.values())
 
 
-WORK: dict[str, Callable[[int, Path], list[dict[str, Any]]]] = {
+WORK: dict[str, Callable[..., list[dict[str, Any]]]] = {  # of a number of lines, a folder and what else it needs
     "run": run,
     "compare": lambda lines, folder: compare(lines),
     "sweep": sweep,
+    "opusfilter": opusfilter,
 }
 
 
-def apart(work: str, size: int) -> list[dict[str, Any]]:
+def apart(work: str, size: int, *more: str) -> list[dict[str, Any]]:
     """Run one of WORK in a process of its own: memory is counted from the start."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--work", work, "--lines", str(size), "-o", folder]
+        command = [sys.executable, __file__, "--work", work, "--lines", str(size), "-o", folder, *more]
         subprocess.run(command, check=True)
         return json.loads((Path(folder) / "rows.json").read_text())
 
@@ -378,19 +488,29 @@ def apart(work: str, size: int) -> list[dict[str, Any]]:
     help="Lines on which the plain version is run; 0 for none.",
 )
 @click.option("--scores", default=0, help="Scores to find a cut-off of; 100000000 needs 0.8 GB of disk.")
+@click.option(
+    "--opusfilter", "program", help="OpusFilter's program, of an environment of its own, to be run beside ours."
+)
 @click.option("--work", type=click.Choice([*WORK]), help="One part alone, for a process of its own.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("filtering.csv"), help="CSV.")
 @click.option("--plot", type=click.Path(path_type=Path), help="PNG of time and memory by lines.")
-def main(lines: str, sample: int, scores: int, work: str | None, out: Path, plot: Path | None) -> None:
+def main(
+    lines: str, sample: int, scores: int, program: str | None, work: str | None, out: Path, plot: Path | None
+) -> None:
     """Measure every step for each number of lines."""
     if work:
-        (out / "rows.json").write_text(json.dumps(WORK[work](int(lines), out)))
+        (out / "rows.json").write_text(json.dumps(WORK[work](int(lines), out, *filter(None, [program]))))
         return
     sizes = [int(size) for size in lines.split(",")]
     jobs = [*(("compare", sample) for _ in range(bool(sample))), *(("run", size) for size in sizes)]
     table: list[dict[str, Any]] = []
-    for name, size in [*jobs, *(("sweep", scores) for _ in range(bool(scores)))]:
-        for row in apart(name, size):
+    jobs += [
+        *(("sweep", scores) for _ in range(bool(scores))),
+        *(("opusfilter", OPUS_LINES) for _ in range(bool(program))),
+    ]
+    for name, size in jobs:
+        more = ["--opusfilter", str(program)] if name == "opusfilter" else []
+        for row in apart(name, size, *more):
             rate = round(row["lines"] / row["cpu_s"])
             table.append({"work": name, "size": size, **row, "cpu_s": round(row["cpu_s"], 3), "lines_per_s": rate})
             log(" ".join(f"{key}={value}" for key, value in table[-1].items()))
@@ -399,7 +519,7 @@ def main(lines: str, sample: int, scores: int, work: str | None, out: Path, plot
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
-    steps = [row for row in table if row["work"] == "run" and row["step"] != "make the crawl"]
+    steps = [row for row in table if row["work"] == "run" and row["step"] not in WAYS]
     by_size = {size: [row for row in steps if row["size"] == size] for size in sizes}
     for size, rows in by_size.items():
         most = max(row["peak_mib"] for row in rows)
