@@ -14,6 +14,7 @@ from bitextbench.cli.options import (
     SIMILARITY,
     Spec,
     bootstrap_option,
+    cores_option,
     folder_option,
     form_option,
     gpus_option,
@@ -170,7 +171,7 @@ def mine(
     "--explain", type=FILE, help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz)."
 )
 @gpus_option
-@threads_option
+@cores_option
 @click.option(
     "-o", "--out", type=FILE, required=True, help="Score, line numbers, sentences: .tsv, .tsv.gz, .parquet or .tmx."
 )

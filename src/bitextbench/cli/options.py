@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.parallel import cores
 
 FILE = click.Path(path_type=Path)
 
@@ -73,6 +74,9 @@ tgt_option = click.option("--tgt", required=True, help="Target language code.")
 seed_option = click.option("--seed", type=int, default=1, help="Of all that is drawn at random.")
 bootstrap_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
 threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
+cores_option = click.option(
+    "--threads", type=int, default=cores, show_default="all cores", help="CPU threads; results do not depend on it."
+)
 gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
 lowercase_option = click.option(
     "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."

@@ -96,7 +96,7 @@ def filter_crawl(
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
         corpus = Path(scratch) / "corpus"
-        counts = build("crawl", spec, languages, scratch, {}, corpus, seed=1)
+        counts = build("crawl", spec, languages, scratch, {}, corpus, seed=1, threads=search.get("threads"))
         n = counts["out"]
         scores = np.zeros(n, np.float32)
         if encoder is not None and n:
