@@ -70,7 +70,7 @@ def test_the_embedded_corpus_is_that_of_sacremoses(language):
 
 
 @given(st.lists(hard, max_size=6), st.sampled_from(CODES))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @example(
     [
         "'5 a",
@@ -126,6 +126,7 @@ def test_detokenize_undoes_tokenize(language, chinese):
     assert list(moses.detokenize(tokens, language)) == [text]
 
 
+@settings(deadline=None)
 @given(st.lists(words, max_size=5), st.sampled_from(["en", "de", "ru"]))
 def test_simple_text_comes_back(sentences, language):
     lines = [", ".join(words) + " ." for words in sentences]
@@ -133,6 +134,7 @@ def test_simple_text_comes_back(sentences, language):
     assert list(moses.detokenize(moses.tokenize(texts, language), language)) == texts
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=40)), st.sampled_from(EACH))
 def test_every_line_gives_one_clean_line(lines, each):
     normal = list(moses.normalize(lines, each[0]))
