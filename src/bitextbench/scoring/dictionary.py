@@ -1,10 +1,12 @@
 """A bilingual dictionary: IBM Model 1 (Brown et al. 1993), trained on sentence pairs by expectation-maximisation."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.lookup import Lookup
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import Ragged
 
@@ -28,9 +30,12 @@ class Dictionary:
         """p(t | s) of pairs [n]; 0 for a pair that is not in the dictionary."""
         if not len(self.keys):
             return np.zeros(len(src), np.float32)
-        keys = _keys(src, tgt)
-        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[place] == keys, self.values[place], np.float32(0))
+        place = self._lookup(_keys(src, tgt))
+        return np.where(place >= 0, self.values[place], np.float32(0))
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        return Lookup(self.keys)
 
     def knows(self, size: int) -> NDArray[np.bool_]:
         """A mask of the source words below `size` that have an entry [size]."""

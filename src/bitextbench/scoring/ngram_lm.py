@@ -10,10 +10,12 @@ order has one discount D = n1 / (n1 + 2 n2). Single words are interpolated with 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.lookup import Lookup
 from bitextbench.formats.ids import Ragged
 
 ORDER = 3
@@ -38,22 +40,27 @@ class Order:
         once, twice = ((counts == k).sum() for k in (1, 2))
         self.discount = once / (once + 2 * twice) if once else 0.5
 
+    @cached_property
+    def _of_keys(self) -> Lookup:
+        return Lookup(self.keys)
+
+    @cached_property
+    def _of_heads(self) -> Lookup:
+        return Lookup(self.heads)
+
     def p(self, ngrams: Keys, shorter: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probabilities of n-grams [n], given those of the shorter n-grams."""
-        counts = _looked_up(self.keys, self.counts, ngrams)
-        heads = ngrams >> BITS
-        totals, followers = (_looked_up(self.heads, values, heads) for values in (self.totals, self.followers))
+        counts = _values(self._of_keys(ngrams), self.counts)
+        heads = self._of_heads(ngrams >> BITS)
+        totals, followers = (_values(heads, values) for values in (self.totals, self.followers))
         divisor = np.maximum(totals, 1)
         p = np.maximum(counts - self.discount, 0) / divisor + self.discount * followers / divisor * shorter
         return np.where(totals > 0, p, shorter)
 
 
-def _looked_up(keys: Keys, values: NDArray[np.int64], queries: Keys) -> NDArray[np.int64]:
-    """The values of the keys `queries` [n]; 0 for a key that is not in `keys`."""
-    if not len(keys):
-        return np.zeros(len(queries), np.int64)
-    place = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
-    return np.where(keys[place] == queries, values[place], 0)
+def _values(places: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values at places [n]; 0 for -1."""
+    return np.where(places >= 0, values[places], 0) if len(values) else np.zeros(len(places), np.int64)
 
 
 @dataclass(frozen=True)
