@@ -46,9 +46,9 @@ rule corpus:
         f"logs/{RUN}/corpus/{{corpus}}.log",
     benchmark:
         benchmarked("corpus", "{corpus}")
-    threads: 4  # of the pre-filter
     conda:
         "../envs/data.yaml"
+    threads: 4  # of the pre-filter
     resources:
         mem_mb=3000,  # a chunk of rows, the excluded sentences, and what sorting digests may take
         runtime="24h",
