@@ -38,6 +38,7 @@ class Files:
         self.work = f"work/{config['run']}"
         self.results = "results" if config["run"] == "paper" else f"results/{config['run']}"
         self.features: Config = config["text"]["features"]
+        self._metrics: dict[Any, list[str]] = {}  # of cells
 
     # ---- data sets, corpora and their text
 
@@ -259,9 +260,10 @@ class Files:
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
-        if cell.missing(self.config):
-            return []
-        return [self.metric(cell.task, corpus, cell.encoder) for corpus in cell.corpora]
+        if cell not in self._metrics:  # asked for all cells, for every metric
+            corpora = () if cell.missing(self.config) else cell.corpora
+            self._metrics[cell] = [self.metric(cell.task, corpus, cell.encoder) for corpus in corpora]
+        return self._metrics[cell]
 
     def cell(self, cell: Any) -> list[dict[str, Any]]:
         """What a cell of single metrics shows, of each seed, and why it is empty, as `step table` takes it."""

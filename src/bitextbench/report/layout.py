@@ -139,7 +139,7 @@ def load(path: Path | None = None) -> dict[str, list[Entry]]:
     """The cells of each table, by its place. Raises InputError for an unknown or missing key, a cell that appears twice."""
     text = (path or Path(__file__).with_name("tables.yaml")).read_text(encoding="utf-8")
     tables = {}
-    for place, blocks in yaml.safe_load(text).items():
+    for place, blocks in yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).items():
         entries = [entry for block in blocks for entry in _entries(place, block)]
         cells = [(entry.row, entry.column) for entry in entries]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:

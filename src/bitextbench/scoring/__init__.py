@@ -28,6 +28,7 @@ All are optional: a module with `score` alone needs nothing but ids.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -108,7 +109,11 @@ class Declared(NamedTuple):
 
 def declared(name: str) -> Declared:
     """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, and an unknown need."""
-    source = members.source("similarities", name)
+    return _declared(members.source("similarities", name))
+
+
+@cache
+def _declared(source: Path) -> Declared:
     given = {key.lower(): value for key, value in members.constants(source).items() if key.lower() in Declared._fields}
     declaration = Declared(**given)
     for key, values, known in (("NEEDS", declaration.needs, NEEDS), ("FIT", (declaration.fit,), FITS)):
