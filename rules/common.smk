@@ -16,7 +16,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
 from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers, threshold_translations
 from bitextbench.formats.bitext import SIDES
-from bitextbench.report import layout
+from bitextbench.report import layout, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, rule_graph
 
 overlays = list(workflow.config_settings.configfiles)
@@ -122,6 +122,18 @@ def megabytes(factor, least):
         return int(max(least, factor * input.size_mb)) * attempt
 
     return memory
+
+
+COSTS = plan.Costs(config, plan.rates())
+
+
+def expected(rule, gpus=lambda wildcards: 0):
+    """The time limit of a rule whose work is known beforehand, in minutes, more at each attempt."""
+
+    def runtime(wildcards, input, attempt, threads):
+        return COSTS.minutes(rule, wildcards, input, gpus(wildcards), threads) * attempt
+
+    return runtime
 
 
 def encoder_gpus(wildcards):

@@ -51,7 +51,7 @@ rule corpus:
     threads: 4  # of the pre-filter
     resources:
         mem_mb=3000,  # a chunk of rows, the excluded sentences, and what sorting digests may take
-        runtime="24h",
+        runtime=expected("corpus"),
     params:
         spec=lambda w: spec(files.corpus_spec(w.corpus)),
         excluded=lambda w, input: [f"--exclude={os.path.basename(folder)}={folder}" for folder in input.excluded],

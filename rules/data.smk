@@ -13,7 +13,7 @@ rule fetch:
         "../envs/data.yaml"
     resources:
         mem_mb=1000,
-        runtime="24h",
+        runtime=expected("fetch"),
     params:
         folder=subpath(output[0], parent=True),
         mirrors=[f"--mirror={folder}" for folder in config["mirrors"]],

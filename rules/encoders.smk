@@ -87,7 +87,7 @@ rule hard_negatives:
     resources:
         mem_mb=megabytes(2, 2000),  # the vectors of the chosen pairs
         gpu=encoder_gpus,
-        runtime="12h",
+        runtime=expected("hard_negatives", encoder_gpus),
     params:
         vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],

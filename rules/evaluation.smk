@@ -37,7 +37,7 @@ rule alignment:  # kim2019 section 4.1
     threads: 2
     resources:
         mem_mb=megabytes(8, 2500),
-        runtime="8h",
+        runtime=expected("alignment"),
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -65,7 +65,7 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
     resources:
         mem_mb=megabytes(2, 2500),  # the text, and ten neighbours of each sentence
         gpu=encoder_gpus,
-        runtime="8h",
+        runtime=expected("reconstruction", encoder_gpus),
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -94,7 +94,7 @@ rule documents:  # guo2018 section 4.2, yang2019 section 5.3
     resources:
         mem_mb=megabytes(2, 2500),
         gpu=encoder_gpus,
-        runtime="8h",
+        runtime=expected("documents", encoder_gpus),
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -123,7 +123,7 @@ rule mining:  # artetxe2019 section 4.1, yang2019 section 6
     resources:
         mem_mb=megabytes(4, 2500),
         gpu=encoder_gpus,
-        runtime="8h",
+        runtime=expected("mining", encoder_gpus),
     params:
         languages=corpus_languages,
         src=shard_options("src"),
@@ -181,7 +181,7 @@ rule separation:  # yang2019 section 5.4
     resources:
         mem_mb=megabytes(2, 2500),
         gpu=encoder_gpus,
-        runtime="8h",
+        runtime=expected("separation", encoder_gpus),
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),

@@ -31,7 +31,7 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
     resources:
         mem_mb=megabytes(2, 2500),  # the text, and ten neighbours of each sentence
         gpu=mined_gpus,
-        runtime="8h",
+        runtime=expected("mine_corpus", mined_gpus),
     params:
         spec=lambda w: spec(files.mined_spec(translation(w)["train"]["mined"])),
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),

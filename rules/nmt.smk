@@ -150,7 +150,7 @@ rule likelihoods:
     resources:
         mem_mb=megabytes(4, LEAST["likelihoods"]),
         gpu=likelihoods_gpus,
-        runtime="24h",
+        runtime=expected("likelihoods", likelihoods_gpus),
     params:
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),

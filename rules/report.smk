@@ -324,7 +324,7 @@ rule mined_examples:
     threads: 2
     resources:
         mem_mb=megabytes(4, 2500),
-        runtime="8h",
+        runtime=expected("mined_examples"),
     params:
         chosen=lambda w: MINED_EXAMPLES[w.page],
         languages=lambda w: languages(files.pair(example(w.page, "corpus"))),

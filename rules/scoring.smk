@@ -122,7 +122,7 @@ rule neighbourhoods:
     resources:
         mem_mb=megabytes(1.2, 3000),  # vectors of a batch, from the page cache
         gpu=method_gpus,
-        runtime="12h",
+        runtime=expected("neighbourhoods", method_gpus),
     params:
         name=of_method("similarity"),
         spec=lambda w: spec(files.options(w.method)),
@@ -155,7 +155,7 @@ rule score:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(2, 2000),
-        runtime="4h",
+        runtime=expected("score"),
     params:
         similarity=of_method("similarity"),
         vectors=lambda w, input: [f"--{side}-vectors={path}" for side, path in zip(SIDES, input.vectors)],

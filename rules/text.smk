@@ -20,7 +20,7 @@ rule tokens:
         "../envs/data.yaml"
     resources:
         mem_mb=4000,
-        runtime="12h",
+        runtime=expected("tokens"),
     params:
         languages=corpus_languages,
         chinese=config["text"]["chinese"],
@@ -102,8 +102,8 @@ rule ids:
     conda:
         "../envs/data.yaml"
     resources:
-        mem_mb=megabytes(40, 1000),
-        runtime="4h",
+        mem_mb=megabytes(100, 1000),  # all ids of a shard; of n-grams, ten for each word
+        runtime=expected("ids"),
     params:
         folder=subpath(output[0], parent=True),
         case=CASE,

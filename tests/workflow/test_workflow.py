@@ -19,6 +19,7 @@ from checkout import OVERLAYS, ROOT, copy_checkout, environment, jobs, laid_over
 
 from bitextbench.base import run_lock
 from bitextbench.base.files import read_json
+from bitextbench.report import plan
 from bitextbench.report.cells import read_csv
 from bitextbench.report.layout import load
 
@@ -41,9 +42,9 @@ def test_the_slurm_profile_plans_the_paper_scale_job(paper_scale):
     assert planned["fetch"] == 4 + 3 + 5 + 2 + 1 + 8 + 4 + 1
     assert planned["train_encoder"] == 2
     assert planned["likelihood_train"] == 4
-    assert planned["likelihoods"] == 64  # shards of the pool
+    assert planned["likelihoods"] == 32  # shards of the pool
     assert planned["nmt_train"] == planned["select"] == 5 * 2  # methods, budgets; one seed
-    assert planned["encode"] == 2 * 64 + 1  # the pool's shards by two encoders, and the MLP's positives
+    assert planned["encode"] == 2 * 32 + 1  # the pool's shards by two encoders, and the MLP's positives
     assert planned["table2"] == 1
 
 
@@ -52,7 +53,7 @@ def test_the_rescorer_starts_from_published_weights_at_paper_scale_and_from_the_
     of_tiny = snakemake(
         "--profile", "profiles/tiny", "-n", "-F", "results/tiny/yang2019/table6.csv", cwd=checkout
     ).stdout
-    for planned, pairs, shards in ((jobs(of_paper), 4, 4), (jobs(of_tiny), 1, 0)):
+    for planned, pairs, shards in ((jobs(of_paper), 4, 1), (jobs(of_tiny), 1, 0)):
         assert [planned[rule] for rule in ("rescoring_pairs", "train_rescorer", "rescoring")] == [
             pairs,
             2 * pairs,
@@ -70,6 +71,14 @@ def test_paper_scale_jobs_ask_for_gpus_and_time(paper_scale):
         if block.startswith("rule train_encoder:") or "\nrule train_encoder:" in block
     )
     assert re.search(r"resources: .*runtime=4320.*gpu=1", job), job
+
+
+def test_slurm_sees_fewer_submissions_than_jobs(paper_scale):
+    planned = plan.parse(paper_scale)
+    assert len(planned) == jobs(paper_scale)["total"]
+    assert len({job.group for job in planned}) < 300  # of 482 jobs
+    tokens = [job.group for job in planned if job.rule == "tokens" and job.wildcards["corpus"] == "pool"]
+    assert set(Counter(tokens).values()) == {4}
 
 
 @pytest.mark.parametrize(("run", "rows", "seeds"), [("tiny", 3, 5), ("small", 5, 2)])

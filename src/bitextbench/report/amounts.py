@@ -13,7 +13,7 @@ A training is `encoders.<name>` or `translations.<name>`. Sentences have TOKENS 
 counted. Where a data set has no count, an amount is a text that says so: "at most" what the counted ones come to.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from bitextbench.config import Config
@@ -41,7 +41,7 @@ class Training(NamedTuple):
 
 
 def pairs(config: Config, path: str) -> Amount:
-    return said(_rows(config, [path.removeprefix("corpora.")]), lambda known: known, "at least")
+    return said(rows(config, [path.removeprefix("corpora.")]), lambda known: known, "at least")
 
 
 def examples(config: Config, path: str) -> Amount:
@@ -90,7 +90,7 @@ def rounded(number: float) -> float:
     return int(short) if short >= 100 else short
 
 
-def _rows(config: Config, corpora: Iterable[str], times: int = 1) -> Count:
+def rows(config: Config, corpora: Iterable[str], times: int = 1) -> Count:
     known, uncounted = 0, []
     for part in (part for corpus in corpora for part in config["corpora"][corpus]["parts"]):
         name = part.get("dataset", "a text of one's own")
@@ -119,7 +119,7 @@ def _encoder(config: Config, spec: dict[str, Any]) -> Training:
         spec["training"]["updates"],
         batch / 2 if kind == "nmt_autoencoder" else batch,  # the other half is autoencoded
         sentences * TOKENS,
-        _rows(config, bitexts, times=2 if kind == "shared_seq2seq" else 1),
+        rows(config, bitexts, times=2 if kind == "shared_seq2seq" else 1),
         lambda: passes * _computing(_model(config, spec)),
     )
 
@@ -127,19 +127,21 @@ def _encoder(config: Config, spec: dict[str, Any]) -> Training:
 def _translation(config: Config, spec: dict[str, Any]) -> Training:
     size, train = config["transformers"][spec["nmt"]], spec["train"]
     whole = [*train.get("corpora", []), *([train["mined"]["corpus"]] if "mined" in train else [])]
-    rows = _rows(config, whole)
+    paired = rows(config, whole)
     tokens = size["max_tokens"] * size["update_freq"] * max(1, size["gpus"])
-    width, inner = size["embed_dim"], size["ffn_dim"]
-    network = (
-        size["layers"] * (12 * width**2 + 4 * width * inner) + size["vocab_size"] * width
-    )  # fairseq's, without biases
     return Training(
         size["max_updates"],
         tokens / TOKENS,
         tokens,
-        rows._replace(known=rows.known + train.get("selected", {"pairs": 0})["pairs"]),
-        lambda: tokens * network,
+        paired._replace(known=paired.known + train.get("selected", {"pairs": 0})["pairs"]),
+        lambda: tokens * transformer(size, size["vocab_size"]),
     )
+
+
+def transformer(size: Mapping[str, Any], vocabulary: int) -> int:
+    """The parameters of a Transformer of fairseq that are multiplied with, without biases."""
+    width, inner = size["embed_dim"], size["ffn_dim"]
+    return size["layers"] * (12 * width**2 + 4 * width * inner) + vocabulary * width
 
 
 def _model(config: Config, spec: dict[str, Any]) -> Any:

@@ -1,0 +1,64 @@
+"""The command `plan`: what a run costs before it starts; part of `cli`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from bitextbench.base.errors import InputError
+from bitextbench.cli.groups import cli, example
+from bitextbench.cli.options import FILE
+
+
+@cli.command(epilog=example("plan results/table2.csv --gpus 8 --gpus 64"))
+@click.argument("targets", nargs=-1)
+@click.option("--profile", default="slurm", show_default=True, help="Snakemake's profile.")
+@click.option("--configfile", "overlays", type=FILE, multiple=True, help="An overlay of config.yaml; may be repeated.")
+@click.option(
+    "--gpus",
+    multiple=True,
+    type=click.IntRange(1),
+    default=(8, 64, 256),
+    show_default=True,
+    help="Of the cluster; may be repeated.",
+)
+@click.option(
+    "--rates", type=FILE, help="YAML with rates of your own machines: those keys of report/rates.yaml that differ."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the failures of nodes.")
+@click.option("--out", type=click.Path(path_type=Path), help="Where the table goes: CSV.")
+@click.option("--picture", type=click.Path(path_type=Path), help="Where the picture goes: SVG or PNG.")
+def plan(
+    targets: tuple[str, ...], profile: str, overlays: tuple[Path, ...], gpus: tuple[int, ...], rates: Path | None, seed: int,
+    out: Path | None, picture: Path | None,
+) -> None:  # fmt: skip
+    """Say what a run costs by rule, and how long it takes on clusters of some sizes whose nodes fail. All tables, without TARGETS."""
+    from bitextbench.config import read, resolve
+    from bitextbench.report import courses as pages
+    from bitextbench.report import plan as plans
+    from bitextbench.report.schedule import simulate
+
+    config, known = resolve(read(["config.yaml"], overlays)), plans.rates(rates)
+    configured = ["--configfile", *map(str, overlays)] if overlays else []
+    jobs = plans.parse(_planned(["--profile", profile, *configured, "--", *targets]))
+    cost = plans.Costs(config, known)
+    costs = {job: cost(job) for job in jobs}
+    rows = list(plans.by_rule(jobs, costs))
+    courses = [simulate(jobs, costs, number, known["machine"], seed) for number in gpus]
+    click.echo(pages.render(rows, courses, jobs, costs), nl=False)
+    if out:
+        plans.write(rows, out)
+    if picture:
+        pages.draw(courses, picture)
+
+
+def _planned(arguments: list[str]) -> str:
+    """What `snakemake -n` says."""
+    command = [sys.executable, "-m", "snakemake", "-n", "--forceall", "--nolock", *arguments]
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode:
+        raise InputError(
+            f"snakemake -n fails: {(done.stderr or done.stdout).strip().splitlines()[-1]}", remedy="run it by hand"
+        )
+    return done.stdout + done.stderr

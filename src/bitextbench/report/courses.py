@@ -1,0 +1,84 @@
+"""What is said and drawn of a plan: costs by rule, the course of the whole on each cluster."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bitextbench.base.files import atomic
+from bitextbench.report.plan import COLUMNS, HOUR, Cost, Job
+from bitextbench.report.schedule import Course, Run, overdue
+
+
+def render(
+    rows: Sequence[Sequence[Any]], courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, Cost]
+) -> str:
+    """The table of costs, a line for each cluster, and the jobs that do not end within their limit."""
+    lines = [[*map(str, COLUMNS)], *([str(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    said = [
+        "  ".join(
+            f"{text:{'<' if not n else '>'}{width}}" for n, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+    said.insert(-1, "-" * len(said[0]))
+    for course in courses:
+        failures, lost = (
+            sum(run.failures for run in course.runs),
+            sum(run.lost * max(1, run.job.gpus) for run in course.runs),
+        )
+        said.append(
+            f"{course.gpus} GPUs: {course.makespan / HOUR / 24:.1f} days, GPUs busy {course.busy:.0%};"
+            f" jobs lost to nodes: {failures}, their work: {lost / HOUR:.1f} hours"
+        )
+    late = Counter(f"{job.rule} {' '.join(job.wildcards.values())}" for job in overdue(jobs, costs))
+    said += [f"does not end within its time limit and its attempts: {name}" for name in sorted(late)]
+    return "\n".join(said) + "\n"
+
+
+def draw(courses: Sequence[Course], path: Path) -> None:
+    """When jobs of each rule run, a panel a cluster: SVG or PNG, by the suffix."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    rules = list(dict.fromkeys(run.job.rule for run in courses[0].runs))
+    with matplotlib.rc_context({"svg.hashsalt": "bitextbench", "font.size": 8}):
+        figure = Figure(figsize=(4 * len(courses) + 2, 0.17 * len(rules) + 1), layout="constrained")
+        for axes, course in zip(figure.subplots(1, len(courses), sharey=True, squeeze=False)[0], courses, strict=True):
+            bars = _bars(course.runs)
+            for place, rule in enumerate(rules):
+                axes.broken_barh(
+                    bars[rule], (place - 0.4, 0.8), color="tab:orange" if _gpus(course, rule) else "tab:blue"
+                )
+            axes.set(
+                title=f"{course.gpus} GPUs",
+                xlabel="days",
+                yticks=range(len(rules)),
+                yticklabels=rules,
+                ylim=(len(rules), -1),
+            )
+        with atomic(path) as part:
+            figure.savefig(part, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _gpus(course: Course, rule: str) -> int:
+    return max(run.job.gpus for run in course.runs if run.job.rule == rule)
+
+
+def _bars(runs: Sequence[Run]) -> dict[str, list[tuple[float, float]]]:
+    """(start, length) in days of the times in which at least one job of a rule runs."""
+    spans = defaultdict(list)
+    for run in runs:
+        spans[run.job.rule].append((run.start / HOUR / 24, run.end / HOUR / 24))
+    return {rule: list(_joined(sorted(held))) for rule, held in spans.items()}
+
+
+def _joined(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    start, end = spans[0]
+    for begins, ends in spans[1:]:
+        if begins > end:
+            yield start, end - start
+            start = begins
+        end = max(end, ends)
+    yield start, end - start

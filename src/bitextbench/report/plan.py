@@ -1,0 +1,298 @@
+"""What the jobs of a plan cost at true scale: core and GPU hours, memory, disk and transfer, by rule.
+
+The jobs are those of `snakemake -n`: their inputs and outputs make the graph. What a job takes is the configured amount of work
+(`report.amounts`: pairs by the registry, FLOPs by arithmetic) over a rate of `rates.yaml`. Data sets that nobody has counted have
+a pair for each BYTES of what is fetched, UNCOUNTED pairs where nobody knows that either; files of unknown size have UNSIZED bytes.
+"""
+
+import csv
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic, read_yaml
+from bitextbench.config import Config, laid_over
+from bitextbench.data import registry
+from bitextbench.report import amounts
+
+HOUR = 3600
+UNCOUNTED, BYTES, UNSIZED = 3_000_000, 40, 3_000_000_000
+SLACK, SHORTEST = 4, HOUR / 2  # of time limits, over what is expected
+KEPT = (
+    "train_encoder",
+    "train_rescorer",
+    "nmt_train",
+    "translation_train",
+    "likelihood_train",
+)  # go on from checkpoints
+SEARCHES = ("reconstruction", "documents", "mining", "mine_corpus", "rescoring_pairs", "neighbourhoods", "hard_negatives", "separation", "mined_examples", "alignment")  # fmt: skip
+RECURRENT = ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
+COLUMNS = ("rule", "jobs", "submissions", "core hours", "GPU hours", "longest hours", "MB of memory", "GB of disk", "GB of transfer")  # fmt: skip
+_BLOCK = re.compile(
+    r"^(?P<indent> *)(?:local)?rule (?P<rule>\w+):\n(?P<keys>(?:(?P=indent)    .*\n)+)|Group job (?P<group>.+?) \(",
+    re.M,
+)
+_KEY = re.compile(r"^ *(\w+): (.*)$", re.M)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A job of a dry run; `group` numbers the submission that it is part of, `limit` is its time in seconds."""
+
+    rule: str
+    wildcards: Mapping[str, str]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    gpus: int
+    cores: int
+    memory: int  # MB, 0 where it depends on what is not there yet
+    limit: float
+    group: int
+
+
+class Cost(NamedTuple):
+    """Seconds of a core, or of its GPUs; MB that it leaves and fetches."""
+
+    seconds: float
+    disk: float = 0
+    transfer: float = 0
+
+
+def rates(path: Path | None = None) -> Config:
+    """The rates that come with us, with those of a file over them. Raises InputError for a key that they do not have."""
+    own = read_yaml(str(files("bitextbench.report").joinpath("rates.yaml")))
+    mine = read_yaml(path) if path else {}
+    if not isinstance(mine, dict) or (unknown := _unknown(mine, own)):
+        raise InputError(
+            f"unknown rate {unknown if isinstance(mine, dict) else mine!r}", path or "", remedy="see report/rates.yaml"
+        )
+    return laid_over(own, mine)
+
+
+def _unknown(mine: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """The first key of `mine` that `own` lacks, or ""."""
+    for key, value in mine.items():
+        if key not in own:
+            return str(key)
+        if isinstance(value, dict) and (found := _unknown(value, own[key] if isinstance(own[key], dict) else {})):
+            return f"{key}.{found}"
+    return ""
+
+
+def parse(said: str) -> list[Job]:
+    """The jobs of what `snakemake -n` says. Raises InputError where it says none."""
+    jobs, group, grouped = [], 0, False
+    for match in _BLOCK.finditer(said):
+        if match["group"]:
+            group, grouped = group + 1, True
+            continue
+        if not (grouped and match["indent"]):
+            group, grouped = group + 1, False
+        jobs.append(_job(match["rule"], dict(_KEY.findall(match["keys"])), group))
+    if not jobs:
+        raise InputError("no jobs in this plan", remedy="is all of it made already? add --forceall")
+    return jobs
+
+
+def _job(rule: str, keys: Mapping[str, str], group: int) -> Job:
+    needs = dict(re.findall(r"(\w+)=([^,]+)", keys.get("resources", "")))
+    return Job(
+        rule,
+        dict(item.split("=", 1) for item in keys.get("wildcards", "").split(", ") if "=" in item),
+        tuple(filter(None, keys.get("input", "").split(", "))),
+        tuple(filter(None, keys.get("output", "").split(", "))),
+        int(needs.get("gpu", 0)),
+        int(keys.get("threads", 1)),
+        int(found) if (found := needs.get("mem_mb", "")).isdigit() else 0,
+        60 * int(found) if (found := needs.get("runtime", "")).isdigit() else float("inf"),
+        group,
+    )
+
+
+class Costs:
+    """What jobs of a configuration cost at given rates."""
+
+    def __init__(self, config: Config, rates: Config) -> None:
+        self.config, self.rates = config, rates
+        self.met = cache(self._met)
+        core = rates["core"]
+        self.of: dict[str, Callable[[Job], Cost]] = {
+            "fetch": self._fetch,
+            "encode": self._encode,
+            "train_encoder": self._train_encoder,
+            "train_rescorer": self._train_rescorer,
+            "translation_train": lambda job: self._flops(
+                _flops(config, f"translations.{_translation(job)}"), "transformer"
+            ),
+            "nmt_train": lambda job: self._fairseq(config["nmt"]),
+            "likelihood_train": self._likelihood_train,
+            **dict.fromkeys(SEARCHES, self._search),
+            "tokens": lambda job: self._shard(job, core["tokens"], "tokens"),
+            "ids": lambda job: self._shard(job, core["ids"], self._kind(job)),
+            "score": lambda job: self._shard(job, core["score"], "scores"),
+            "corpus": lambda job: self._shard(job, core["corpus"], "corpus"),
+            "likelihoods": self._likelihoods,
+            **dict.fromkeys(("size", "table2"), lambda job: Cost(0)),  # of counts
+        }
+
+    def __call__(self, job: Job) -> Cost:
+        cost = self.of.get(job.rule, self._other)(job)
+        return cost._replace(seconds=cost.seconds + self.rates["machine"]["start"])
+
+    def pairs(self, corpus: str) -> int:
+        """The pairs of a corpus before filters, guessed for data sets without a count."""
+        count = amounts.rows(self.config, [corpus])
+        return count.known + sum(map(_guessed, count.uncounted))
+
+    def minutes(self, rule: str, wildcards: Mapping[str, str], inputs: Iterable[str], gpus: int, cores: int) -> int:
+        """The time limit of a job: SLACK times what it is expected to take, in half hours."""
+        job = Job(rule, dict(wildcards), tuple(inputs), (), gpus, cores, 0, 0, 0)
+        return 30 * ceil(max(SHORTEST, SLACK * self(job).seconds) / 1800)
+
+    def _shard(self, job: Job, rate: float, what: str) -> Cost:
+        """Of a shard, or of a corpus where the job has no shard."""
+        corpus = job.wildcards["corpus"]
+        shards = self.config["corpora"][corpus].get("shards", 1) if "shard" in job.wildcards else 1
+        pairs = self.pairs(corpus) / shards
+        return Cost(pairs / rate, pairs * self.rates["bytes"][what] / 1e6)
+
+    def _kind(self, job: Job) -> str:
+        return "ngrams" if self.config["text"]["features"][job.wildcards["features"]]["type"] == "ngrams" else "ids"
+
+    def _fetch(self, job: Job) -> Cost:
+        size = sum(file.bytes or UNSIZED for file in registry.entry(job.wildcards["dataset"]).files) / 1e6
+        return Cost(size / self.rates["machine"]["network"], size, size)
+
+    def _flops(self, flops: float, share: str, updates: int = 0, gpus: int = 1) -> Cost:
+        gpu = self.rates["gpu"]
+        return Cost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates / gpu["updates"]))
+
+    def _met(self, encoder: str) -> float:
+        """Products of parameters and tokens in an update of an encoder's training."""
+        return amounts.training(self.config, f"encoders.{encoder}").met()
+
+    def _share(self, encoder: str) -> str:
+        kind = self.config["encoders"][encoder]["type"]
+        return "recurrent" if kind in RECURRENT else "bag" if kind.startswith(("dan", "bow", "desc")) else "transformer"
+
+    def _train_encoder(self, job: Job) -> Cost:
+        name = job.wildcards["encoder"]
+        updates = self.config["encoders"][name]["training"]["updates"]
+        return self._flops(6 * self.met(name) * updates, self._share(name), updates, max(1, job.gpus))
+
+    def _train_rescorer(self, job: Job) -> Cost:
+        entry = self.config["rescorers"][job.wildcards["rescorer"]]
+        size, training = entry["model"], entry["training"]
+        network = size["layers"] * (4 * size["hidden"] ** 2 + 2 * size["hidden"] * size["filters"])
+        tokens = training["batch"] * 2 * amounts.TOKENS
+        return self._flops(6 * network * tokens * training["updates"], "transformer", training["updates"])
+
+    def _encode(self, job: Job) -> Cost:
+        name, corpus = job.wildcards["encoder"], job.wildcards["corpus"]
+        entry = self.config["encoders"][name]
+        pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
+        forward = 2 * self.met(name) * pairs / entry["training"]["batch"]  # no decoder runs: at most
+        numbers = 2 * _dimension(entry) * self.rates["bytes"]["float"]
+        return self._flops(forward, self._share(name))._replace(disk=pairs * numbers / 1e6)
+
+    def _fairseq(self, size: Mapping[str, Any]) -> Cost:
+        tokens = size["max_tokens"] * size["update_freq"] * size["max_updates"]
+        if "hidden_dim" in size:  # a language model of LSTMs
+            width, inner = size["embed_dim"], size["hidden_dim"]
+            network = 4 * inner * (width + inner) + (size["layers"] - 1) * 8 * inner**2 + inner * self._vocabulary()
+            return self._flops(6 * network * tokens, "recurrent", size["max_updates"] * size["update_freq"])
+        return self._flops(6 * amounts.transformer(size, self._vocabulary(size)) * tokens, "transformer")
+
+    def _vocabulary(self, size: Mapping[str, Any] | None = None) -> int:
+        return (size or {}).get("vocab_size") or self.config["text"]["features"]["joint"]["vocab"]
+
+    def _likelihood_train(self, job: Job) -> Cost:
+        entry = self.config["likelihoods"][job.wildcards["likelihoods"]]
+        return self._fairseq(entry["translation" if job.wildcards["model"] in ("forward", "backward") else "language"])
+
+    def _likelihoods(self, job: Job) -> Cost:
+        entry = self.config["likelihoods"][job.wildcards["likelihoods"]]
+        corpus = job.wildcards["corpus"]
+        pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
+        network = amounts.transformer(entry["translation"], self._vocabulary())
+        return self._flops(4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four models of about one size
+
+    def _search(self, job: Job) -> Cost:
+        """Each sentence of one side against each of the other."""
+        vectors = [path.split("/")[-3:] for path in job.inputs if "/vectors/" in path]
+        if not vectors:
+            return self._other(job)
+        encoder, corpus, _ = vectors[0]
+        flops = 2 * self.pairs(corpus) ** 2 * _dimension(self.config["encoders"][encoder])
+        return (
+            self._flops(flops, "search") if job.gpus else Cost(flops / job.cores / self.rates["machine"]["core_flops"])
+        )
+
+    def _other(self, job: Job) -> Cost:
+        """Reads each corpus that its inputs are of, once."""
+        text = [path.split("/") for path in job.inputs if not path.startswith(("results/", "references/"))]
+        names = {part for path in text if "metrics" not in path for part in path if part in self.config["corpora"]}
+        return Cost(sum(map(self.pairs, names)) / self.rates["core"]["others"])
+
+
+def _guessed(data_set: str) -> int:
+    """The pairs of a data set, or text of one's own, that nobody has counted."""
+    size = sum(file.bytes or 0 for file in registry.load()[data_set].files) if data_set in registry.load() else 0
+    return size // BYTES or UNCOUNTED
+
+
+def _flops(config: Config, path: str) -> float:
+    made = amounts.training(config, path)
+    return 6 * made.met() * made.updates
+
+
+def _translation(job: Job) -> str:
+    return "{name}.{source}-{target}".format(**job.wildcards)
+
+
+def _dimension(entry: Mapping[str, Any]) -> int:
+    """Of an encoder's vectors."""
+    model = entry["model"]
+    if isinstance(layers := model.get("layers"), list):
+        return layers[-1]
+    return model.get("dimension") or 2 * model.get("hidden", 512)  # of both directions
+
+
+def by_rule(jobs: Iterable[Job], costs: Mapping[Job, Cost]) -> Iterator[list[Any]]:
+    """A row of COLUMNS for each rule, the dearest first, and one of all."""
+    rules = defaultdict(list)
+    for job in jobs:
+        rules[job.rule].append(job)
+    rows = sorted((_row(rule, held, costs) for rule, held in rules.items()), key=lambda row: (-row[4], -row[3], row[0]))
+    yield from rows
+    whole = [held for jobs in rules.values() for held in jobs]
+    yield _row("all", whole, costs)
+
+
+def _row(rule: str, jobs: list[Job], costs: Mapping[Job, Cost]) -> list[Any]:
+    seconds = [costs[job].seconds for job in jobs]
+    held = list(zip(jobs, seconds, strict=True))
+    return [
+        rule,
+        len(jobs),
+        len({job.group for job in jobs}),
+        round(sum(job.cores * took for job, took in held) / HOUR, 1),
+        round(sum(job.gpus * took for job, took in held) / HOUR, 1),
+        round(max(seconds) / HOUR, 2),
+        max(job.memory for job in jobs),
+        round(sum(costs[job].disk for job in jobs) / 1e3, 1),
+        round(sum(costs[job].transfer for job in jobs) / 1e3, 1),
+    ]
+
+
+def write(rows: Iterable[list[Any]], path: Path) -> None:
+    """The table as CSV."""
+    with atomic(path) as part, open(part, "w", encoding="utf-8", newline="") as out:
+        csv.writer(out, lineterminator="\n").writerows([COLUMNS, *rows])

@@ -1,0 +1,140 @@
+"""What a plan costs: jobs out of what Snakemake says, rates, and the simulated course."""
+
+import pytest
+
+from bitextbench.base.errors import InputError
+from bitextbench.config import read, resolve
+from bitextbench.report import courses, plan, schedule
+
+SAID = """\
+[Sun Nov 22 23:44:25 2026]
+rule fetch:
+    output: data/raw/newstest2017.de-en/manifest.json
+    jobid: 1
+    wildcards: dataset=newstest2017.de-en
+    resources: tmpdir=/tmp, mem_mb=1000, mem=1 GB, runtime=30
+Shell command: true
+[Sun Nov 22 23:44:25 2026] Group job tokens.pool (jobs in lexicogr. order):
+
+    [Sun Nov 22 23:44:25 2026]
+    rule tokens:
+        input: work/paper/corpus/pool
+        output: work/paper/tokens/pool/00000.parquet
+        wildcards: corpus=pool, shard=00000
+        resources: tmpdir=/tmp, mem_mb=<TBD>, runtime=90, turn=1
+    Shell command: true
+
+    [Sun Nov 22 23:44:25 2026]
+    rule tokens:
+        input: work/paper/corpus/pool
+        output: work/paper/tokens/pool/00001.parquet
+        wildcards: corpus=pool, shard=00001
+        resources: tmpdir=/tmp, mem_mb=<TBD>, runtime=90, turn=1
+rule neighbourhoods:
+    input: work/paper/vectors/nmt_autoencoder/pool/00000.src.npy, work/paper/vectors/nmt_autoencoder/pool/00000.tgt.npy
+    output: work/paper/neighbourhoods/margin/pool.npz
+    wildcards: method=margin, corpus=pool
+    threads: 2
+    resources: tmpdir=/tmp, mem_mb=<TBD>, runtime=720, gpu=1
+"""
+MACHINE = {"cores": 16, "mtbf": 0}
+
+
+@pytest.fixture(scope="module")
+def cost():
+    return plan.Costs(resolve(read(["config.yaml"])), plan.rates())
+
+
+def chain(*lengths, rule="bleu"):
+    """Jobs of one GPU, each of which waits for the one before, and their costs."""
+    jobs = [
+        plan.Job(rule, {}, (str(n - 1),) if n else (), (str(n),), 1, 1, 0, float("inf"), n) for n in range(len(lengths))
+    ]
+    return jobs, {job: plan.Cost(length) for job, length in zip(jobs, lengths, strict=True)}
+
+
+def test_jobs_of_a_dry_run():
+    jobs = plan.parse(SAID)
+    assert [job.rule for job in jobs] == ["fetch", "tokens", "tokens", "neighbourhoods"]
+    assert [job.group for job in jobs] == [1, 2, 2, 3]
+    assert [job.gpus for job in jobs] == [0, 0, 0, 1]
+    assert [job.memory for job in jobs] == [1000, 0, 0, 0]
+    assert jobs[3].limit == 720 * 60
+    assert jobs[3].cores == 2
+    assert jobs[2].wildcards == {"corpus": "pool", "shard": "00001"}
+
+
+def test_a_plan_without_jobs_is_an_error():
+    with pytest.raises(InputError, match="no jobs"):
+        plan.parse("Nothing to be done.")
+
+
+def test_costs_are_amounts_over_rates(cost):
+    fetch, tokens, _, neighbourhoods = map(cost, plan.parse(SAID))
+    start, shards = cost.rates["machine"]["start"], cost.config["corpora"]["pool"]["shards"]
+    assert fetch.transfer > 0
+    assert tokens.seconds == pytest.approx(start + 104_000_000 / shards / cost.rates["core"]["tokens"], rel=0.01)
+    flops = 2 * 104_000_000**2 * 1024
+    assert neighbourhoods.seconds == pytest.approx(start + flops / 9.9e14 / 0.3, rel=0.01)
+
+
+def test_limits_are_expected_times_with_slack(cost):
+    job = plan.parse(SAID)[3]
+    minutes = cost.minutes("neighbourhoods", job.wildcards, job.inputs, gpus=1, cores=2)
+    assert minutes == pytest.approx(plan.SLACK * cost(job).seconds / 60, abs=30)
+    assert not minutes % 30
+    assert schedule.overdue([job], {job: cost(job)}) == [job]  # in the 720 minutes above
+
+
+def test_a_shard_of_paper_scale_has_some_million_pairs(cost):
+    corpora = cost.config["corpora"].items()
+    sizes = {name: cost.pairs(name) / entry.get("shards", 1) for name, entry in corpora}
+    assert not {name: size for name, size in sizes.items() if size > 7_000_000}
+    assert not {name for name, entry in corpora if entry.get("shards", 1) > 1 and sizes[name] < 500_000}
+
+
+def test_rates_of_ones_own_lie_over_ours(tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("{gpu: {flops: 3.1e+14}}")
+    assert plan.rates(mine)["gpu"]["flops"] == 3.1e14
+    assert plan.rates(mine)["gpu"]["shares"] == plan.rates()["gpu"]["shares"]
+    mine.write_text("{gpu: {flop: 1}}")
+    with pytest.raises(InputError, match=r"unknown rate 'gpu\.flop'"):
+        plan.rates(mine)
+
+
+def test_jobs_wait_for_their_inputs_and_for_room():
+    jobs, costs = chain(10, 20, 30)
+    lone = plan.Job("lone", {}, (), ("lone",), 1, 1, 0, float("inf"), 9)
+    course = schedule.simulate([*jobs, lone], costs | {lone: plan.Cost(25)}, 1, MACHINE, seed=1)
+    assert course.makespan == 85
+    assert course.busy == 1
+    assert schedule.simulate([*jobs, lone], costs | {lone: plan.Cost(25)}, 2, MACHINE, seed=1).makespan == 60
+
+
+@pytest.mark.parametrize("rule", ["bleu", "train_encoder"])
+def test_failures_cost_what_was_not_kept(rule):
+    jobs, costs = chain(*[plan.HOUR * 20] * 20, rule=rule)
+    course = schedule.simulate(jobs, costs, 8, MACHINE | {"mtbf": 50}, seed=1)
+    failures, lost = sum(run.failures for run in course.runs), sum(run.lost for run in course.runs)
+    assert failures
+    assert course.makespan == pytest.approx(400 * plan.HOUR + lost + failures * schedule.AGAIN)
+    assert (lost <= failures * schedule.CHECKPOINT) == (rule == "train_encoder")
+
+
+def test_table_and_picture(cost, tmp_path):
+    jobs = plan.parse(SAID)
+    costs = {job: cost(job) for job in jobs}
+    rows = list(plan.by_rule(jobs, costs))
+    assert rows[-1][:3] == ["all", 4, 3]
+    assert rows[0][0] == "neighbourhoods"
+    assert sum(row[1] for row in rows[:-1]) == 4
+    found = [schedule.simulate(jobs, costs, gpus, MACHINE, seed=1) for gpus in (1, 8)]
+    said = courses.render(rows, found, jobs, costs)
+    assert "8 GPUs: " in said
+    assert "does not end within its time limit and its attempts: neighbourhoods margin pool" in said
+    for name in ("plan.svg", "again.svg"):
+        courses.draw(found, tmp_path / name)
+    assert (tmp_path / "plan.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
+    plan.write(rows, tmp_path / "plan.csv")
+    assert (tmp_path / "plan.csv").read_text().startswith("rule,jobs,submissions,")
