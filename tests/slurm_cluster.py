@@ -1,5 +1,11 @@
-"""A real one-node Slurm in a folder: munged, slurmctld and slurmd of our own, on free ports, beside any that run."""
+"""A real Slurm in a folder: munged, slurmctld and a slurmd for each node, on free ports, beside any that run.
 
+    python tests/slurm_cluster.py FOLDER --nodes 3 -- COMMAND...    # run a command in the environment of a new cluster
+
+All nodes are this machine: the shared file system is its own. A node can be killed and set down alone (`Cluster`).
+"""
+
+import argparse
 import contextlib
 import os
 import re
@@ -7,6 +13,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,19 +26,18 @@ SLURM_CONF = """\
 ClusterName=bitextbench
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller_port}
-SlurmdPort={node_port}
 SlurmUser=root
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket={folder}/munge.socket
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/%n.pid
 # containers have no cgroups to give away
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType={gather}
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
@@ -41,7 +47,7 @@ GresTypes=gpu
 MinJobAge=86400
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 KillWait=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} Gres=gpu:{gpus} State=UNKNOWN
+{nodes}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -56,56 +62,121 @@ def why_not() -> str:
 
 @contextlib.contextmanager
 def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
-    """Run a cluster whose every file lies in `folder` (new, empty); yield the environment in which sbatch finds it.
+    """Run a cluster of one node with two GPUs whose every file lies in `folder` (new, empty); yield the environment in which sbatch
+    finds it. Raises RuntimeError with the logs' ends if the cluster does not start."""
+    with Cluster(folder) as cluster:
+        yield cluster.env
 
-    The node has this machine's CPUs and memory (on paper at least 2 and 8 GB: jobs ask for more than they use in the
-    tests) and two GPUs that are none: they can be asked for and appear in CUDA_VISIBLE_DEVICES, but compute
-    nothing. The daemons die with this process and the ports are free ones, so that the jobs of a killed test, which go
-    on to their end, are in nobody's way. Raises RuntimeError with the logs' ends if the cluster does not start.
+
+class Cluster:
+    """A cluster whose every file lies in `folder` (new, empty), as a context; the first of its nodes has the GPUs.
+
+    A node has this machine's CPUs and memory (on paper at least `cpus` and `memory_mb`: jobs ask for more than they use in the tests),
+    the first has two GPUs that are none: they can be asked for and appear in CUDA_VISIBLE_DEVICES, but compute nothing. `kills`: jobs
+    over their memory are killed. The daemons die with this process and the ports are free ones, so that the jobs of a killed test,
+    which go on to their end, are in nobody's way.
     """
-    host = socket.gethostname().split(".")[0]
-    controller_port, node_port = _free_ports(2)
-    for name in ("bin", "state", "spool"):
-        (folder / name).mkdir()
-    (folder / "gres.conf").write_text("".join(f"NodeName={host} Name=gpu File={device}\n" for device in GPUS))
-    (folder / "slurm.conf").write_text(
-        SLURM_CONF.format(
-            host=host,
-            folder=folder,
-            controller_port=controller_port,
-            node_port=node_port,
-            cpus=max(2, os.cpu_count() or 2),
-            memory_mb=max(8000, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20),
-            gpus=len(GPUS),
-        )
-    )
-    key = folder / "munge.key"
-    key.touch(mode=0o600)
-    key.write_bytes(secrets.token_bytes(128))
 
-    # a suite that itself runs inside a Slurm job must not talk to that job's cluster
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_", "SRUN_"))}
-    env |= {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{folder}/bin:{_path()}"}
-    # snakemake-executor-plugin-slurm-jobstep calls srun without the SLURM_* variables, SLURM_CONF among them
-    srun = folder / "bin" / "srun"
-    srun.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun", path=_path())} "$@"\n')
-    srun.chmod(0o755)
-    munge_files = [f"--{name}={folder}/munge.{name.split('-')[0]}" for name in ("socket", "key-file", "pid-file")]
-    # --force: pytest's folders are closed to other users, which munged otherwise takes for a mistake
-    munged = ["munged", "--foreground", "--force", *munge_files]
-    munged += [f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
-    with contextlib.ExitStack() as daemons:
-        daemons.enter_context(_daemon(munged, folder, env))
-        _wait_for(lambda: (folder / "munge.socket").exists(), "munged's socket", folder)
-        daemons.enter_context(_daemon(["slurmctld", "-D"], folder, env))
-        daemons.enter_context(_daemon(["slurmd", "-D"], folder, env))
-        _wait_for(lambda: _ask(env, "sinfo", "-h", "-o", "%T").strip() == "idle", "an idle node", folder)
+    def __init__(self, folder: Path, nodes: int = 1, cpus: int = 2, memory_mb: int = 8000, kills: bool = False) -> None:
+        self.folder, self.nodes = folder, [f"n{number}" for number in range(1, nodes + 1)]
+        self.env = self._environment()
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        for name in ("bin", "state", *(f"spool/{node}" for node in self.nodes)):
+            (folder / name).mkdir(parents=True)
+        gpus = "".join(f"NodeName={self.nodes[0]} Name=gpu File={device}\n" for device in GPUS)
+        (folder / "gres.conf").write_text(gpus)
+        (folder / "slurm.conf").write_text(self._configuration(cpus, memory_mb, kills))
+        key = folder / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(secrets.token_bytes(128))
+        # snakemake-executor-plugin-slurm-jobstep calls srun without the SLURM_* variables, SLURM_CONF among them
+        srun = folder / "bin" / "srun"
+        srun.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun", path=_path())} "$@"\n')
+        srun.chmod(0o755)
+
+    def _environment(self) -> dict[str, str]:
+        # a suite that itself runs inside a Slurm job must not talk to that job's cluster
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_", "SRUN_"))}
+        return env | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": f"{self.folder}/bin:{_path()}"}
+
+    def _configuration(self, cpus: int, memory_mb: int, kills: bool) -> str:
+        host = socket.gethostname().split(".")[0]
+        controller_port, *ports = _free_ports(1 + len(self.nodes))
+        size = f"CPUs={max(cpus, os.cpu_count() or 2)} RealMemory={max(memory_mb, _memory_mb())}"
+        nodes = [
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {size}"
+            f"{f' Gres=gpu:{len(GPUS)}' if node == self.nodes[0] else ''} State=UNKNOWN"
+            for node, port in zip(self.nodes, ports, strict=True)
+        ]
+        gather = "jobacct_gather/linux\nJobAcctGatherParams=OverMemoryKill\nJobAcctGatherFrequency=2" if kills else ""
+        return SLURM_CONF.format(
+            host=host,
+            folder=self.folder,
+            controller_port=controller_port,
+            gather=gather or "jobacct_gather/none",
+            nodes="\n".join(nodes),
+        )
+
+    def __enter__(self) -> "Cluster":
+        munge_files = [
+            f"--{name}={self.folder}/munge.{name.split('-')[0]}" for name in ("socket", "key-file", "pid-file")
+        ]
+        # --force: pytest's folders are closed to other users, which munged otherwise takes for a mistake
+        munged = ["munged", "--foreground", "--force", *munge_files]
         try:
-            yield env
-        finally:
+            self._start(
+                "munged", *munged, f"--log-file={self.folder}/munged.log", f"--seed-file={self.folder}/munge.seed"
+            )
+            _wait_for(lambda: (self.folder / "munge.socket").exists(), "munged's socket", self.folder)
+            self.start("slurmctld")
+            for node in self.nodes:
+                self.start(node)
+            _wait_for(lambda: self.states() == ["idle"] * len(self.nodes), "idle nodes", self.folder)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
             # job steps outlive slurmd: end them while somebody can
-            _ask(env, "scancel", "--full", "--user=root")
-            _wait_for(lambda: not _ask(env, "squeue", "-h").strip(), "an empty queue", folder)
+            _ask(self.env, "scancel", "--full", "--user=root")
+            _wait_for(lambda: not _ask(self.env, "squeue", "-h").strip(), "an empty queue", self.folder)
+        finally:
+            self._stop()
+
+    def states(self) -> list[str]:
+        """The states of the nodes."""
+        return _ask(self.env, "sinfo", "-h", "-N", "-o", "%T").split()
+
+    def start(self, name: str) -> None:
+        """Start slurmctld, or the slurmd of a node."""
+        self._start(name, *(["slurmctld", "-D"] if name == "slurmctld" else ["slurmd", "-D", "-N", name]))
+
+    def _start(self, name: str, *command: str) -> None:
+        with open(self.folder / f"{name}.log", "a") as log:
+            self.daemons[name] = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", *command],
+                env=self.env,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def kill(self, name: str) -> None:
+        """End a daemon at once, as a machine that loses its power does."""
+        process = self.daemons.pop(name)
+        process.kill()
+        process.wait()
+
+    def _stop(self) -> None:
+        for process in reversed(self.daemons.values()):
+            process.terminate()
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 class Job(NamedTuple):
@@ -149,6 +220,10 @@ def _minutes(limit: str) -> int:
     return int(days or 0) * 1440 + int(hours) * 60 + int(minutes)
 
 
+def _memory_mb() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+
+
 def _path() -> str:
     return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
@@ -157,23 +232,6 @@ def _free_ports(n: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(n)]
         return [s.getsockname()[1] for s in sockets]
-
-
-@contextlib.contextmanager
-def _daemon(command: list[str], folder: Path, env: dict[str, str]) -> Iterator[None]:
-    with open(folder / f"{command[0]}.log", "a") as log:
-        process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", *command], env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL
-        )
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def _ask(env: dict[str, str], *command: str) -> str:
@@ -187,3 +245,23 @@ def _wait_for(condition: Callable[[], bool], what: str, folder: Path, seconds: f
             logs = "\n".join(f"--- {log.name}\n{log.read_text()[-2000:]}" for log in sorted(folder.glob("*.log")))
             raise RuntimeError(f"Slurm: waited {seconds:.0f} s for {what}\n{logs}")
         time.sleep(0.1)
+
+
+def main() -> None:
+    """Run a command in the environment of a new cluster."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("folder", type=Path, help="new or empty")
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--cpus", type=int, default=10, help="of a node, on paper")
+    parser.add_argument("--memory-mb", type=int, default=64000, help="of a node, on paper")
+    parser.add_argument("command", nargs="+")
+    asked = parser.parse_args()
+    if reason := why_not():
+        sys.exit(reason)
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    with Cluster(asked.folder.absolute(), asked.nodes, asked.cpus, asked.memory_mb, kills=True) as cluster:
+        sys.exit(subprocess.run(asked.command, env=cluster.env).returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from slurm_cluster import Job, jobs
+from slurm_cluster import Cluster, Job, jobs, why_not
 
 from bitextbench.report.cells import read_csv
 
@@ -102,3 +102,17 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
     measured = [line for line in read_csv(tmp_path / "results/queue/table2.csv") if line.ours is not None]
     assert len(measured) == 2 * 2  # rows, tests; micro has one budget
     assert {line.row for line in measured} == {"random", "mlp"}
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_a_cluster_of_several_nodes_has_gpus_on_one_and_loses_another(tmp_path):
+    with Cluster(tmp_path, nodes=3) as cluster:
+
+        def asked(*command):
+            return subprocess.run(command, env=cluster.env, capture_output=True, text=True, timeout=60).stdout.split()
+
+        assert asked("srun", "--gres=gpu:1", "printenv", "SLURMD_NODENAME", "CUDA_VISIBLE_DEVICES") == ["n1", "0"]
+        cluster.kill("n3")
+        asked("scontrol", "update", "NodeName=n3", "State=DOWN", "Reason=test")
+        assert set(asked("srun", "-N2", "printenv", "SLURMD_NODENAME")) == {"n1", "n2"}
+        assert cluster.states()[2].startswith("down")

@@ -23,7 +23,7 @@ from bitextbench.data import registry
 from bitextbench.report import amounts
 
 HOUR = 3600
-UNCOUNTED, BYTES, UNSIZED = 3_000_000, 40, 3_000_000_000
+UNCOUNTED, BYTES, UNSIZED = 3_000_000, 100, 3_000_000_000
 SLACK, SHORTEST = 4, HOUR / 2  # of time limits, over what is expected
 KEPT = (
     "train_encoder",
