@@ -2,6 +2,8 @@
 ## make full    the same with every row and three seeds
 ## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
 ## make tables  all tables of the tiny run, the audit and the report, results/tiny/index.html (RUN=small: of the small run)
+## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
+##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)
 ## make plan    what paper scale costs: hours, memory, disk by rule; days on 8, 64, 256 GPUs (results/plan.csv, results/plan.svg)
 ## make test    set up, then run every test
 ## make lint    set up, then run the linters, the formatters and the type checker
@@ -14,7 +16,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
-.PHONY: help tiny full small tables plan test lint docs golden env lock clean
+.PHONY: help tiny full small tables plan rehearsal test lint docs golden env lock clean
 RUN = tiny
 
 help:
@@ -38,6 +40,9 @@ tables: env
 
 plan: env
 	bitextbench plan --out results/plan.csv --picture results/plan.svg
+
+rehearsal: env
+	python tests/rehearsal.py build/rehearsal $(TABLES)
 
 golden: env
 	snakemake --profile profiles/tiny --configfile config/tiny.yaml $(wildcard tests/$(RUN).yaml) -- results/$(RUN)/table2.csv

@@ -195,14 +195,14 @@ def jobs(env: dict[str, str]) -> list[Job]:
     found = []
     for line in _ask(env, "scontrol", "--details", "--oneliner", "show", "jobs").splitlines():
         fields = dict(re.findall(r"(?:^|\s)(\w+)=(\S*)", line))
-        if not fields.get("Comment", "").startswith("rule_"):
+        if not (named := re.match(r"(?:rule|group)_(\w+?)(?:_wildcards_|\.|$)", fields.get("Comment", ""))):
             continue
         held = fields.get("AllocTRES") or fields["TRES"]  # its name from Slurm 23.11 on, and before
         tres = dict(item.split("=", 1) for item in held.split(","))
         gpus = re.search(r"gpu:(?:\w+:)?(\d+)", fields["JOB_GRES"])
         found.append(
             Job(
-                rule=fields["Comment"].removeprefix("rule_").split("_wildcards_")[0],
+                rule=named[1],  # of a group, the rule that it is called after
                 state=fields["JobState"],
                 cpus=int(tres["cpu"]),
                 memory_mb=float(tres["mem"][:-1]) * {"M": 1, "G": 1024}[tres["mem"][-1]],

@@ -1,0 +1,37 @@
+"""config/rehearsal.yaml: config.yaml with other numbers, and nothing else."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from checkout import ROOT
+
+from bitextbench.config import read, resolve
+
+
+def differences(one: Any, other: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        for key in one:
+            yield from differences(one[key], other[key], f"{place}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from differences(left, right, f"{place}[{number}]")
+    elif one != other or type(one) is not type(other):
+        yield place, one, other
+
+
+def thresholds_left_out(config: dict[str, Any]) -> dict[str, Any]:
+    """Without the translations of the study of thresholds, whose names have the number of their pairs."""
+    for section in ("translations", "transformers"):
+        config[section] = {
+            name: entry for name, entry in config[section].items() if not name.split(".")[0][-1].isdigit()
+        }
+    return config
+
+
+def test_the_rehearsal_names_only_numbers():
+    ours = thresholds_left_out(resolve(read([ROOT / "config.yaml"])))
+    small = thresholds_left_out(resolve(read([ROOT / "config.yaml"], [ROOT / "config/rehearsal.yaml"])))
+    found = list(differences(ours, small))
+    assert not [one for one in found if not all(type(value) in (int, float) for value in one[1:])]
+    assert not [place for place, one, other in found if other > one]
+    assert len(found) > 500
