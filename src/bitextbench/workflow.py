@@ -39,6 +39,7 @@ class Files:
         self.results = "results" if config["run"] == "paper" else f"results/{config['run']}"
         self.features: Config = config["text"]["features"]
         self._metrics: dict[Any, list[str]] = {}  # of cells
+        self._of_seeds: dict[Any, list[tuple[int, Any]]] = {}
 
     # ---- data sets, corpora and their text
 
@@ -245,6 +246,11 @@ class Files:
 
         A selection's BLEU has seeds of its own, what is counted has none; a system of `smt` has the starts of its tunings.
         """
+        if cell not in self._of_seeds:  # asked for all cells, for every metric
+            self._of_seeds[cell] = self._with_seeds(cell)
+        return self._of_seeds[cell]
+
+    def _with_seeds(self, cell: Any) -> list[tuple[int, Any]]:
         config = self.config
         if cell.missing(config) or cell.task in ("bleu", "size"):
             return [(config["seed"], cell)]
@@ -260,7 +266,7 @@ class Files:
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
-        if cell not in self._metrics:  # asked for all cells, for every metric
+        if cell not in self._metrics:
             corpora = () if cell.missing(self.config) else cell.corpora
             self._metrics[cell] = [self.metric(cell.task, corpus, cell.encoder) for corpus in corpora]
         return self._metrics[cell]
