@@ -24,7 +24,7 @@ def files(*overlays: str) -> Files:
 def test_a_file_for_each_shard():
     paper, tiny = files(), files("tiny.yaml")
     assert (paper.results, tiny.results) == ("results", "results/tiny")
-    assert len(paper.tokens("pool", "valid")) == 64 + 1
+    assert len(paper.tokens("pool", "valid")) == 32 + 1
     assert tiny.vectors("pivot_nmt", "raw.en-fr", "tgt") == [
         f"work/tiny/vectors/pivot_nmt/raw.en-fr/0000{i}.tgt.npy" for i in range(2)
     ]
