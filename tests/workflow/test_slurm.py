@@ -76,6 +76,29 @@ def test_jobs_hold_what_their_rules_ask_for_and_failed_ones_come_back_with_more(
     assert device in {"0", "1"}
 
 
+def test_shards_go_into_the_queue_together_and_are_worked_on_in_turn(slurm, tmp_path):
+    (tmp_path / "Snakefile").write_text(
+        """
+rule all:
+    input: expand("{corpus}/{shard}", corpus="a", shard=range(5))
+
+rule tokens:
+    output: "{corpus}/{shard}"
+    threads: 2
+    resources: mem_mb=300, runtime=30
+    shell: "echo $SLURM_JOB_ID > {output}"
+"""
+    )
+    (tmp_path / "slurm").symlink_to(REPO / "slurm")
+    held, _ = snakemake(tmp_path, slurm, "all")
+    # four shards and one: as many cores and as much memory as one takes, as much time as all
+    assert sorted((job.rule, job.cpus, job.memory_mb, job.minutes) for job in held) == [
+        ("tokens", 2, 300, 30),
+        ("tokens", 2, 300, 120),
+    ]
+    assert len({(tmp_path / f"a/{shard}").read_text() for shard in range(5)}) == 2
+
+
 @pytest.mark.slow
 def test_tiny_table_through_the_queue(slurm, tmp_path):
     # a checkout without the outputs of other runs
