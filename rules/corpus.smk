@@ -37,7 +37,7 @@ rule language_model:
 rule corpus:
     input:
         datasets=lambda w: files.corpus_datasets(w.corpus),
-        files=lambda w: [path for part in corpus_entry(w)["parts"] for path in part.get("files", {}).values()],
+        files=lambda w: own_files(corpus_entry(w)),
         language=lambda w: files.language_model(corpus_entry(w).get("filter", {})),
         excluded=lambda w: [files.corpus(name) for name in corpus_entry(w).get("exclude", [])],
     output:

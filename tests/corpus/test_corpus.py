@@ -252,7 +252,6 @@ def bad_text(folder: Path, content: bytes) -> dict[str, Any]:
         (b"", r"bad.de has 0 and .*bad.en has 2;"),
         (b"eins\nf\xfcnf\n", r"bad.de:2: invalid UTF-8 at byte 2 of the line; convert"),
         (b"eins\0\nzwei\n", r"bad.de:1: line holds a NUL byte; remove"),
-        (b"eins\n" + b"x" * 1_000_000 + b"\n", r"bad.de:2: line is longer than 65,536 bytes; split"),
     ],
 )
 def test_bad_text_leaves_nothing_behind(tmp_path: Path, content: bytes, message: str):

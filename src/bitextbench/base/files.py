@@ -355,15 +355,19 @@ def decode_lines(
         yield from lines
 
 
-def read_arrays(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[pa.StringArray]:
+def read_arrays(
+    path: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+) -> Iterator[pa.StringArray]:
     """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line."""
     with open_bytes(path) as stream:
-        yield from decode_arrays(stream, path, max_bytes=max_bytes)
+        yield from decode_arrays(stream, path, max_bytes=max_bytes, too_long=too_long)
 
 
-def decode_arrays(stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[pa.StringArray]:
+def decode_arrays(
+    stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+) -> Iterator[pa.StringArray]:
     """The same of an open byte stream; `name` is for messages."""
-    for lines in _verified(stream, name, max_bytes, _as_array):
+    for lines in _verified(stream, name, max_bytes, _as_array, too_long):
         yield lines if isinstance(lines, pa.StringArray) else pa.array([*lines], pa.string())
 
 

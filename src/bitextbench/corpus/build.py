@@ -214,7 +214,7 @@ def _check_spec(name: str, spec: Spec) -> None:
         _check_keys(place, part, parts.KEYS)
         if [bool(part[kind]) for kind in parts.SOURCES if kind in part] != [True]:
             raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(parts.SOURCES)}")
-        _check_keys(f"{place}, files", part.get("files", {}), SIDES)
+        _check_keys(f"{place}, files", part.get("files", {}), parts.FILES)
         if part.get("side", "src") not in SIDES:
             raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")
         if "generated" in part and ("lines" not in part or "shuffle" in part or "draw" in part):

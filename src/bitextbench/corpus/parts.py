@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import UnequalError, read_arrays, side_by_side
 from bitextbench.data import parsers
 from bitextbench.data.parsers import FIELDS, Row, Tables, in_tables, table
+from bitextbench.formats import pairs
 from bitextbench.formats.bitext import PARALLEL, SIDES
 
 Languages = tuple[str, str]
 KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label", "doc")
+FILES = (*SIDES, "pairs", "columns")
 
 
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
@@ -94,16 +95,11 @@ def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Tabl
     return in_tables(Row(src, tgt, doc, PARALLEL) for doc, (src, tgt) in sentences(stretch, languages, seed))
 
 
-def _files(paths: Mapping[str, str], languages: Languages, raw: Path, seed: int) -> Tables:
-    """Line n of one file with line n of the other; null for a side without a file."""
-    sides = [side for side in SIDES if side in paths]
-    try:
-        for columns in side_by_side([read_arrays(paths[side]) for side in sides]):
-            yield table(len(columns[0]), **dict(zip(sides, columns, strict=True)))
-    except UnequalError as error:
-        totals = [f"{paths[side]} has {count:,}" for side, count in zip(sides, error.counts, strict=True)]
-        what = f"the two sides differ in lines: {' and '.join(totals)}"
-        raise InputError(what, remedy="align them line by line") from None
+def _files(files: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
+    """See `formats.pairs`; null for a side without a file. An id stands for the document."""
+    for held in pairs.read(files):
+        columns = {{"id": "doc"}.get(name, name): held[name] for name in held.column_names}
+        yield table(len(held), **columns)
 
 
 def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Tables:
@@ -122,7 +118,15 @@ SOURCES: dict[str, Callable[[Any, Languages, Path, int], Tables]] = {
 }
 
 
+def own_files(corpus: Mapping[str, Any]) -> list[str]:
+    """The files of your own that the parts of a corpus name."""
+    return [part["files"][key] for part in corpus["parts"] for key in FILES[:-1] if key in part.get("files", {})]
+
+
 def title(part: Mapping[str, Any]) -> str:
     """What a part is called in counts.json."""
     kind = next(kind for kind in SOURCES if kind in part)
-    return f"{kind} {' '.join(part[kind].values()) if kind == 'files' else part[kind]}"
+    named = (
+        [str(value) for key, value in part["files"].items() if key != "columns"] if kind == "files" else [part[kind]]
+    )
+    return " ".join([kind, *named])

@@ -7,10 +7,11 @@ one side of a corpus of this project. Text may be compressed as .gz, .xz or .zst
 import io
 import re
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -78,7 +79,9 @@ def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
 
 def _text(path: Path, form: str) -> Sentences:
     numbers: list[int] = []
-    lines = list(_stdin(numbers) if path is STDIN else read_lines(path, too_long=numbers))
+    lines = list(
+        decode_lines(standard_input(), STDIN, too_long=numbers) if path is STDIN else read_lines(path, too_long=numbers)
+    )
     too_long = frozenset(number - 1 for number in numbers)
     if numbers:
         log(
@@ -101,11 +104,12 @@ def _text(path: Path, form: str) -> Sentences:
     return Sentences([name for name, _, _ in fields], [text for _, _, text in fields], str(path), too_long)
 
 
-def _stdin(too_long: list[int]) -> Iterator[str]:
+def standard_input() -> IO[bytes]:
+    """Standard input as bytes. Raises InputError where it is packed."""
     stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[type-var]
     if stream.peek(8).startswith(tuple(MAGIC)):
         raise InputError("is packed", STDIN, remedy="unpack it: zcat FILE | bitextbench ...")
-    return decode_lines(stream, STDIN, too_long=too_long)
+    return stream
 
 
 def _parquet(path: Path, side: str) -> Sentences:

@@ -30,6 +30,7 @@ from typing import Any
 import yaml
 
 from bitextbench.base.errors import InputError
+from bitextbench.corpus.parts import own_files
 
 NEEDED = ("task", "corpus", "encoder", "similarity", "metric")
 LESS = {
@@ -129,7 +130,7 @@ def _absent(names: Iterable[str], corpora: Mapping[str, Any]) -> str:
     for name in names:
         if name not in corpora:
             return f"no corpus {name} in this run"
-        for path in (path for part in corpora[name]["parts"] for path in part.get("files", {}).values()):
+        for path in own_files(corpora[name]):
             if not Path(path).exists():
                 return f"no file {path}"
     return ""
