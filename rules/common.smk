@@ -10,11 +10,14 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run
 os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
+# those without an environment of their own in Snakemake's, also where that is not activated
+os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
 
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
 from bitextbench.config import margin_encoders, of_seed, portions, read, resolve, scorers, threshold_translations
+from bitextbench.corpus.parts import own_files
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, rule_graph

@@ -164,7 +164,7 @@ rule score:
         tokens=lambda w, input: f"--tokens={input.tokens}" if input.tokens else "",
         seed=lambda w: seed_of(method_entry(w)),
     shell:
-        "python -m bitextbench score {input.corpus:q}/{wildcards.shard:q}.parquet --similarity {params.similarity:q}"
+        "python -m bitextbench step score {input.corpus:q}/{wildcards.shard:q}.parquet --similarity {params.similarity:q}"
         " {params.vectors:q} {params.likelihoods:q} {params.model:q} {params.tokens:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 

@@ -67,7 +67,7 @@ def test_empty_lines_are_counted_and_dropped(tmp_path):
         (["step", "tokens", "none.parquet", "--src", "de", "--tgt", "en", "-o", "out"], "none.parquet: no such file; check the path"),
         (["fetch", "newstest2081.de-en", "--lock", "lock", "-o", "out"], "did you mean"),
         (["step", "encode", "ids", "--model", "m", "--gpus", "1", "-o", "out"], "cuda was asked for, but torch sees 0 GPUs here; run on a GPU machine"),
-        (["score", "x.parquet", "--similarity", "random", "-o", "out"], "x.parquet: no such file"),
+        (["step", "score", "x.parquet", "--similarity", "random", "-o", "out"], "x.parquet: no such file"),
     ],
 )  # fmt: skip
 def test_other_mistakes(tmp_path, arguments, message):

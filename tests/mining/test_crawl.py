@@ -109,12 +109,12 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--share", "0.5"], "--share needs a score; give an --encoder"),
+        (["--share", "0.5"], "--share needs a score; give an --encoder or a --similarity"),
         (["--encoder", "E"], "nothing says how much to keep; give one of --words"),
         (["--encoder", "E", "--share", "0.5", "--pairs", "3"], "both --pairs and --share"),
         (
             ["--encoder", "E", "--share", "0.5", "--similarity", "zipporah"],
-            "zipporah cannot score a crawl by an encoder alone",
+            "zipporah learns from clean pairs; give them: --clean A B",
         ),
         (["--rules", "{max_token: 3}"], "no filter rule 'max_token'; did you mean max_tokens"),
         (["--src-language", "german"], "german"),

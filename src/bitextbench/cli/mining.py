@@ -1,5 +1,6 @@
 """Commands on mined and selected pairs as training data of a translation model; part of `cli`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bitextbench.cli.options import (
     SIMILARITY,
     Spec,
     bootstrap_option,
+    chinese_option,
     cores_option,
     folder_option,
     form_option,
@@ -144,61 +146,139 @@ def mine(
     )  # fmt: skip
 
 
+def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The pairs, how they are scored, and by what."""
+    for option in reversed(SCORER_OPTIONS):
+        command = option(command)
+    return command
+
+
+SCORER_OPTIONS = (
+    click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
+    click.option("--columns", help="Of one file of pairs: source, target, perhaps id. Numbers from 1; names in Parquet."),
+    click.option("--encoder", type=FILE, help=ENCODER),
+    prefix_option,
+    click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
+    click.option("--settings", type=Spec(), default="{}", help="Of the similarity: its OPTIONS, as the configuration has them."),
+    click.option("--scorer", type=FILE, multiple=True, help="What `filter --save-scorer` wrote."),
+    chinese_option,
+    seed_option,
+    gpus_option,
+    cores_option,
+)  # fmt: skip
+
+
+def pairs_of(texts: tuple[Path, ...], columns: str | None) -> dict[str, Any]:
+    """The files of pairs as `formats.pairs` takes them."""
+    from bitextbench.formats import pairs
+
+    if len(texts) > 2:
+        raise InputError(f"{len(texts)} files", texts[2], remedy="give two texts, or one file of pairs")
+    if [*map(str, texts)] == ["-", "-"]:
+        raise InputError("both texts are standard input", remedy="name a file for one of them")
+    return dict(pairs.files(texts, columns.split(",") if columns else ()))
+
+
+def scorers_of(
+    similarities: tuple[str, ...], files: tuple[Path, ...], languages: tuple[str | None, str | None], encoder: Path | None,
+    prefix: str | None, chinese: str, seed: int, gpus: int, threads: int,
+) -> list[Any]:  # fmt: skip
+    """The scorers of these similarities, and those in these files, with one encoder for all."""
+    from bitextbench.encoders.plain import sentence_encoder
+    from bitextbench.mining import scorers
+
+    for language in filter(None, languages):
+        check_language(language, "the command line")
+    device = "cuda" if gpus else "cpu"
+    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device) if encoder else None
+    more: dict[str, Any] = {"encoder": loaded, "chinese": chinese, "seed": seed}
+    return [
+        *(scorers.Scorer(name, languages, **more) for name in similarities),
+        *(scorers.opened(path, languages, **more) for path in files),
+    ]
+
+
 @cli.command(
     "filter",
     epilog=example(
         "filter crawl.de crawl.en --src-language de --tgt-language en --encoder FOLDER --share 0.3 -o good.tsv.gz"
     ),
 )
-@click.argument("src_text", type=FILE, metavar="A")
-@click.argument("tgt_text", type=FILE, metavar="B")
-@click.option("--src-language", required=True, help="Language code of A.")
-@click.option("--tgt-language", required=True, help="Language code of B.")
+@scorer_options
+@click.option("--src-language", required=True, help="Language code of the sources.")
+@click.option("--tgt-language", required=True, help="Language code of the targets.")
 @click.option(
     "--rules",
     type=Spec(),
     help="In place of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
 )
-@click.option("--encoder", type=FILE, help=f"{ENCODER} Without it, what passes the rules is kept.")
-@prefix_option
 @click.option("--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it.")
-@click.option("--similarity", default="margin", help="Score of a pair: margin or cosine.")
-@click.option("--words", type=click.IntRange(1), help="Keep the best pairs up to so many words of B.")
+@click.option("--similarity", help="Score of a pair: margin (with an encoder the default), cosine, mlp, zipporah, ...")
+@click.option("--save-scorer", type=FILE, help="Where to keep what the similarity has learned: one file, .npz.")
+@click.option("--words", type=click.IntRange(1), help="Keep the best pairs up to so many words of the targets.")
 @click.option("--pairs", type=click.IntRange(1), help="Or so many pairs.")
 @click.option("--share", type=click.FloatRange(0, 1, min_open=True), help="Or this share of those that pass the rules.")
 @click.option("--threshold", type=float, help="Or those that score at least this.")
 @click.option(
     "--explain", type=FILE, help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz)."
 )
-@gpus_option
-@cores_option
 @click.option(
-    "-o", "--out", type=FILE, required=True, help="Score, line numbers, sentences: .tsv, .tsv.gz, .parquet or .tmx."
+    "-o",
+    "--out",
+    type=FILE,
+    required=True,
+    help="Score, ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx.",
 )
 def filter_command(
-    src_text: Path, tgt_text: Path, src_language: str, tgt_language: str, rules: dict[str, Any] | None, encoder: Path | None,
-    prefix: str | None, cache: Path | None, similarity: str, words: int | None, pairs: int | None, share: float | None,
-    threshold: float | None, explain: Path | None, gpus: int, threads: int, out: Path,
+    texts: tuple[Path, ...], columns: str | None, src_language: str, tgt_language: str, rules: dict[str, Any] | None,
+    encoder: Path | None, prefix: str | None, cache: Path | None, similarity: str | None, clean: tuple[Path, ...] | None,
+    settings: dict[str, Any], scorer: tuple[Path, ...], save_scorer: Path | None, chinese: str, seed: int, words: int | None,
+    pairs: int | None, share: float | None, threshold: float | None, explain: Path | None, gpus: int, threads: int, out: Path,
 ) -> None:  # fmt: skip
-    """Filter a crawl: line n of A belongs to line n of B.
+    """Filter a crawl: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
 
-    Rules, copies, and a score by an encoder; what is kept, in the order of lines.
+    Rules, copies, and a score; what is kept, in the order of lines. Without an encoder or a similarity, what passes the rules.
     """
     from bitextbench.mining import crawl
 
+    if len(scorer) + bool(similarity) > 1:
+        raise InputError("two scorers", remedy="give one --similarity, or one --scorer")
+    names = (similarity,) if similarity else ("margin",) if encoder and not scorer else ()
     languages = (src_language, tgt_language)
-    for language in languages:
-        check_language(language, "filter")
-    device = "cuda" if gpus else "cpu"
-    loaded = None
-    if encoder:
-        from bitextbench.encoders.plain import sentence_encoder
-
-        loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
+    found = scorers_of(names, scorer, languages, encoder, prefix, chinese, seed, gpus, threads)
     crawl.filter_crawl(
-        src_text, tgt_text, languages, out, rules=crawl.RULES if rules is None else rules, encoder=loaded, name=similarity,
-        limit=crawl.Limit(words, pairs, share, threshold), explain=explain, folder=cache, threads=threads, device=device,
+        pairs_of(texts, columns), languages, out, rules=crawl.RULES if rules is None else rules,
+        scorer=found[0] if found else None, limit=crawl.Limit(words, pairs, share, threshold),
+        lesson=crawl.Lesson(clean or (), settings, save_scorer), explain=explain, folder=cache, threads=threads,
+        device="cuda" if gpus else "cpu",
     )  # fmt: skip
+
+
+@cli.command(epilog=example("score - --similarity cosine --encoder FOLDER --append < pairs.tsv > scored.tsv"))
+@scorer_options
+@click.option("--src-language", help="Language code of the sources; a published encoder needs none.")
+@click.option("--tgt-language", help="Language code of the targets.")
+@click.option(
+    "--similarity", "similarities", multiple=True, help="Score of a pair: cosine, levenshtein, ...; one or several."
+)
+@click.option("--append", is_flag=True, help="Write each pair as it was read, and its scores behind it.")
+@click.option("-o", "--out", type=FILE, default="-", help="A text; - is standard output.")
+def score(
+    texts: tuple[Path, ...], columns: str | None, src_language: str | None, tgt_language: str | None, encoder: Path | None,
+    prefix: str | None, similarities: tuple[str, ...], clean: tuple[Path, ...] | None, settings: dict[str, Any],
+    scorer: tuple[Path, ...], chinese: str, seed: int, append: bool, gpus: int, threads: int, out: Path,
+) -> None:  # fmt: skip
+    """Score pairs in a stream: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
+
+    A line for each pair, with its scores. Memory does not grow with the number of pairs.
+    """
+    from bitextbench.mining import stream
+
+    files, languages = pairs_of(texts, columns), (src_language, tgt_language)
+    found = scorers_of(similarities, scorer, languages, encoder, prefix, chinese, seed, gpus, threads)
+    if not found:
+        raise InputError("nothing says what to score by", remedy="give a --similarity, or a fitted --scorer")
+    stream.score_stream(files, found, out, append=append, clean=clean or (), settings=settings)
 
 
 @step.command("bucc-set")

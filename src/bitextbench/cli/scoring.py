@@ -157,11 +157,7 @@ def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
     merge(parts, out)
 
 
-@cli.command(
-    epilog=example(
-        "score corpus/00000.parquet --similarity cosine --src-vectors v.src.npy --tgt-vectors v.tgt.npy -o scores.npy"
-    )
-)
+@step.command("score")
 @click.argument("shard", type=FILE)
 @click.option("--similarity", required=True, help="The name of a module of scoring/similarities.")
 @click.option(
@@ -173,7 +169,7 @@ def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
 @click.option("--model", type=FILE, help="What the similarity has learned, if it learns.")
 @seed_option
 @out_option
-def score(
+def score_shard(
     shard: Path,
     similarity: str,
     src_vectors: Path | None,
@@ -185,10 +181,10 @@ def score(
     out: Path,
 ) -> None:
     """Score the pairs of a shard."""
-    from bitextbench.scoring.score import score_shard
+    from bitextbench.scoring import score
 
     vectors = {"src": src_vectors, "tgt": tgt_vectors}
-    score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, tokens=tokens, model=model, seed=seed)
+    score.score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, tokens=tokens, model=model, seed=seed)
 
 
 @step.command("fit-similarity")

@@ -1,4 +1,4 @@
-"""Filters a crawl of line-aligned pairs: rules, copies, a score, and the best of what is left.
+"""Filters a crawl of given pairs: rules, copies, a score, and the best of what is left.
 
 The steps are the workflow's (`corpus.build`, `scoring`), and so are the bytes of scores. Every pair keeps the number of its line.
 """
@@ -6,18 +6,16 @@ The steps are the workflow's (`corpus.build`, `scoring`), and so are the bytes o
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bitextbench.base import arrays
-from bitextbench.base.errors import InputError, near
+from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
@@ -26,16 +24,15 @@ from bitextbench.corpus.build import build
 from bitextbench.corpus.prefilter import RULES as ALL_RULES
 from bitextbench.corpus.prefilter import check_rules, prefilter
 from bitextbench.encoders import cache
-from bitextbench.encoders.plain import SentenceEncoder
-from bitextbench.formats import bitext, mined_pairs
-from bitextbench.formats.vectors import Embeddings, read
-from bitextbench.scoring import Pairs, similarity
+from bitextbench.formats import bitext, mined_pairs, pairs
+from bitextbench.formats.pairs import Files
+from bitextbench.formats.vectors import read
+from bitextbench.mining.scorers import ROWS, Scorer, by_blocks, clean_pairs
+from bitextbench.scoring import similarity
 from bitextbench.scoring.select import Scored, count_words, cutoff
 
 RULES = {"min_tokens": 3, "max_tokens": 80, "max_ratio": 2.0, "max_overlap": 0.5, "language": "py3langid"}
 """artetxe2019 section 4.3."""
-SIMILARITIES = ("cosine", "margin")  # that need nothing but an encoder
-ROWS = 1 << 18  # pairs whose texts are in memory
 
 Languages = tuple[str, str]
 
@@ -49,49 +46,59 @@ class Limit(NamedTuple):
     threshold: float | None = None
 
 
-def check(limit: Limit, encoder: SentenceEncoder | None, name: str) -> None:
-    """Raises InputError for none or several limits, one without a score, and a similarity that needs more than vectors."""
+class Lesson(NamedTuple):
+    """What a scorer that learns is fitted on: `clean` texts, two aligned by line; its `settings`; where to `save` what it has learned."""
+
+    clean: Sequence[Path] = ()
+    settings: Mapping[str, Any] = {}
+    save: Path | None = None
+
+
+ALL, NONE = Limit(), Lesson()
+
+
+def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
+    """Raises InputError for none or several limits, one without a score, and what is to be learned without clean text, or not at all."""
     given = [key for key, value in limit._asdict().items() if value is not None]
-    if encoder is None:
+    if scorer is None:
         if given:
-            raise InputError(f"--{given[0]} needs a score", remedy="give an --encoder, or leave it out")
+            raise InputError(
+                f"--{given[0]} needs a score", remedy="give an --encoder or a --similarity, or leave it out"
+            )
         return
     if len(given) != 1:
         what = f"both --{' and --'.join(given)}" if given else "nothing says how much to keep"
         raise InputError(what, remedy="give one of --words, --pairs, --share, --threshold")
-    if name not in SIMILARITIES:
-        remedy = near(name, SIMILARITIES)
-        raise InputError(f"{name} cannot score a crawl by an encoder alone", "--similarity", remedy=remedy)
+    if scorer.learns and not lesson.clean:
+        raise InputError(
+            f"{scorer.name} learns from clean pairs", remedy="give them: --clean A B; or a fitted --scorer"
+        )
+    if lesson.clean and not scorer.learns:
+        raise InputError(f"{scorer.name} learns nothing from clean pairs", remedy="leave out --clean")
+    if lesson.save and not scorer.learns:
+        raise InputError("there is no new scorer to save", remedy="leave out --save-scorer")
 
 
 def filter_crawl(
-    src: Path,
-    tgt: Path,
-    languages: Languages,
-    out: Path,
-    *,
-    rules: Mapping[str, Any] = RULES,
-    encoder: SentenceEncoder | None = None,
-    name: str = "margin",
-    limit: Limit = Limit(),  # noqa: B008
-    explain: Path | None = None,
-    folder: Path | None = None,
-    **search: Any,
-) -> dict[str, Any]:
+    files: Files, languages: Languages, out: Path, *, rules: Mapping[str, Any] = RULES, scorer: Scorer | None = None,
+    limit: Limit = ALL, lesson: Lesson = NONE, explain: Path | None = None, folder: Path | None = None, **search: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Write the pairs of a crawl that pass the rules, once each, and of these the best that `limit` allows, in the order of lines.
 
-    `src`, `tgt`: line n of one belongs to line n of the other. `out`: score (0 without an encoder), both line numbers, both
-    sentences (see `mined_pairs.write`). `explain`: a line for each line of the crawl, `number<TAB>what became of it<TAB>score`.
-    `folder`: cache of vectors; `search`: of `neighbours.search`, for margins. Memory: ROWS texts, scores, and what margins take.
+    `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or its id, both sentences (see
+    `mined_pairs.write`). `explain`: a line for each line of the crawl, `number<TAB>what became of it<TAB>score`. `folder`: cache of
+    vectors; `search`: of `neighbours.search`, for margins. Memory: ROWS texts, scores, and what margins take.
 
     Returns and logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
     """
     started = time.monotonic()
     check_rules(rules)
-    check(limit, encoder, name)
+    check(limit, scorer, lesson)
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
-    part: dict[str, Any] = {"files": {"src": str(src), "tgt": str(tgt)}, "doc": "line"}
+    if files.get("pairs") == "-" and (explain or len(files.get("columns", ())) > 2):
+        raise InputError("standard input is read once", remedy="name a file for --explain, and for ids")
+    part: dict[str, Any] = {"files": files, "doc": "line"}
     spec = {"parts": [part], "filter": dict(rules), "deduplicate": True}
     out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
@@ -99,17 +106,18 @@ def filter_crawl(
         counts = build("crawl", spec, languages, scratch, {}, corpus, seed=1, threads=search.get("threads"))
         n = counts["out"]
         scores = np.zeros(n, np.float32)
-        if encoder is not None and n:
-            sides = [encoder.side(language, usual=side) for language, side in zip(languages, bitext.SIDES, strict=True)]
-            vectors = _vectors(corpus, n, encoder, languages, sides, folder or cache.default_folder(), Path(scratch))
-            scores = _scores(name, vectors, Path(scratch) / "model.npz", search)
+        if scorer and n:
+            scores = _scores(scorer, corpus, n, lesson, folder or cache.default_folder(), search)
         cut = _cut(scores, corpus, limit)
         keep = np.ones(n, bool) if cut is None else scores >= np.float32(cut)
-        mined_pairs.write_blocks(out, _kept(corpus, scores, keep), languages=languages)
+        numbers = _numbers(corpus)
+        mined_pairs.write_blocks(out, _kept(corpus, scores, keep, _ids(files, numbers[keep])), languages=languages)
         if explain:
-            _explain(explain, part, languages, rules, _numbers(corpus), keep, scores)
+            _explain(explain, part, languages, rules, numbers, keep, scores)
+        if scorer and scorer.model and lesson.save:
+            scorer.save(lesson.save)
     result = {
-        "in": counts["in"], "dropped": counts["dropped"], "scored": n if encoder else 0, "below": int((~keep).sum()),
+        "in": counts["in"], "dropped": counts["dropped"], "scored": n if scorer else 0, "below": int((~keep).sum()),
         "kept": int(keep.sum()), "cutoff": cut, "seconds": round(time.monotonic() - started, 1), "peak_mib": peak(),
     }  # fmt: skip
     log(_summary(result, out))
@@ -128,37 +136,26 @@ def _texts(corpus: Path) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _vectors(
-    corpus: Path, n: int, encoder: SentenceEncoder, languages: Languages, sides: Sequence[str], folder: Path, scratch: Path
-) -> list[Embeddings]:  # fmt: skip
-    """The vectors of both sides [n, d], memory-mapped from `scratch`."""
-    paths, cut, start = [scratch / f"{side}.npy" for side in bitext.SIDES], 0, 0
-    with ExitStack() as stack:
-        both = [stack.enter_context(arrays.create(path, (n, encoder.dimension), np.float32)) for path in paths]
-        for table in _texts(corpus):
-            texts = [
-                cache.Text(name, table[name].to_pylist(), language, side)
-                for name, language, side in zip(bitext.SIDES, languages, sides, strict=True)
-            ]
-            for written, encoded in zip(both, cache.encode(encoder, texts, folder), strict=True):
-                written[start : start + len(table)] = encoded.vectors.block(0, len(table))
-                cut += encoded.cut
-            start += len(table)
-    if cut:
-        log(f"filter: {cut:,} sentences have more tokens than the encoder takes, and were cut")
-    return [*map(read, paths)]
-
-
-def _scores(name: str, vectors: Sequence[Embeddings], model: Path, search: Mapping[str, Any]) -> NDArray[np.float32]:
-    scorer = similarity(name)
-    if fitted := hasattr(scorer, "fit"):
-        scorer.fit(*vectors, {}, model, **search)
-    n = len(vectors[0])
-    scores = np.empty(n, np.float32)
-    for start, end in pairwise([*range(0, n, ROWS), n]):
-        src, tgt = (side.block(start, end) for side in vectors)
-        scores[start:end] = scorer.score(Pairs(np.arange(start, end), src, tgt), model if fitted else None)
-    return scores
+def _scores(
+    scorer: Scorer, corpus: Path, n: int, lesson: Lesson, folder: Path, search: Mapping[str, Any]
+) -> NDArray[np.float32]:
+    """The scores of all pairs [n], after the scorer has learned what it has to."""
+    made = corpus.parent / "scorer.npz"
+    clean = clean_pairs(lesson.clean) if scorer.learns else None
+    if "vectors" not in scorer.needs:
+        if clean is not None:
+            scorer.fit_words(clean, lesson.settings, made)
+        tables, starts = _texts(corpus), range(0, n, ROWS)
+        blocks = (scorer.score(at, [table["src"], table["tgt"]]) for at, table in zip(starts, tables, strict=True))
+        return np.concatenate([*blocks])
+    paths = scorer.stored(_texts(corpus), n, corpus.parent / "pool", folder)
+    vectors = [*map(read, paths)]
+    if scorer.fit == "neighbourhoods":
+        similarity(scorer.name).fit(*vectors, scorer.settings(lesson.settings), made, **search)
+        scorer.model = made
+    elif clean is not None:
+        scorer.fit_vectors(clean, paths, lesson.settings, made, folder)
+    return by_blocks(scorer, vectors)
 
 
 def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit) -> float | None:
@@ -168,23 +165,41 @@ def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit) -> float | Non
     if limit.words is not None:
         blocks = [count_words(table["tgt"]) for table in _texts(corpus)]
         return cutoff([Scored(scores, np.concatenate([np.empty(0, np.int64), *blocks]))], limit.words)
-    pairs = limit.pairs if limit.share is None else round(limit.share * len(scores))
-    return None if pairs is None else cutoff([Scored(scores, np.ones(len(scores), np.int64))], pairs - 1)
+    most = limit.pairs if limit.share is None else round(limit.share * len(scores))
+    return None if most is None else cutoff([Scored(scores, np.ones(len(scores), np.int64))], most - 1)
 
 
 def _numbers(corpus: Path) -> NDArray[np.int64]:
     """The line of each pair that passed [n]."""
-    return np.array([int(line) for table in _texts(corpus) for line in table["doc"].to_pylist()], np.int64)
+    blocks = [pc.cast(table["doc"], pa.int64()).to_numpy() for table in _texts(corpus)]
+    return np.concatenate([np.empty(0, np.int64), *blocks])
 
 
-def _kept(corpus: Path, scores: NDArray[np.float32], keep: NDArray[np.bool_]) -> Iterator[tuple[Any, ...]]:
-    start = 0
+def _ids(files: Files, numbers: NDArray[np.int64]) -> pa.ChunkedArray:
+    """The ids of the pairs in these lines, ascending: the crawl's own, or the numbers."""
+    found, done = [], 0
+    for table in pairs.read(files) if "pairs" in files and files["pairs"] != "-" else ():
+        if "id" not in table.column_names:
+            break
+        first, last = np.searchsorted(numbers, [done + 1, done + len(table) + 1])
+        found.append(table["id"].take(pa.array(numbers[first:last] - done - 1)))
+        done += len(table)
+    else:
+        if found:
+            return pa.chunked_array([chunk for ids in found for chunk in ids.chunks], pa.string())
+    return pa.chunked_array([pa.array(numbers).cast(pa.string())])
+
+
+def _kept(
+    corpus: Path, scores: NDArray[np.float32], keep: NDArray[np.bool_], ids: pa.ChunkedArray
+) -> Iterator[tuple[Any, ...]]:
+    start = done = 0
     for table in _texts(corpus):
         here = slice(start, start + len(table))
         kept = table.filter(pa.array(keep[here]))
-        lines, src, tgt = (kept[name].to_pylist() for name in ("doc", "src", "tgt"))
-        yield scores[here][keep[here]], lines, lines, src, tgt
-        start += len(table)
+        src, tgt, names = (column.to_pylist() for column in (kept["src"], kept["tgt"], ids.slice(done, len(kept))))
+        yield scores[here][keep[here]], names, names, src, tgt
+        start, done = start + len(table), done + len(kept)
 
 
 def _explain(

@@ -24,8 +24,8 @@ from bitextbench.scoring import Pairs, Vectors, checked
 NEEDS = ("vectors",)
 FIT = "vectors"
 OPTIONS = {
-    "hidden": {"type": "array", "items": {"type": "integer", "minimum": 1}},
-    "max_iter": {"type": "integer", "minimum": 1},
+    "hidden": {"type": "array", "items": {"type": "integer", "minimum": 1}, "default": [512, 512]},
+    "max_iter": {"type": "integer", "minimum": 1, "default": 1000},
 }
 LOGITS = True
 BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards: BLAS rounds by place
@@ -63,7 +63,7 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     if model is None:
         raise InputError("the MLP similarity needs a trained model", remedy="fit it first")
     weights = load_npz(model, "fit it again", ["W0", "b0"])
-    layers = [(weights[f"W{i}"], weights[f"b{i}"]) for i in range(len(weights) // 2)]
+    layers = [(weights[f"W{i}"], weights[f"b{i}"]) for i in range(sum(name.startswith("W") for name in weights))]
     if (needs := layers[0][0].shape[0]) != 2 * src.shape[1]:
         raise InputError(
             f"is for vectors of {needs // 2} dimensions, not {src.shape[1]}",

@@ -1,0 +1,104 @@
+"""Scores pairs in a stream: as many lines out as in, in their order, and some thousand of them in memory."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic
+from bitextbench.base.memory import peak
+from bitextbench.base.progress import log, progress
+from bitextbench.formats import bitext, mined_pairs, pairs
+from bitextbench.formats.pairs import Files
+from bitextbench.mining.scorers import Scorer, clean_pairs
+
+ROWS = 4 * bitext.BLOCK  # pairs in memory; whole blocks, as similarities score by blocks
+
+
+def score_stream(
+    files: Files, scorers: Sequence[Scorer], out: Path, *, append: bool = False, clean: Sequence[Path] = (),
+    settings: Mapping[str, Any] = {},
+) -> dict[str, Any]:  # fmt: skip
+    """Write a line for each pair: its scores between tabs; with `append` the pair before them, as it was read.
+
+    `files`: see `formats.pairs`. `out`: a text, packed by its name; `-` is standard output. Pairs with an empty side are scored as
+    they are. `clean`: two texts from which similarities of words learn first, by `settings`. Returns and logs {"pairs", "empty", "cut", "seconds", "peak_mib"}. Raises InputError for bad input, and for a scorer
+    that has learned nothing.
+    """
+    started, counts = time.monotonic(), {"pairs": 0, "empty": 0, "cut": 0}
+    for scorer in scorers:
+        check(scorer, bool(clean))
+    with TemporaryDirectory() as scratch, _output(out) as file:
+        _learn([scorer for scorer in scorers if scorer.learns], clean, settings, Path(scratch))
+        for table in progress(_blocks(pairs.read(files, whole=append)), "score", unit="pairs", size=len):
+            sides = [table[side] for side in bitext.SIDES]
+            empty = [pc.equal(pc.utf8_trim_whitespace(side), "") for side in sides]
+            columns = [table["line"].to_pylist()] if append else []
+            vectors: dict[int, Any] = {}
+            for scorer in scorers:
+                if scorer.encoder and id(scorer.encoder) not in vectors:
+                    *both, cut = scorer.vectors(sides)
+                    vectors[id(scorer.encoder)] = tuple(both)
+                    counts["cut"] += cut
+                known = vectors.get(id(scorer.encoder), (None, None))
+                columns.append(scorer.score(counts["pairs"], sides, *known).astype(str).tolist())
+            file.write("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)).encode())
+            file.flush()
+            counts["pairs"] += len(table)
+            counts["empty"] += pc.sum(pc.or_(*empty)).as_py()
+    result = counts | {"seconds": round(time.monotonic() - started, 1), "peak_mib": peak()}
+    log(
+        f"score: {counts['pairs']:,} pairs, {counts['empty']:,} with an empty side, {counts['cut']:,} sentences cut; "
+        f"{result['seconds']:,} s, {result['peak_mib']:,} MiB at most"
+    )
+    return result
+
+
+def check(scorer: Scorer, clean: bool) -> None:
+    """Raises InputError for a scorer that looks at the whole crawl, and for one that has learned nothing, and cannot from `clean` text."""
+    if scorer.fit == "neighbourhoods":
+        remedy = "a stream has none: take `bitextbench filter --threshold -inf`, say"
+        raise InputError(f"{scorer.name} compares a pair with the whole crawl", "--similarity", remedy=remedy)
+    if scorer.learns and not (clean and scorer.fit == "tokens"):
+        remedy = (
+            "give --clean A B" if scorer.fit == "tokens" else "fit it by `bitextbench filter --clean --save-scorer`"
+        )
+        raise InputError(f"{scorer.name} has learned nothing", "--similarity", remedy=f"{remedy}, or a fitted --scorer")
+
+
+def _learn(scorers: Sequence[Scorer], clean: Sequence[Path], settings: Mapping[str, Any], scratch: Path) -> None:
+    good = clean_pairs(clean) if scorers else None
+    for number, scorer in enumerate(scorers):
+        scorer.fit_words(good, settings, scratch / f"{number}.npz")
+
+
+def _blocks(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Tables of ROWS rows; the last may be shorter."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) >= ROWS:
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, ROWS)
+            held = [whole.slice(ROWS)]
+    if sum(map(len, held)):
+        yield pa.concat_tables(held)
+
+
+@contextlib.contextmanager
+def _output(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        return
+    with (
+        atomic(path) as part,
+        mined_pairs.PACKERS[path.suffix if path.suffix in mined_pairs.PACKERS else ""](part) as file,
+    ):
+        yield file

@@ -1,0 +1,230 @@
+"""Scores of given pairs by any similarity, in a stream and in `filter`: the workflow's, and those of a scorer that was kept."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from test_mine_with_an_encoder import make
+
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.corpus.build import build
+from bitextbench.data.synth import sentences
+from bitextbench.formats import mined_pairs
+from bitextbench.mining import stream
+from bitextbench.scoring import score
+from bitextbench.text.tokens import tokenize_shard
+
+PAIRS = [pair for _, pair in itertools.islice(sentences("crawl", ("de", "en"), 3), 300)]
+LANGUAGES = ["--src-language", "de", "--tgt-language", "en"]
+SMALL = "{hidden: [8], max_iter: 3}"
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("encoders") / "shared")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    for name, side, stretch in (
+        ("a", 0, PAIRS[:200]),
+        ("b", 1, PAIRS[:200]),
+        ("clean.a", 0, PAIRS[200:]),
+        ("clean.b", 1, PAIRS[200:]),
+    ):
+        Path(name).write_text("".join(f"{pair[side]}\n" for pair in stretch), encoding="utf-8")
+    return tmp_path
+
+
+def run(*arguments: object, **more) -> Result:
+    return CliRunner().invoke(cli, [*map(str, arguments), *LANGUAGES], **more)
+
+
+def done(*arguments: object, **more) -> Result:
+    result = run(*arguments, **more)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def failed(result: Result) -> str:
+    assert isinstance(result.exception, InputError), result.output
+    return str(result.exception)
+
+
+def workflow(encoder: Path) -> dict[str, np.ndarray]:
+    """The scores of a and b by the code of the workflow."""
+    for name, texts in (("pool", ("a", "b")), ("clean", ("clean.a", "clean.b"))):
+        part = {"files": dict(zip(("src", "tgt"), texts, strict=True))}
+        build(name, {"parts": [part]}, ("de", "en"), ".", {}, name, seed=1)
+        tokenize_shard(Path(name, "00000.parquet"), ("de", "en"), Path(f"{name}.tokens.parquet"))
+        for text, side, code in zip(texts, ("src", "tgt"), ("de", "en"), strict=True):
+            arguments = ["encode", text, "--encoder", str(encoder), "--language", code, "-o", f"{name}.{side}.npy"]
+            assert CliRunner().invoke(cli, arguments).exit_code == 0
+    pool, clean = ([(Path(f"{name}.src.npy"), Path(f"{name}.tgt.npy"))] for name in ("pool", "clean"))
+    vectors = {"src": pool[0][0], "tgt": pool[0][1]}
+    score.score_shard(Path("pool/00000.parquet"), "cosine", Path("cosine.npy"), **vectors)
+    spec = {"hidden": [8], "max_iter": 3, "negatives": {"portion": 0.6}}
+    score.fit_similarity("mlp", spec, clean, pool, [Path("cosine.npy")], 1, Path("mlp.npz"))
+    score.fit_text_similarity(
+        "zipporah", {}, [Path("clean.tokens.parquet")], [Path("clean.tokens.parquet")], 1, Path("zipporah.npz")
+    )
+    needs = {"tokens": Path("pool.tokens.parquet")}
+    for name, more in (
+        ("mlp", vectors | {"model": Path("mlp.npz")}),
+        ("zipporah", needs | {"model": Path("zipporah.npz")}),
+        ("levenshtein", needs),
+        ("random", {}),
+    ):
+        score.score_shard(Path("pool/00000.parquet"), name, Path(f"{name}.npy"), **more)
+    return {name: np.load(f"{name}.npy") for name in ("cosine", "mlp", "zipporah", "levenshtein", "random")}
+
+
+def test_scores_are_the_workflows(encoder, monkeypatch):
+    expected = workflow(encoder)
+    by, learns = ["--encoder", encoder], ["--clean", "clean.a", "clean.b"]
+    rest = ["--rules", "{}", "--threshold", "-1e30", "-o", "all.parquet"]
+    for name, more in (
+        ("mlp", [*by, *learns, "--settings", SMALL]),
+        ("zipporah", learns),
+        ("cosine", by),
+        ("levenshtein", []),
+    ):
+        saved = ["--save-scorer", f"kept.{name}"] if "--clean" in more else []
+        done("filter", "a", "b", "--similarity", name, *more, *saved, *rest)
+        found = mined_pairs.read("all.parquet")
+        rows = [int(number) - 1 for number in found.src]  # copies are left out
+        if name != "mlp":  # its pool has no copies
+            np.testing.assert_array_equal(found.scores, expected[name][rows], name)
+        else:
+            mlp = found.scores, rows
+    monkeypatch.setattr(stream, "ROWS", 70)
+    arguments = [
+        "--similarity",
+        "cosine",
+        "--scorer",
+        "kept.mlp",
+        "--scorer",
+        "kept.zipporah",
+        "--similarity",
+        "random",
+        *by,
+    ]
+    lines = done("score", "a", "b", *arguments).stdout.splitlines()
+    columns = np.array([line.split("\t") for line in lines], np.float32).T
+    np.testing.assert_array_equal(columns[0], expected["cosine"])
+    np.testing.assert_array_equal(columns[1], expected["random"])
+    np.testing.assert_allclose(columns[2][mlp[1]], mlp[0], rtol=1e-5)  # blocks begin elsewhere than those of `filter`
+    np.testing.assert_allclose(columns[3], expected["zipporah"], rtol=1e-5)
+
+
+def test_the_mlp_is_the_workflows_on_a_crawl_without_copies(encoder):
+    distinct = [*dict.fromkeys(PAIRS[:200])]
+    for name, side in (("a", 0), ("b", 1)):
+        Path(name).write_text("".join(f"{pair[side]}\n" for pair in distinct), encoding="utf-8")
+    expected = workflow(encoder)["mlp"]
+    more = ["--encoder", encoder, "--clean", "clean.a", "clean.b", "--settings", SMALL, "--threshold", "-1e30"]
+    done("filter", "a", "b", "--similarity", "mlp", *more, "--rules", "{}", "-o", "all.parquet")
+    np.testing.assert_array_equal(mined_pairs.read("all.parquet").scores, expected)
+
+
+def test_a_stream_of_pairs_with_an_empty_side(encoder):
+    text = "u1\tEin Haus.\tA house.\nu2\t\tNothing.\n\nu4\tEin Hund.\tA dog.\n"
+    more = [
+        "--columns",
+        "2,3",
+        "--similarity",
+        "levenshtein",
+        "--similarity",
+        "cosine",
+        "--encoder",
+        encoder,
+        "--append",
+    ]
+    result = done("score", "-", *more, input=text)
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert ["\t".join(row[:-2]) for row in rows] == text.splitlines()
+    assert [row[-1] for row in rows[1:3]] == ["0.0", "0.0"]
+    assert rows[2] == ["", "-0.0", "0.0"]
+    assert re.search(r"score: 4 pairs, 2 with an empty side, 0 sentences cut; [\d.]+ s, ", result.stderr)
+    done("score", "a", "b", "--similarity", "zipporah", "--clean", "clean.a", "clean.b", "-o", "s.gz")
+    assert Path("s.gz").read_bytes().startswith(b"\x1f\x8b")
+
+
+def test_ids_lead_back_to_the_crawl(encoder):
+    Path("crawl.tsv").write_text(
+        "".join(f"url{n}\t{a}\t{b}\n" for n, (a, b) in enumerate(PAIRS[:50])), encoding="utf-8"
+    )
+    pq.write_table(
+        pa.table(
+            {"id": [f"url{n}" for n in range(50)], "src": [a for a, _ in PAIRS[:50]], "tgt": [b for _, b in PAIRS[:50]]}
+        ),
+        "crawl.parquet",
+    )
+    for more in (["crawl.tsv", "--columns", "2,3,1"], ["crawl.parquet"]):
+        best = ["--encoder", encoder, "--rules", "{}", "--pairs", 10, "--explain", "why.tsv", "-o", "good.tsv"]
+        done("filter", *more, *best)
+        rows = [line.split("\t") for line in Path("good.tsv").read_text(encoding="utf-8").splitlines()]
+        assert len(rows) == 10
+        assert all(PAIRS[int(name.removeprefix("url"))] == (a, b) for _, name, _, a, b in rows)
+        fates = [line.split("\t")[1] for line in Path("why.tsv").read_text().splitlines()]
+        assert [f"url{n}" for n, fate in enumerate(fates) if fate == "kept"] == [row[1] for row in rows]
+    text = Path("crawl.tsv").read_text(encoding="utf-8")
+    done("filter", "-", "--columns", "2,3", "--rules", "{}", "-o", "all.tsv", input=text)
+    assert [line.split("\t")[1] for line in Path("all.tsv").read_text().splitlines()][:2] == ["1", "2"]
+    assert "standard input is read once" in failed(run("filter", "-", "--columns", "2,3,1", "-o", "x.tsv", input=text))
+
+
+def test_a_scorer_knows_what_it_is_for(encoder, place):
+    learn = ["filter", "a", "b", "--clean", "clean.a", "clean.b", "--rules", "{}", "--share", 0.5]
+    done(
+        *learn,
+        "--similarity",
+        "mlp",
+        "--encoder",
+        encoder,
+        "--settings",
+        SMALL,
+        "--save-scorer",
+        "mlp.npz",
+        "-o",
+        "x.tsv",
+    )
+    other = make(place / "other", "nmt_autoencoder")
+    assert "mlp.npz: was fitted with another encoder" in failed(
+        run("score", "a", "b", "--scorer", "mlp.npz", "--encoder", other)
+    )
+    assert "mlp compares sentence vectors" in failed(run("score", "a", "b", "--scorer", "mlp.npz"))
+    swapped = ["--src-language", "en", "--tgt-language", "de"]
+    result = CliRunner().invoke(cli, ["score", "a", "b", "--scorer", "mlp.npz", "--encoder", str(encoder), *swapped])
+    assert "mlp.npz: is for de and en, not en and de; fit one for these languages" in failed(result)
+    np.savez("no.npz", x=np.zeros(1))
+    assert "no.npz: has no array scorer; fit it again" in failed(run("score", "a", "b", "--scorer", "no.npz"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "a", "b"], "nothing says what to score by"),
+        (["score", "a", "b", "a", "--similarity", "random"], "a: 3 files; give two texts, or one file of pairs"),
+        (["score", "a", "b", "--similarity", "cosin"], "unknown similarity 'cosin'; did you mean cosine"),
+        (["score", "a", "b", "--similarity", "cosine"], "cosine compares sentence vectors; give an --encoder"),
+        (["score", "a", "b", "--similarity", "nmt_lm"], "nmt_lm needs translation and language models; score by it in the workflow"),
+        (["score", "a", "b", "--similarity", "zipporah"], "zipporah has learned nothing; give --clean A B, or a fitted --scorer"),
+        (["score", "a", "b", "--similarity", "margin", "--encoder", "E"], "margin compares a pair with the whole crawl"),
+        (["score", "a", "b", "--similarity", "mlp", "--encoder", "E"], "fit it by `bitextbench filter --clean --save-scorer`"),
+        (["score", "a", "--similarity", "random"], "a:1: line has 1 columns; column 2 is asked for"),
+        (["filter", "a", "b", "--similarity", "zipporah", "--share", "1", "-o", "x.tsv"], "zipporah learns from clean pairs"),
+        (["filter", "a", "b", "--similarity", "random", "--clean", "a", "b", "--share", "1", "-o", "x.tsv"], "random learns nothing from"),
+        (["filter", "a", "b", "--similarity", "random", "--save-scorer", "s", "--share", "1", "-o", "x.tsv"], "no new scorer to save"),
+    ],
+)  # fmt: skip
+def test_what_users_get_wrong_is_one_line(encoder, arguments, message):
+    assert message in failed(run(*[encoder if part == "E" else part for part in arguments]))
