@@ -4,6 +4,7 @@ WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]
 dictionary = lambda key: lambda w: files.tokens(*filter(None, [vectors_entry(w).get(key)]))
 encoder_entry = lambda w: config["encoders"][w.encoder]
+trained = any_of(name for name in config["encoders"] if name not in pretrained(config))
 encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
 
@@ -118,6 +119,8 @@ rule train_encoder:
         f"logs/{RUN}/train_encoder/{{encoder}}.log",
     benchmark:
         benchmarked("train_encoder", "{encoder}")
+    wildcard_constraints:
+        encoder=trained,
     priority: 10  # the longest chain of jobs begins here
     retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
     conda:
@@ -159,6 +162,8 @@ rule encode:
         f"logs/{RUN}/encode/{{encoder}}.{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("encode", "{encoder}.{corpus}.{shard}")
+    wildcard_constraints:
+        encoder=trained,
     retries: retries(1)
     conda:
         "../envs/embed.yaml"
@@ -174,3 +179,55 @@ rule encode:
     shell:
         "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
         " --out {params.out:q} 2> {log:q}"
+
+
+rule pretrained:  # a model that is there: which files it has, by hash
+    input:
+        lambda w: files.pretrained(w.encoder),
+    output:
+        f"{WORK}/encoders/{{encoder}}/pretrained.json",
+    log:
+        f"logs/{RUN}/pretrained/{{encoder}}.log",
+    wildcard_constraints:
+        encoder=any_of(pretrained(config)),
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="1h",
+    params:
+        folder=lambda w: encoder_entry(w)["folder"],
+        files=lambda w, input: [f"--file={path}" for path in input],
+    shell:
+        "python -m bitextbench step pretrained {params.folder:q} {params.files:q} --out {output:q} 2> {log:q}"
+
+
+rule encode_pretrained:
+    input:
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        about=f"{WORK}/encoders/{{encoder}}/pretrained.json",
+    output:
+        src=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.src.npy",
+        tgt=f"{WORK}/vectors/{{encoder}}/{{corpus}}/{{shard}}.tgt.npy",
+    log:
+        f"logs/{RUN}/encode_pretrained/{{encoder}}.{{corpus}}.{{shard}}.log",
+    benchmark:
+        benchmarked("encode_pretrained", "{encoder}.{corpus}.{shard}")
+    retries: retries(1)
+    wildcard_constraints:
+        encoder=any_of(pretrained(config)),
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(8, 8000),
+        gpu=encoder_gpus,
+        runtime="24h",
+    params:
+        prefix=lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else [],
+        languages=corpus_languages,
+        out=lambda w, output: output.src.removesuffix(".src.npy"),
+        gpus=encoder_gpus,
+    shell:
+        "python -m bitextbench step encode-pretrained {input.corpus:q}/{wildcards.shard:q}.parquet --about {input.about:q} {params.prefix:q}"
+        " {params.languages:q} --gpus {params.gpus:q} --threads {threads} --out {params.out:q} 2> {log:q}"

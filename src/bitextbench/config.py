@@ -21,6 +21,7 @@ from bitextbench.scoring import declared
 
 Config = dict[str, Any]
 
+PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
 SECTIONS = (
     "corpora",
     "encoders",
@@ -150,7 +151,7 @@ def _defined(config: Config, place: str, whose: Config) -> Collection[str]:
         case "similarities":
             return members.sources("similarities")
         case "encoder types":
-            return members.sources("encoders")
+            return [*members.sources("encoders"), PRETRAINED]
         case "identifiers":
             return [*IDENTIFIERS, *(config.get("language_models") or {})]
     entries: Any = config
@@ -183,6 +184,7 @@ def resolve(config: Config) -> Config:
         raise InputError(_message(_deepest(errors[0])), "config")
     _check_languages(config)
     _check_trainings(config)
+    _check_pretrained(config)
     config["methods"] = dict(_by_portion(config["methods"]))
     for method in (*config["selection"]["methods"], *portions(config)):
         for seed in config["seeds"]:
@@ -352,10 +354,29 @@ def _check_trainings(config: Config) -> None:
     """Every training must come to a development score: the best state is kept."""
     for section in ("encoders", "rescorers"):
         for name, entry in config.get(section, {}).items():
-            most, every = (entry["training"].get(key) for key in ("updates", "valid_every"))
+            most, every = (entry.get("training", {}).get(key) for key in ("updates", "valid_every"))
             if most and every and every > most:
                 what = f"`{section}.{name}.training.valid_every: {every}` is more than its {most} updates"
                 raise InputError(what, "config", remedy="validate at least once, to choose the best state")
+
+
+def pretrained(config: Config) -> list[str]:
+    """The encoders that are not trained in the run."""
+    return [name for name, entry in config["encoders"].items() if entry.get("type") == PRETRAINED]
+
+
+def _check_pretrained(config: Config) -> None:
+    """A model that is there has no confidence, and no other seed."""
+    uses = [
+        (f"methods.{method}", entry["encoder"])
+        for method, entry in config["methods"].items()
+        if "encoder" in declared(entry["similarity"]).needs
+    ]
+    uses += [("comparison.encoders", name) for name in config.get("comparison", {}).get("encoders", [])]
+    for place, name in uses:
+        if name in pretrained(config):
+            what = f"`{place}` wants an encoder that is trained here, and `{name}` is {PRETRAINED}"
+            raise InputError(what, "config", remedy="name another encoder")
 
 
 # where an entry names what it learns from, and the section of that
@@ -377,7 +398,12 @@ def of_seed(config: Config, name: str, seed: int) -> str:
 
 
 def seeded(config: Config, kind: str, name: str, seed: int) -> str:
-    """`of_seed`; adds the entry to the section `kind` of `config`. All that it learns from is of that seed, too."""
+    """`of_seed`; adds the entry to the section `kind` of `config`. All that it learns from is of that seed, too.
+
+    What is not trained here stays what it is.
+    """
+    if kind == "encoders" and name in pretrained(config):
+        return name
     made = of_seed(config, name, seed)
     if made not in config[kind]:
         entry = config[kind][name] | {"seed": seed}

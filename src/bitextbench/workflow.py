@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from graphlib import TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 from bitextbench.base import members
-from bitextbench.config import Config, of_seed, seeded
+from bitextbench.config import PRETRAINED, Config, of_seed, seeded
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
@@ -120,6 +121,12 @@ class Files:
     def encoder(self, name: str) -> str:
         return f"{self.work}/encoders/{name}/model.pt"
 
+    def pretrained(self, encoder: str) -> list[str]:
+        """The files of the folder of an encoder that is not trained here."""
+        folder = Path(self.config["encoders"][encoder]["folder"])
+        shown = (path for path in folder.rglob("*") if not path.name.startswith(".") and ".git" not in path.parts)
+        return sorted(str(path) for path in shown if path.is_file()) or [str(folder / "config.json")]
+
     def vectors(self, encoder: str, corpus: str, side: str) -> list[str]:
         return self.of_shards(f"{self.work}/vectors/{encoder}", corpus, f".{side}.npy")
 
@@ -153,7 +160,7 @@ class Files:
         """The file that stands for the hard negatives of an encoder, if it has any: one for all that want the same."""
 
         def wanted(spec: Mapping[str, Any]) -> tuple[Any, ...]:
-            return spec.get("hard"), spec["features"], spec["corpora"].get("bitext")
+            return spec.get("hard"), spec.get("features"), spec.get("corpora", {}).get("bitext")
 
         encoders = self.config["encoders"]
         own = wanted(encoders[encoder])
@@ -171,6 +178,8 @@ class Files:
     def calibrated(self, encoder: str) -> str | list[str]:
         """The model of an encoder that has a calibrated confidence: see `encoders`."""
         entry = self.config["encoders"][encoder]
+        if entry["type"] == PRETRAINED:
+            return []
         arguments = members.arguments(members.source("encoders", entry["type"]), "Model") or {}
         usual = "confidence" in arguments and arguments["confidence"].default not in ("0", "0.0")
         return self.encoder(encoder) if entry["model"].get("confidence", usual) else []
@@ -216,7 +225,10 @@ class Files:
         for key, section in (("encoder", "encoders"), ("likelihoods", "likelihoods")):
             if key in entry:
                 model = self.config[section][entry[key]]
-                corpora |= {*model["corpora"].values(), *self.features[model["features"]].get("corpora", [])}
+                corpora |= {
+                    *model.get("corpora", {}).values(),
+                    *self.features.get(model.get("features"), {}).get("corpora", []),
+                }
                 vectors = self.config.get("word_vectors", {}).get(str(model.get("vectors")), {"corpora": {}})
                 corpora |= {corpus for side in vectors["corpora"].values() for corpus in side}
         return corpora

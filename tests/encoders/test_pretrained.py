@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_bert
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
@@ -25,41 +26,7 @@ POOLING = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "we
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory) -> Path:
-    """A BERT of two layers with a word-piece tokenizer, as transformers saves it."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("bert")
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *"abcdefghijklmnopqrstuvwxyz:",
-        *["the", "night", "bird", "sing", "query"],
-    ]
-    vocabulary = {
-        word: place
-        for place, word in enumerate([*words, "##s", *(f"##{letter}" for letter in words[5:31] if letter != "s")])
-    }
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    marks = {
-        "pad_token": "[PAD]",
-        "unk_token": "[UNK]",
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "mask_token": "[MASK]",
-    }
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16, **marks).save_pretrained(folder)
-    torch.manual_seed(1)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=16, initializer_range=0.3, **sizes)
-    BertModel(config).save_pretrained(folder)
-    return folder
+    return tiny_bert.save(tmp_path_factory.mktemp("bert"))
 
 
 def model(folder: Path, bert: Path, *, pooling: dict, dense: bool = False, normalize: bool = False) -> Path:

@@ -367,3 +367,13 @@ def test_a_file_that_grows_too_large(encoder, place):
         said,
     )
     assert not [path for path in place.rglob("*") if path.is_file() and path.name not in ("a.de", "b.en")]
+
+
+def test_an_index(encoder, place):
+    assert mine(encoder).exit_code == 0
+    done = mine(encoder, "--index", "Flat", out="index.tsv")
+    assert done.exit_code == 0, done.output
+    assert Path("index.tsv").read_bytes() == Path("pairs.tsv").read_bytes()
+    assert "mine: approximate search; 100.0% of the true neighbours are found, on a sample" in done.stderr
+    assert "--index: `IVF999,Flat` does not work for" in failed(mine(encoder, "--index", "IVF999,Flat", out="none.tsv"))
+    assert not Path("none.tsv").exists()

@@ -186,3 +186,34 @@ def encode_ids(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: in
     for side in ("src", "tgt"):
         stem, vectors = Path(f"{ids}.{side}"), Path(f"{out}.{side}.npy")
         run(model, stem, side, vectors, batch_tokens=batch_tokens, threads=threads, device=device)
+
+
+@step.command("pretrained")
+@click.argument("folder", type=FILE)
+@click.option("--file", "files", type=FILE, multiple=True, required=True, help="Of the folder.")
+@out_option
+def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
+    """Write the hashes of the files of an encoder that is there, as JSON; opens it once, so that what it lacks is said now."""
+    from bitextbench.encoders import plain
+
+    plain.sentence_encoder(folder)
+    plain.describe(folder, files, out)
+
+
+@step.command("encode-pretrained")
+@click.argument("shard", type=FILE)
+@click.option("--about", type=FILE, required=True, help="What `step pretrained` wrote.")
+@prefix_option
+@src_option
+@tgt_option
+@gpus_option
+@threads_option
+@out_option
+def encode_pretrained(
+    shard: Path, about: Path, prefix: str | None, src: str, tgt: str, gpus: int, threads: int, out: Path
+) -> None:
+    """Encode a shard of a corpus by an encoder that is there; writes <out>.src.npy and <out>.tgt.npy."""
+    from bitextbench.encoders.plain import encode_shard
+
+    device = "cuda" if gpus else "cpu"
+    encode_shard(shard, about, (src, tgt), out, prefix=prefix, threads=threads, device=device)

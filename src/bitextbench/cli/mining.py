@@ -106,13 +106,16 @@ def rescoring_pairs(
     "--precision-target", type=click.FloatRange(0, 1, min_open=True), help="Or the precision on --gold to reach, of 1."
 )
 @click.option("--gold", type=FILE, help="All pairs that are right: source id<TAB>target id.")
+@click.option(
+    "--index", help="Approximate search, by an index of faiss: IVF4096,Flat:nprobe=32, HNSW32, ... Exact without it."
+)
 @click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
 @search_options(k=4)
 @click.option("-o", "--out", type=FILE, required=True, help="Score, ids, sentences: .tsv, .tsv.gz, .parquet or .tmx.")
 def mine(
     src_text: Path, tgt_text: Path, encoder: Path | None, src_language: str | None, tgt_language: str | None, prefix: str | None,
     cache: Path | None, src_emb: Path | None, tgt_emb: Path | None, form: str, margin: str, retrieval: str, threshold: float | None,
-    precision_target: float | None, gold: Path | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
+    precision_target: float | None, gold: Path | None, index: str | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
 ) -> None:  # fmt: skip
     """Mine parallel pairs out of two texts (Artetxe and Schwenk 2019).
 
@@ -142,7 +145,7 @@ def mine(
         raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
     texts.mine(
         src_text, tgt_text, out, vectors, margin=margin, retrieval=retrieval, k=k, threshold=threshold, gold=gold,
-        target=precision_target, languages=languages, form=form, keep_duplicates=keep_duplicates, **search,
+        target=precision_target, languages=languages, form=form, keep_duplicates=keep_duplicates, index=index, **search,
     )  # fmt: skip
 
 

@@ -1,18 +1,18 @@
 """Plain sentences to vectors: what encoders of this project and published ones have in common, and how they are opened."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import check_output
+from bitextbench.base.files import check_output, read_json, sha256, write_json
 from bitextbench.base.progress import log, progress
-from bitextbench.formats import sentences
+from bitextbench.formats import bitext, sentences
 from bitextbench.formats.bitext import SIDES
 
 BLOCK = 8192  # sentences that are encoded together
@@ -110,3 +110,31 @@ def encode_text(
     said = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())
     log(f"encode: {said}; vectors in {out}")
     return counts
+
+
+def describe(folder: Path, files: Sequence[Path], out: Path) -> None:
+    """Write the place and the SHA-256 of each file of an encoder that is there: what `encode_shard` takes."""
+    hashes = {str(path.relative_to(folder)): sha256(path) for path in files}
+    write_json(out, {"folder": str(folder), "files": hashes})
+
+
+def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path, **more: Any) -> None:
+    """Write the vectors of both sides of a shard of a corpus by the encoder that `describe` wrote `about`: <out>.src.npy and .tgt.npy.
+
+    A sentence that is absent or empty has a zero vector. `more`: of `sentence_encoder`. Raises InputError where a file of the
+    encoder is another than it was, and as the encoder does.
+    """
+    known = read_json(about)
+    folder = Path(known["folder"])
+    for name, digest in known["files"].items():
+        if not (folder / name).is_file() or sha256(folder / name) != digest:
+            raise InputError("is not the file that this run began with", folder / name, remedy=f"remove {about}")
+    encoder = sentence_encoder(folder, **more)
+    table, cut = bitext.read_shard(shard, [*SIDES]), 0
+    for name, language in zip(SIDES, languages, strict=True):
+        side, lines = encoder.side(language, usual=name), [line or "" for line in table[name].to_pylist()]
+        with arrays.create(Path(f"{out}.{name}.npy"), (len(lines), encoder.dimension), np.float32) as vectors:
+            for start in range(0, len(lines), BLOCK):
+                part = slice(start, start + BLOCK)
+                cut += sum(done.cut for done in encoder.encode(lines[part], language, side, vectors[part]))
+    log(f"encode: {len(table):,} pairs, {cut:,} sentences cut")

@@ -22,7 +22,7 @@ from bitextbench.formats.vectors import Embeddings, read_pair
 from bitextbench.mining.retrieval import check_strategy, retrieve
 from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
-from bitextbench.scoring.neighbours import Both
+from bitextbench.scoring.neighbours import Both, approximate
 
 
 def metric_and_margin(name: str) -> tuple[str, str]:
@@ -66,13 +66,14 @@ def mine(
     languages: tuple[str | None, str | None] = (None, None),
     form: str = "auto",
     keep_duplicates: bool = False,
+    index: str | None = None,
     **search: Any,
 ) -> dict[str, Any]:
     """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
     Empty sentences, lines that are too long and later copies of a sentence are not searched (artetxe2019 section 3.1:
     "excluding duplicates"); with `keep_duplicates`, copies are. `target` (of 1): the lowest threshold at which this share
-    of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `search`: options of
+    of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `index`: of faiss, for an approximate search (`neighbours.approximate`). `search`: options of
     `neighbours.search`. Raises InputError for bad input, before the search where that can be.
     """
     started = time.monotonic()
@@ -86,7 +87,11 @@ def mine(
     log("2 of 4: encode")
     (src, tgt), cut = vectors(texts, rows)
     log("3 of 4: search")
-    both = neighbours.search(src, tgt, k, metric=metric, **search)
+    figures: dict[str, Any] = {}
+    if index:
+        both, figures["neighbours_found"] = approximate.search(src, tgt, k, index, metric=metric, **search)
+    else:
+        both = neighbours.search(src, tgt, k, metric=metric, **search)
     mined, pair_counts = mine_pairs(both, rule, retrieval, threshold)
     mined = Mined(rows[0][mined.src], rows[1][mined.tgt], mined.scores)
     reached: dict[str, Any] = {}
@@ -95,7 +100,7 @@ def mine(
         pair_counts |= {"pairs": len(mined.src), "below_threshold": pair_counts["retrieved"] - len(mined.src)}
     log("4 of 4: write")
     mined_pairs.write(out, mined, *texts, languages=languages)
-    result = dict(zip(("src", "tgt"), counts, strict=True)) | pair_counts | reached | {"cut": cut}
+    result = dict(zip(("src", "tgt"), counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
     result |= {
         "quantiles": quantiles(mined.scores),
         "seconds": round(time.monotonic() - started, 1),
@@ -223,6 +228,10 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
         lines.append("mine: scores (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"]))
     if "precision" in counts:
         lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")
+    if "neighbours_found" in counts:
+        lines.append(
+            f"mine: approximate search; {counts['neighbours_found']:.1%} of the true neighbours are found, on a sample"
+        )
     lines.append(f"mine: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most")
     return "\n".join(lines)
 

@@ -30,6 +30,7 @@ from typing import Any
 import yaml
 
 from bitextbench.base.errors import InputError
+from bitextbench.config import PRETRAINED
 from bitextbench.corpus.parts import own_files
 
 NEEDED = ("task", "corpus", "encoder", "similarity", "metric")
@@ -84,12 +85,14 @@ class Entry:
             return f"no encoder {self.encoder} in this run"
         if self.task == "posteriors" and not set(self.corpora) <= set(models[self.encoder]["align"]):
             return f"not asked for in this run (likelihoods.{self.encoder}.align): all pairs of sentences are scored"
-        if why := _absent((*self.corpora, *models[self.encoder]["corpora"].values()), corpora):
+        if why := _absent((*self.corpora, *models[self.encoder].get("corpora", {}).values()), corpora):
             return why
 
         def languages(names: Iterable[str]) -> set[str]:
             return {code for name in names for code in corpora[name].get("pair", config["pair"]).values()}
 
+        if models[self.encoder].get("type") == PRETRAINED:
+            return ""
         unknown = languages(self.corpora) - languages(models[self.encoder]["corpora"].values())
         return f"{self.encoder} has not learned {', '.join(sorted(unknown))} in this run" if unknown else ""
 

@@ -1,0 +1,138 @@
+"""Approximate nearest neighbours by an index of faiss, for sizes at which the exact search takes too long.
+
+The index is named by faiss's own string (`IVF4096,Flat`, `IVF4096,PQ64`, `HNSW32`), behind which its settings may stand:
+`IVF4096,Flat:nprobe=32`. What it finds is scored again exactly, so that similarities, and margins with them, are those of the
+vectors; but a true neighbour may be lacking. How many are there, a sample says, which is searched exactly.
+
+The result depends on faiss: on its release, and on threads and device where those change how an index is trained.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitextbench.base.device import setup, torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log, progress
+from bitextbench.formats.vectors import Embeddings, check_pair
+from bitextbench.scoring import neighbours
+from bitextbench.scoring.neighbours.lists import Both, Neighbours, best_k
+from bitextbench.scoring.neighbours.metric import METRIC, Side, blocks, similarities
+
+WIDTH = 4  # times k candidates are scored again
+ROWS = 16_384  # of a query, or added at a time
+TRAINED = 1 << 16  # rows that an index is trained on, at least; and PER_LIST of an inverted list
+PER_LIST = 64
+SAMPLE = 500  # rows of each side that recall is measured on
+SETTINGS = {
+    "nprobe": 16,
+    "efSearch": 64,
+}  # usual ones: lists that are looked at, and the breadth of the search of a graph
+
+
+def search(
+    src: Embeddings, tgt: Embeddings, k: int, factory: str, *, metric: str = "cosine", device: str = "cpu", threads: int = 1,
+    **more: Any,
+) -> tuple[Both, float]:  # fmt: skip
+    """Neighbours as `neighbours.search` has them, but approximate; and their recall, of 1, on a sample of both sides.
+
+    A row for which the index finds fewer than k is searched exactly; `more` is for that. Raises InputError for a string that faiss
+    does not know, for fewer vectors than an index learns from, and as the exact search does.
+    """
+    import faiss
+
+    check_pair(src, tgt)
+    where = setup(threads, device)
+    faiss.omp_set_num_threads(threads)
+    sides = [Side(side, side.norms(), METRIC[metric], torch.float32, where) for side in (src, tgt)]
+    exact: dict[str, Any] = {"metric": metric, "device": device, "threads": threads} | more
+    found = [
+        _one_way(faiss, left, right, min(k, len(right)), factory, threads, exact)
+        for left, right in (sides, sides[::-1])
+    ]
+    both = Both(*found)
+    recall = (_recall(both.forward, src, tgt, exact) + _recall(both.backward, tgt, src, exact)) / 2
+    log(f"index {factory}: {recall:.1%} of the true neighbours are found, on a sample")
+    return both, recall
+
+
+def _one_way(
+    faiss: Any, left: Side, right: Side, k: int, factory: str, threads: int, exact: dict[str, Any]
+) -> Neighbours:
+    """The k nearest of `right` for each row of `left`."""
+    width = min(WIDTH * k, len(right))
+    index = _index(faiss, right, factory, width)
+    ids, scores = np.empty((len(left), k), np.int64), np.empty((len(left), k), np.float32)
+    lacking = []
+    for rows in progress([*blocks(len(left), ROWS)], f"neighbours by {factory}", unit="blocks"):
+        _, held = index.search(left.matrix(rows).cpu().numpy(), width)
+        here = np.repeat(np.arange(rows.start, rows.stop), width)
+        known = held.ravel() >= 0
+        values = np.full(len(here), -np.inf, np.float32)
+        values[known] = similarities(left, right, here[known], held.ravel()[known], threads)
+        best = best_k(values.reshape(held.shape), np.where(held < 0, np.iinfo(np.int64).max, held), k)
+        ids[rows], scores[rows] = best.ids, best.similarities
+        lacking.append(rows.start + np.flatnonzero(np.isneginf(best.similarities).any(axis=1)))
+    if len(few := np.concatenate(lacking)):
+        log(
+            f"index {factory}: {len(few):,} of {len(left):,} sentences have fewer than {k} neighbours in it; searched exactly"
+        )
+        whole = neighbours.search(left.vectors.select(few), right.vectors, k, **exact).forward
+        ids[few], scores[few] = whole.ids, whole.similarities
+    return Neighbours(ids, scores)
+
+
+def _index(faiss: Any, side: Side, factory: str, width: int) -> Any:
+    """An index of one side, trained on a sample, on all GPUs where faiss has them."""
+    name, _, settings = factory.partition(":")
+    distance = faiss.METRIC_L2 if side.metric.halved else faiss.METRIC_INNER_PRODUCT
+    try:
+        index = faiss.index_factory(side.vectors.dimension, name, distance)
+        rows = _sample(len(side), max(TRAINED, PER_LIST * _lists(faiss, index)))
+        if side.device.type == "cuda" and hasattr(faiss, "index_cpu_to_all_gpus"):
+            index = faiss.index_cpu_to_all_gpus(index)
+        index.train(side.matrix_of(rows).cpu().numpy())
+        for part in progress([*blocks(len(side), ROWS)], f"index {factory}", unit="blocks"):
+            index.add(side.matrix(part).cpu().numpy())
+        _set(faiss, index, settings, width)
+    except RuntimeError as error:
+        said = str(error).rstrip(" '").splitlines()[-1].split("failed: ")[-1].split("Error: ")[-1].strip()
+        remedy = "see faiss on its index factory; a smaller index needs fewer sentences"
+        raise InputError(
+            f"`{factory}` does not work for {len(side):,} vectors ({said})", "--index", remedy=remedy
+        ) from None
+    return index
+
+
+def _lists(faiss: Any, index: Any) -> int:
+    """The inverted lists of an index; 0 where it has none."""
+    try:
+        return int(faiss.extract_index_ivf(index).nlist)
+    except RuntimeError:
+        return 0
+
+
+def _set(faiss: Any, index: Any, settings: str, width: int) -> None:
+    """Set the usual settings of this kind of index, then the given ones (`nprobe=32,...`)."""
+    space = faiss.GpuParameterSpace() if "Gpu" in type(index).__name__ else faiss.ParameterSpace()
+    for name, value in SETTINGS.items():
+        try:
+            space.set_index_parameter(index, name, max(value, width) if name == "efSearch" else value)
+        except RuntimeError:  # an index of another kind
+            continue
+    if settings:
+        space.set_index_parameters(index, settings)
+
+
+def _sample(n: int, count: int) -> NDArray[np.int64]:
+    """At most `count` of n rows, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
+
+
+def _recall(found: Neighbours, left: Embeddings, right: Embeddings, exact: dict[str, Any]) -> float:
+    """The share of the k nearest that were found, of a sample of rows; what ties with the last one counts."""
+    rows = _sample(len(found), SAMPLE)
+    k = found.ids.shape[1]
+    truth = neighbours.search(left.select(rows), right, k, **exact).forward.similarities
+    return float((found.similarities[rows] >= truth[:, -1:]).mean())

@@ -1,0 +1,88 @@
+"""A published encoder as one of the workflow, which is also called without its environment being activated."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_bert
+from checkout import ROOT, copy_checkout, laid_over
+from test_config import load
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json
+from bitextbench.config import of_seed, resolve
+from bitextbench.encoders.plain import sentence_encoder
+from bitextbench.formats import bitext
+from bitextbench.formats.vectors import read
+from bitextbench.workflow import Files
+
+OVERLAY = """
+corpora: {pool: {parts: [{generated: pool, lines: 300, label: parallel}]}}
+encoders: {bert: {type: pretrained, folder: bert, prefix: "query: ", gpus: 0}}
+methods: {bert: {similarity: cosine, encoder: bert}}
+"""
+
+
+def test_it_scores_a_pool(tmp_path):
+    checkout = copy_checkout(tmp_path)
+    tiny_bert.save(checkout / "bert")
+    (checkout / "own.yaml").write_text(OVERLAY)
+    overlays = laid_over("config/tiny.yaml", "tests/micro.yaml", "own.yaml")
+    command = [sys.executable, "-m", "snakemake", *overlays, "work/micro/scores/bert/pool/00000.npy"]
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=checkout, env=bare, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pool = bitext.read_shard(checkout / "work/micro/corpus/pool/00000.parquet")
+    encoder = sentence_encoder(checkout / "bert", prefix="query: ")
+    for side in bitext.SIDES:
+        expected = np.zeros((len(pool), encoder.dimension), np.float32)
+        list(encoder.encode(pool[side].to_pylist(), None, "any", expected))
+        found = read(checkout / f"work/micro/vectors/bert/pool/00000.{side}.npy")
+        np.testing.assert_array_equal(found.block(0, len(pool)), expected)
+    about = read_json(checkout / "work/micro/encoders/bert/pretrained.json")
+    assert "model.safetensors" in about["files"]
+
+
+def with_encoder(**more) -> dict:
+    config = load("tiny.yaml")
+    config["encoders"]["bert"] = {"type": "pretrained", "folder": "bert", "gpus": 0} | more
+    config["methods"]["bert"] = {"similarity": "cosine", "encoder": "bert"}
+    return config
+
+
+def test_it_has_no_seeds_and_no_corpora():
+    config = with_encoder()
+    config["selection"]["methods"].append("bert")
+    whole = resolve(config)
+    assert resolve(whole) == whole
+    assert not [name for name in whole["encoders"] if name.startswith("bert.seed")]
+    assert whole["methods"][of_seed(whole, "bert", config["seeds"][1])]["encoder"] == "bert"
+    assert Files(whole).learned_from("bert") == set()
+    assert Files(whole).calibrated("bert") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda config: config["encoders"]["bert"].pop("folder"), "folder"),
+        (lambda config: config["encoders"]["bert"].update(features="joint"), "features"),
+        (lambda config: config["encoders"]["nmt_autoencoder"].update(folder="x"), "folder"),
+        (lambda config: config["encoders"]["nmt_autoencoder"].pop("corpora"), "corpora"),
+        (
+            lambda config: config["methods"].update(bert={"similarity": "confidence", "encoder": "bert"}),
+            "`methods.bert` wants an encoder that is trained here, and `bert` is pretrained",
+        ),
+    ],
+)
+def test_its_entry_is_checked(change, message):
+    config = with_encoder()
+    change(config)
+    with pytest.raises(InputError, match=message):
+        resolve(config)
+
+
+def test_the_overlay_names_two():
+    assert "pretrained" in Path(ROOT, "config/encoders-today.yaml").read_text()
