@@ -16,7 +16,16 @@ os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.envi
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
-from bitextbench.config import margin_encoders, of_seed, portions, pretrained, read, resolve, scorers, threshold_translations
+from bitextbench.config import (
+    margin_encoders,
+    of_seed,
+    portions,
+    pretrained,
+    read,
+    resolve,
+    scorers,
+    threshold_translations,
+)
 from bitextbench.corpus.parts import own_files
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, plan

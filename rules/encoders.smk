@@ -213,9 +213,9 @@ rule encode_pretrained:
         f"logs/{RUN}/encode_pretrained/{{encoder}}.{{corpus}}.{{shard}}.log",
     benchmark:
         benchmarked("encode_pretrained", "{encoder}.{corpus}.{shard}")
-    retries: retries(1)
     wildcard_constraints:
         encoder=any_of(pretrained(config)),
+    retries: retries(1)
     conda:
         "../envs/embed.yaml"
     threads: 2

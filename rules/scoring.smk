@@ -223,3 +223,26 @@ rule select:
         "python -m bitextbench step select {params.method:q} --budget {params.budget:q} --seed {params.seed:q} --words {params.words:q}"
         " --corpus {input.corpus:q} --tokens {params.tokens:q} {params.scores:q} --count {params.side:q} {params.languages:q}"
         " --out {params.folder:q} 2> {log:q}"
+
+
+rule selected_pairs:  # plain, with scores and line numbers; asked for by name, needs no translation model
+    input:
+        corpus=f"{WORK}/corpus/{POOL}",
+        scores=lambda w: files.scores(w.method, POOL),
+        selection=f"{WORK}/selected/{{method}}.{{budget}}/{config['seed']}/selection.json",
+    output:
+        f"{RESULTS}/selected/{{method}}.{{budget}}.tsv.gz",
+    log:
+        f"logs/{RUN}/selected_pairs/{{method}}.{{budget}}.log",
+    wildcard_constraints:
+        budget=any_of(BUDGETS),
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(2, 2000),
+        runtime="8h",
+    params:
+        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+    shell:
+        "python -m bitextbench step selected-pairs --corpus {input.corpus:q} {params.scores:q} --selection {input.selection:q}"
+        " --out {output:q} 2> {log:q}"

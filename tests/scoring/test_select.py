@@ -15,6 +15,7 @@ from bitextbench.base.files import read_json
 from bitextbench.formats import bitext
 from bitextbench.scoring import select as selection
 from bitextbench.scoring.select import Scored, count_words, cutoff, select
+from bitextbench.scoring.selected import write_selected
 
 
 @pytest.mark.parametrize(
@@ -197,3 +198,18 @@ def test_an_empty_pool_is_an_error(tmp_path):
     raw, tokens = corpus(tmp_path, 1, [])
     with pytest.raises(InputError, match="no words selected by mlp"):
         select("mlp", "10M", 1, raw, tokens, save_scores(tmp_path, raw, []), ("de", "en"), "tgt", tmp_path / "out")
+
+
+def test_a_selection_as_plain_pairs(tmp_path):
+    folder, tokens = corpus(tmp_path, 2, [f"word {i}" for i in range(12)])
+    scores = save_scores(tmp_path, folder, [i % 5 for i in range(12)])
+    select("m", "b", 8, folder, tokens, scores, ("de", "en"), "tgt", tmp_path / "out")
+    about = read_json(tmp_path / "out/selection.json")
+    write_selected(folder, scores, tmp_path / "out/selection.json", tmp_path / "plain.tsv")
+    rows = [line.split("\t") for line in (tmp_path / "plain.tsv").read_text().splitlines()]
+    assert len(rows) == about["pairs"]
+    kept = [i for i in range(12) if i % 5 >= about["cutoff"]]
+    assert rows == [[str(float(i % 5)), str(i), str(i), f"Q{i}", f"word {i}"] for i in kept]  # it has no documents
+    np.save(tmp_path / "short.npy", np.zeros(5, np.float32))
+    with pytest.raises(InputError, match=r"selection.json: is of 12 pairs, and there are 5 scores"):
+        write_selected(folder, [tmp_path / "short.npy"], tmp_path / "out/selection.json", tmp_path / "x.tsv")

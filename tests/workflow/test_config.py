@@ -354,3 +354,14 @@ def test_an_entry_of_another_seed_learns_from_entries_of_that_seed():
     assert {kind: config[kind].keys() & before[kind].keys() for kind in ("encoders", "methods")} == {
         kind: before[kind].keys() for kind in ("encoders", "methods")
     }
+
+
+def test_a_mapping_that_inherits_nothing(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "corpora: {pool: {inherit: false, parts: [{files: {pairs: crawl.tsv}, doc: line}]}}"
+    )
+    (tmp_path / "more.yaml").write_text("corpora: {pool: {deduplicate: true}}")
+    overlays = [ROOT / "config/small.yaml", tmp_path / "mine.yaml", tmp_path / "more.yaml"]
+    pool = read([ROOT / "config.yaml"], overlays)["corpora"]["pool"]
+    assert pool == {"parts": [{"files": {"pairs": "crawl.tsv"}, "doc": "line"}], "deduplicate": True}
+    assert "noise" in held("small.yaml")["corpora"]["pool"]

@@ -20,7 +20,7 @@ from bitextbench.formats.vectors import read
 from bitextbench.workflow import Files
 
 OVERLAY = """
-corpora: {pool: {parts: [{generated: pool, lines: 300, label: parallel}]}}
+corpora: {pool: {inherit: false, parts: [{generated: pool, lines: 300, label: parallel}]}}
 encoders: {bert: {type: pretrained, folder: bert, prefix: "query: ", gpus: 0}}
 methods: {bert: {similarity: cosine, encoder: bert}}
 """

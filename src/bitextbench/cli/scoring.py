@@ -187,6 +187,18 @@ def score_shard(
     score.score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, tokens=tokens, model=model, seed=seed)
 
 
+@step.command("selected-pairs")
+@corpus_option
+@scores_option
+@click.option("--selection", type=FILE, required=True, help="selection.json, as `select` wrote it.")
+@out_option
+def selected_pairs(corpus: Path, scores: tuple[Path, ...], selection: Path, out: Path) -> None:
+    """Write a selection as plain pairs: score, line or id, both sentences."""
+    from bitextbench.scoring.selected import write_selected
+
+    write_selected(corpus, scores, selection, out)
+
+
 @step.command("fit-similarity")
 @click.argument("similarity")
 @click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")

@@ -1,0 +1,39 @@
+"""A selection as plain pairs: score, where it comes from, and both sentences as they were, beside the tokens that a model learns from."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json
+from bitextbench.formats import bitext, mined_pairs
+from bitextbench.formats.scores import scores_by_id
+
+
+def write_selected(corpus: Path, scores: Sequence[Path], selection: Path, out: Path) -> None:
+    """Write the pairs of a corpus that a selection took, in the order of ids (see `mined_pairs.write_blocks`).
+
+    Both ids are the document of the pair, which `doc: line` makes the number of its line; where it has none, its id. `selection` is
+    what `select` wrote (selection.json), `scores` a file for each shard. Raises InputError where they are of another corpus.
+    """
+    whole, about = scores_by_id(scores), read_json(selection)
+    if len(whole) != about["pool_pairs"]:
+        what = f"is of {about['pool_pairs']:,} pairs, and there are {len(whole):,} scores"
+        raise InputError(what, selection, remedy="select again")
+    least = np.float32(-np.inf if about["cutoff"] is None else about["cutoff"])
+
+    def blocks() -> Iterator[tuple[Any, ...]]:
+        start = 0
+        for table in bitext.read_batches(corpus, ["id", "src", "tgt", "doc"]):
+            found = whole[start : start + len(table)]
+            keep = found >= least
+            kept = table.filter(pa.array(keep))
+            names = pc.if_else(pc.equal(kept["doc"], ""), pc.cast(kept["id"], pa.string()), kept["doc"]).to_pylist()
+            yield found[keep], names, names, kept["src"].to_pylist(), kept["tgt"].to_pylist()
+            start += len(table)
+
+    mined_pairs.write_blocks(out, blocks())
