@@ -41,7 +41,9 @@ def test_it_scores_a_pool(tmp_path):
         expected = np.zeros((len(pool), encoder.dimension), np.float32)
         list(encoder.encode(pool[side].to_pylist(), None, "any", expected))
         found = read(checkout / f"work/micro/vectors/bert/pool/00000.{side}.npy")
-        np.testing.assert_array_equal(found.block(0, len(pool)), expected)
+        np.testing.assert_allclose(
+            found.block(0, len(pool)), expected, atol=1e-5
+        )  # other kernels: `arithmetic: portable`
     about = read_json(checkout / "work/micro/encoders/bert/pretrained.json")
     assert "model.safetensors" in about["files"]
 
