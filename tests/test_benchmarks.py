@@ -10,6 +10,19 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SMALL = {
     "neighbours": ("--sizes", "50,300", "--dimension", "16"),
+    "peers": (
+        "--vectors",
+        "200",
+        "--dimension",
+        "16",
+        "--runs",
+        "1",
+        "--work",
+        "neighbours",
+        "--here",
+        "--peer",
+        "faiss_search",
+    ),
     "filtering": ("--lines", "1000", "--sample", "500", "--scores", "20000"),
     "encoders": (
         *("--config", "config.yaml", "--config", "config/tiny.yaml", "--encoder", "nmt_autoencoder"),
@@ -26,6 +39,6 @@ def test_a_benchmark_writes_its_figures(tmp_path: Path, name: str):
     assert done.returncode == 0, done.stderr
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    times = {"neighbours": "ours_s", "filtering": "cpu_s", "encoders": "encode_share"}[name]
+    times = {"neighbours": "ours_s", "filtering": "cpu_s", "peers": "seconds", "encoders": "encode_share"}[name]
     found = [float(row[times]) for row in rows if row[times]]
     assert min(found) >= 0 < max(found)
