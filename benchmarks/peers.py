@@ -94,7 +94,7 @@ def filtering(folder: Path, lines: int, runs: int, find) -> list[dict]:
     ]
     kept = [line.split("\t", 4)[3:] for line in (folder / "kept.tsv").read_text(encoding="utf-8").splitlines()]
     python, release = find("opusfilter")
-    done = measured([python, str(PROGRAMS / "opusfilter.py"), "a", "b", "a.kept", "b.kept"], folder, runs)
+    done = measured([python, str(PROGRAMS / "length_rules.py"), "a", "b", "a.kept", "b.kept"], folder, runs)
     pairs = zip(*((folder / f"{side}.kept").read_text(encoding="utf-8").splitlines() for side in "ab"), strict=True)
     same = {*map(tuple, kept)} ^ {*pairs}
     rows.append({"program": "opusfilter", "version": release, **done, "same": round(1 - len(same) / lines, 6)})

@@ -1,4 +1,4 @@
-"""OpusFilter's rules of length: python opusfilter.py A B A.kept B.kept"""
+"""OpusFilter's rules of length: python length_rules.py A B A.kept B.kept"""
 
 import sys
 
