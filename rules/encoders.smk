@@ -4,7 +4,7 @@ WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]
 dictionary = lambda key: lambda w: files.tokens(*filter(None, [vectors_entry(w).get(key)]))
 encoder_entry = lambda w: config["encoders"][w.encoder]
-trained = any_of(name for name in config["encoders"] if name not in pretrained(config))
+trained = rf"(?!(?:{any_of(pretrained(config))})/)[^/]+"  # any name but those
 encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
 
