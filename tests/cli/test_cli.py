@@ -40,7 +40,6 @@ def corpus(folder: Path, src: bytes, tgt: bytes) -> subprocess.CompletedProcess[
         (b"eins\nzwei\n", b"one\n", r"a\.de.*2.*a\.en.*1|2 lines.*1 line"),
         (b"eins\n\xff\n", b"one\ntwo\n", r"a\.de:2: invalid UTF-8 at byte 1 of the line; convert"),
         (b"eins\n", b"o\0ne\n", r"a\.en:1: line holds a NUL byte; remove"),
-        (b"eins\n" + b"x" * 1_000_000 + b"\n", b"one\ntwo\n", r"a\.de:2: line is longer than 65,536 bytes; split"),
     ],
 )
 def test_bad_text_ends_in_one_line(tmp_path, src, tgt, message):
@@ -51,6 +50,12 @@ def test_bad_text_ends_in_one_line(tmp_path, src, tgt, message):
     assert "Traceback" not in done.stderr
     assert re.search(message, errors[0]), errors[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en"]
+
+
+def test_a_line_that_is_too_long_counts_as_empty(tmp_path):
+    done = corpus(tmp_path, b"eins\n" + b"x" * 1_000_000 + b"\n", b"one\ntwo\n")
+    assert "a.de: 1 lines are longer than 65,536 bytes, first line 2; they count as empty" in done.stderr
+    assert read_json(tmp_path / "out/counts.json")["dropped"] == {"empty": 1}
 
 
 def test_empty_lines_are_counted_and_dropped(tmp_path):
