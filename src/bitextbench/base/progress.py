@@ -19,9 +19,14 @@ def log(message: str) -> None:
 
 
 def progress(
-    items: Iterable[Item], what: str, *, total: int | None = None, unit: str = "lines", every: float = 10.0,
+    items: Iterable[Item],
+    what: str,
+    *,
+    total: int | None = None,
+    unit: str = "lines",
+    every: float = 10.0,
     size: Callable[[Item], int] = lambda _: 1,
-) -> Iterator[Item]:  # fmt: skip
+) -> Iterator[Item]:
     """Yield `items` and show their progress: a bar on a terminal, else a line every `every` seconds and at the end.
 
     `size`: how many units an item is.

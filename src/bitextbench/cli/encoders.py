@@ -55,8 +55,17 @@ def skip_gram(
 @click.option("--report", type=FILE, required=True, help="Words, the criterion, P@1 on --test: JSON.")
 @click.option("-o", "--out", type=FILE, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
 def map_words(
-    src: Path, tgt: Path, spec: dict[str, Any], dictionary: tuple[Path, ...], test: tuple[Path, ...], lowercase: bool, seed: int, threads: int, report: Path, out: Path
-) -> None:  # fmt: skip
+    src: Path,
+    tgt: Path,
+    spec: dict[str, Any],
+    dictionary: tuple[Path, ...],
+    test: tuple[Path, ...],
+    lowercase: bool,
+    seed: int,
+    threads: int,
+    report: Path,
+    out: Path,
+) -> None:
     """Bring the word vectors of two languages into one space, without a dictionary or with one; `train --vectors` takes them."""
     from bitextbench.base.device import setup
     from bitextbench.encoders import word_mapping
@@ -85,8 +94,16 @@ def map_words(
 @threads_option
 @out_option
 def hard_negatives(
-    vectors: tuple[Path, ...], ids: tuple[Path, ...], count: int, share: float, similarity: str, seed: int, gpus: int, threads: int, out: Path
-) -> None:  # fmt: skip
+    vectors: tuple[Path, ...],
+    ids: tuple[Path, ...],
+    count: int,
+    share: float,
+    similarity: str,
+    seed: int,
+    gpus: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Find what an encoder takes for translations and is none; writes <out>.src.* and <out>.tgt.*, for `train --hard`."""
     from bitextbench.encoders.hard_negatives import mine
 
@@ -107,8 +124,16 @@ def hard_negatives(
 @threads_option
 @click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
 def encode(
-    text: Path, encoder: Path, language: str | None, side: str | None, prefix: str | None, form: str, gpus: int, threads: int, out: Path
-) -> None:  # fmt: skip
+    text: Path,
+    encoder: Path,
+    language: str | None,
+    side: str | None,
+    prefix: str | None,
+    form: str,
+    gpus: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Encode sentences of your own: plain, .gz, .xz or .zst lines, id<TAB>sentence, Parquet, or - for standard input."""
     from bitextbench.encoders.plain import encode_text, sentence_encoder
 
@@ -148,9 +173,20 @@ def encode(
 @checkpoints_option
 @out_option
 def train(
-    spec: dict[str, Any], bpe: Path, lowercase: bool, chinese: str, src: str, tgt: str, corpora: tuple[tuple[str, Path], ...],
-    vectors: tuple[tuple[str, Path], ...], gpus: int, threads: int, seed: int, checkpoints: Path, out: Path,
-) -> None:  # fmt: skip
+    spec: dict[str, Any],
+    bpe: Path,
+    lowercase: bool,
+    chinese: str,
+    src: str,
+    tgt: str,
+    corpora: tuple[tuple[str, Path], ...],
+    vectors: tuple[tuple[str, Path], ...],
+    gpus: int,
+    threads: int,
+    seed: int,
+    checkpoints: Path,
+    out: Path,
+) -> None:
     """Train a sentence encoder; goes on from its last checkpoint.
 
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
@@ -166,9 +202,18 @@ def train(
     for role, stem in corpora:
         data.setdefault(role, []).append(stem)
     run(
-        spec, vocab_size, data, out, checkpoints, seed=seed, threads=threads, device="cuda" if gpus else "cpu",
-        vectors=dict(vectors), pieces=pieces, text=TextSide(bpe, lowercase, chinese, {"src": src, "tgt": tgt}),
-    )  # fmt: skip
+        spec,
+        vocab_size,
+        data,
+        out,
+        checkpoints,
+        seed=seed,
+        threads=threads,
+        device="cuda" if gpus else "cpu",
+        vectors=dict(vectors),
+        pieces=pieces,
+        text=TextSide(bpe, lowercase, chinese, {"src": src, "tgt": tgt}),
+    )
 
 
 @step.command("encode")

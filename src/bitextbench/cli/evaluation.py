@@ -93,9 +93,16 @@ def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Pa
 @bootstrap_option
 @json_option
 def evaluate_bucc(
-    candidates: Path, src_text: Path, tgt_text: Path, gold: Path, form: str, threshold: float | None, curve: Path | None,
-    seed: int, out: Path | None,
-) -> None:  # fmt: skip
+    candidates: Path,
+    src_text: Path,
+    tgt_text: Path,
+    gold: Path,
+    form: str,
+    threshold: float | None,
+    curve: Path | None,
+    seed: int,
+    out: Path | None,
+) -> None:
     """Precision, recall and F1 of mined pairs, their average precision, and a two-fold figure."""
     import numpy as np
 
@@ -124,9 +131,17 @@ def evaluate_bucc(
 @search_options(k=4)
 @json_option
 def evaluate_mining(
-    corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], seed: int,
-    k: int, out: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    corpus: Path,
+    src: str,
+    tgt: str,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    similarities: tuple[str, ...],
+    seed: int,
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
     """Hidden pairs of a comparable corpus, by every way of retrieval (Artetxe and Schwenk 2019, Table 2)."""
     from bitextbench.evaluation.mining import evaluate
     from bitextbench.mining import comparable
@@ -154,8 +169,16 @@ def evaluate_mining(
 @bootstrap_option
 @json_option
 def evaluate_rescoring(
-    corpus: Path, src: str, tgt: str, pairs: Path, models: tuple[Path, ...], gpus: int, threads: int, seed: int, out: Path | None
-) -> None:  # fmt: skip
+    corpus: Path,
+    src: str,
+    tgt: str,
+    pairs: Path,
+    models: tuple[Path, ...],
+    gpus: int,
+    threads: int,
+    seed: int,
+    out: Path | None,
+) -> None:
     """Hidden pairs of a comparable corpus that a cross-encoder selects (Yang et al. 2019, section 6.2)."""
     from bitextbench.evaluation import rescoring
     from bitextbench.mining import comparable
@@ -182,9 +205,18 @@ def evaluate_rescoring(
 @search_options(k=10)
 @json_option
 def evaluate_alignment(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], model: Path | None, src_text: Path | None,
-    tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    similarities: tuple[str, ...],
+    model: Path | None,
+    src_text: Path | None,
+    tgt_text: Path | None,
+    form: str,
+    seed: int,
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
     """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
     from bitextbench.base import members
     from bitextbench.evaluation import alignment
@@ -218,8 +250,14 @@ def evaluate_alignment(
 @search_options(k=10)
 @json_option
 def evaluate_separation(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], tgt_text: Path, form: str, k: int, out: Path | None, **settings: Any
-) -> None:  # fmt: skip
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    tgt_text: Path,
+    form: str,
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
     """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
     from bitextbench.evaluation.separation import separation
 
@@ -241,9 +279,17 @@ def evaluate_separation(
 @search_options(k=4)
 @json_option
 def evaluate_reconstruction(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarities: tuple[str, ...], src_text: Path | None,
-    tgt_text: Path | None, form: str, seed: int, k: int, out: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    similarities: tuple[str, ...],
+    src_text: Path | None,
+    tgt_text: Path | None,
+    form: str,
+    seed: int,
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
     """P@1, P@3 and P@10 of the true sentence, in both directions (Guo et al. 2018, Yang et al. 2019)."""
     from bitextbench.evaluation import reconstruction
 
@@ -278,9 +324,17 @@ def evaluate_reconstruction(
 @search_options(k=10)
 @json_option
 def evaluate_documents(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], similarity: str, src_docs: Path, tgt_docs: Path, model: Path | None,
-    seed: int, k: int, out: Path | None, **settings: Any,
-) -> None:  # fmt: skip
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    similarity: str,
+    src_docs: Path,
+    tgt_docs: Path,
+    model: Path | None,
+    seed: int,
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
     """P@1 of documents by neighbours (Guo et al. 2018 eq. 3), by aligned sentences, by averaged vectors (Yang et al. 2019)."""
     from bitextbench.evaluation.documents import accuracy
     from bitextbench.formats.vectors import by_probability
@@ -328,16 +382,32 @@ def evaluate_documents(
 @bootstrap_option
 @json_option
 def evaluate_recognition(
-    tokens: Path, model: Path, pieces: Path, similarities: tuple[str, ...], draw: str, lowercase: bool, sample_seed: int, gpus: int,
-    threads: int, seed: int, out: Path | None,
-) -> None:  # fmt: skip
+    tokens: Path,
+    model: Path,
+    pieces: Path,
+    similarities: tuple[str, ...],
+    draw: str,
+    lowercase: bool,
+    sample_seed: int,
+    gpus: int,
+    threads: int,
+    seed: int,
+    out: Path | None,
+) -> None:
     """How often an encoder prefers a pair of a tokenised corpus to its source with a random target (Zhang et al. 2016)."""
     from bitextbench.evaluation import recognition
 
     scores = recognition.scores(
-        tokens, model, pieces, similarities, draw=draw, lowercase=lowercase, seed=sample_seed, threads=threads,
+        tokens,
+        model,
+        pieces,
+        similarities,
+        draw=draw,
+        lowercase=lowercase,
+        seed=sample_seed,
+        threads=threads,
         device="cuda" if gpus else "cpu",
-    )  # fmt: skip
+    )
     results = {
         name: recognition.accuracy(*both, seed=seed, signature=f"similarity:{name}|draw:{draw}")
         for name, both in scores.items()
@@ -371,8 +441,15 @@ def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: P
 @threads_option
 @out_option
 def measure_encoder(
-    name: str, test: str, training: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], corpus: Path, threads: int, out: Path
-) -> None:  # fmt: skip
+    name: str,
+    test: str,
+    training: Path,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    corpus: Path,
+    threads: int,
+    out: Path,
+) -> None:
     """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
     from bitextbench.base.files import write_json
     from bitextbench.evaluation.encoders import measure
@@ -390,8 +467,13 @@ def measure_encoder(
 @click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
 @out_option
 def bleu(
-    method: str, budget: str, language: str, hypotheses: tuple[tuple[int, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
-) -> None:  # fmt: skip
+    method: str,
+    budget: str,
+    language: str,
+    hypotheses: tuple[tuple[int, str, Path], ...],
+    references: tuple[tuple[str, Path], ...],
+    out: Path,
+) -> None:
     """Score hypotheses; writes <out>/<seed>/<test>.json."""
     from bitextbench.base.files import read_lines, write_json
     from bitextbench.evaluation import bleu as metric
@@ -419,9 +501,11 @@ def bleu(
 @click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
 @out_option
 def significance(
-    languages: tuple[tuple[str, str], ...], hypotheses: tuple[tuple[str, str, str, Path], ...],
-    references: tuple[tuple[str, Path], ...], out: Path,
-) -> None:  # fmt: skip
+    languages: tuple[tuple[str, str], ...],
+    hypotheses: tuple[tuple[str, str, str, Path], ...],
+    references: tuple[tuple[str, Path], ...],
+    out: Path,
+) -> None:
     """Compare the rows of a table with each other by paired bootstrap; writes CSV."""
     from bitextbench.base.files import read_lines
     from bitextbench.evaluation.significance import compare, write
@@ -501,9 +585,16 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus
 @click.option("--tuned", type=FILE, required=True, help="What tune-confidence made of it, with the same options.")
 @out_option
 def evaluate_agreement(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float, worst: float,
-    seed: int, tuned: Path, out: Path,
-) -> None:  # fmt: skip
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    model: Path,
+    best: float,
+    worst: float,
+    seed: int,
+    tuned: Path,
+    out: Path,
+) -> None:
     """How far a confidence agrees with the scores that tuned it, and did before (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 

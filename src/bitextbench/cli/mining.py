@@ -47,9 +47,19 @@ from bitextbench.cli.options import (
 @bootstrap_option
 @out_option
 def mine_corpus(
-    corpus: Path, tokens: Path, spec: dict[str, Any], src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], model: Path | None,
-    src: str, tgt: str, gpus: int, threads: int, seed: int, out: Path,
-) -> None:  # fmt: skip
+    corpus: Path,
+    tokens: Path,
+    spec: dict[str, Any],
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    model: Path | None,
+    src: str,
+    tgt: str,
+    gpus: int,
+    threads: int,
+    seed: int,
+    out: Path,
+) -> None:
     """Mine the pairs of a corpus as if its sides were strangers; writes <out>/train.<language> and how many are right."""
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining.corpora import mine
@@ -73,9 +83,19 @@ def mine_corpus(
 @threads_option
 @folder_option
 def rescoring_pairs(
-    corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], ids: tuple[Path, ...], negatives: int,
-    train: float, seed: int, gpus: int, threads: int, out: Path,
-) -> None:  # fmt: skip
+    corpus: Path,
+    src: str,
+    tgt: str,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    ids: tuple[Path, ...],
+    negatives: int,
+    train: float,
+    seed: int,
+    gpus: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Mine the pairs that a cross-encoder of each half of a comparable corpus learns from, and rescores (Yang et al. 2019)."""
     from bitextbench.evaluation import rescoring
     from bitextbench.formats.vectors import read_shards
@@ -83,9 +103,16 @@ def rescoring_pairs(
 
     vectors = read_shards(src_emb), read_shards(tgt_emb)
     rescoring.prepare(
-        comparable.read(corpus, (src, tgt)), *vectors, ids, out, negatives=negatives, train=train, seed=seed, threads=threads,
+        comparable.read(corpus, (src, tgt)),
+        *vectors,
+        ids,
+        out,
+        negatives=negatives,
+        train=train,
+        seed=seed,
+        threads=threads,
         device="cuda" if gpus else "cpu",
-    )  # fmt: skip
+    )
 
 
 @cli.command(epilog=example("mine crawl.de crawl.en --encoder FOLDER --src-language de --tgt-language en -o pairs.tsv"))
@@ -113,10 +140,27 @@ def rescoring_pairs(
 @search_options(k=4)
 @click.option("-o", "--out", type=FILE, required=True, help="Score, ids, sentences: .tsv, .tsv.gz, .parquet or .tmx.")
 def mine(
-    src_text: Path, tgt_text: Path, encoder: Path | None, src_language: str | None, tgt_language: str | None, prefix: str | None,
-    cache: Path | None, src_emb: Path | None, tgt_emb: Path | None, form: str, margin: str, retrieval: str, threshold: float | None,
-    precision_target: float | None, gold: Path | None, index: str | None, keep_duplicates: bool, k: int, out: Path, **settings: Any,
-) -> None:  # fmt: skip
+    src_text: Path,
+    tgt_text: Path,
+    encoder: Path | None,
+    src_language: str | None,
+    tgt_language: str | None,
+    prefix: str | None,
+    cache: Path | None,
+    src_emb: Path | None,
+    tgt_emb: Path | None,
+    form: str,
+    margin: str,
+    retrieval: str,
+    threshold: float | None,
+    precision_target: float | None,
+    gold: Path | None,
+    index: str | None,
+    keep_duplicates: bool,
+    k: int,
+    out: Path,
+    **settings: Any,
+) -> None:
     """Mine parallel pairs out of two texts (Artetxe and Schwenk 2019).
 
     A text is a sentence a line, id<TAB>sentence, plain, .gz, .xz or .zst, or Parquet; - is standard input.
@@ -144,9 +188,22 @@ def mine(
     else:
         raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
     texts.mine(
-        src_text, tgt_text, out, vectors, margin=margin, retrieval=retrieval, k=k, threshold=threshold, gold=gold,
-        target=precision_target, languages=languages, form=form, keep_duplicates=keep_duplicates, index=index, **search,
-    )  # fmt: skip
+        src_text,
+        tgt_text,
+        out,
+        vectors,
+        margin=margin,
+        retrieval=retrieval,
+        k=k,
+        threshold=threshold,
+        gold=gold,
+        target=precision_target,
+        languages=languages,
+        form=form,
+        keep_duplicates=keep_duplicates,
+        index=index,
+        **search,
+    )
 
 
 def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -183,9 +240,16 @@ def pairs_of(texts: tuple[Path, ...], columns: str | None) -> dict[str, Any]:
 
 
 def scorers_of(
-    similarities: tuple[str, ...], files: tuple[Path, ...], languages: tuple[str | None, str | None], encoder: Path | None,
-    prefix: str | None, chinese: str, seed: int, gpus: int, threads: int,
-) -> list[Any]:  # fmt: skip
+    similarities: tuple[str, ...],
+    files: tuple[Path, ...],
+    languages: tuple[str | None, str | None],
+    encoder: Path | None,
+    prefix: str | None,
+    chinese: str,
+    seed: int,
+    gpus: int,
+    threads: int,
+) -> list[Any]:
     """The scorers of these similarities, and those in these files, with one encoder for all."""
     from bitextbench.encoders.plain import sentence_encoder
     from bitextbench.mining import scorers
@@ -233,11 +297,30 @@ def scorers_of(
     help="Score, ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx.",
 )
 def filter_command(
-    texts: tuple[Path, ...], columns: str | None, src_language: str, tgt_language: str, rules: dict[str, Any] | None,
-    encoder: Path | None, prefix: str | None, cache: Path | None, similarity: str | None, clean: tuple[Path, ...] | None,
-    settings: dict[str, Any], scorer: tuple[Path, ...], save_scorer: Path | None, chinese: str, seed: int, words: int | None,
-    pairs: int | None, share: float | None, threshold: float | None, explain: Path | None, gpus: int, threads: int, out: Path,
-) -> None:  # fmt: skip
+    texts: tuple[Path, ...],
+    columns: str | None,
+    src_language: str,
+    tgt_language: str,
+    rules: dict[str, Any] | None,
+    encoder: Path | None,
+    prefix: str | None,
+    cache: Path | None,
+    similarity: str | None,
+    clean: tuple[Path, ...] | None,
+    settings: dict[str, Any],
+    scorer: tuple[Path, ...],
+    save_scorer: Path | None,
+    chinese: str,
+    seed: int,
+    words: int | None,
+    pairs: int | None,
+    share: float | None,
+    threshold: float | None,
+    explain: Path | None,
+    gpus: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Filter a crawl: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
 
     Rules, copies, and a score; what is kept, in the order of lines. Without an encoder or a similarity, what passes the rules.
@@ -250,11 +333,18 @@ def filter_command(
     languages = (src_language, tgt_language)
     found = scorers_of(names, scorer, languages, encoder, prefix, chinese, seed, gpus, threads)
     crawl.filter_crawl(
-        pairs_of(texts, columns), languages, out, rules=crawl.RULES if rules is None else rules,
-        scorer=found[0] if found else None, limit=crawl.Limit(words, pairs, share, threshold),
-        lesson=crawl.Lesson(clean or (), settings, save_scorer), explain=explain, folder=cache, threads=threads,
+        pairs_of(texts, columns),
+        languages,
+        out,
+        rules=crawl.RULES if rules is None else rules,
+        scorer=found[0] if found else None,
+        limit=crawl.Limit(words, pairs, share, threshold),
+        lesson=crawl.Lesson(clean or (), settings, save_scorer),
+        explain=explain,
+        folder=cache,
+        threads=threads,
         device="cuda" if gpus else "cpu",
-    )  # fmt: skip
+    )
 
 
 @cli.command(epilog=example("score - --similarity cosine --encoder FOLDER --append < pairs.tsv > scored.tsv"))
@@ -267,10 +357,23 @@ def filter_command(
 @click.option("--append", is_flag=True, help="Write each pair as it was read, and its scores behind it.")
 @click.option("-o", "--out", type=FILE, default="-", help="A text; - is standard output.")
 def score(
-    texts: tuple[Path, ...], columns: str | None, src_language: str | None, tgt_language: str | None, encoder: Path | None,
-    prefix: str | None, similarities: tuple[str, ...], clean: tuple[Path, ...] | None, settings: dict[str, Any],
-    scorer: tuple[Path, ...], chinese: str, seed: int, append: bool, gpus: int, threads: int, out: Path,
-) -> None:  # fmt: skip
+    texts: tuple[Path, ...],
+    columns: str | None,
+    src_language: str | None,
+    tgt_language: str | None,
+    encoder: Path | None,
+    prefix: str | None,
+    similarities: tuple[str, ...],
+    clean: tuple[Path, ...] | None,
+    settings: dict[str, Any],
+    scorer: tuple[Path, ...],
+    chinese: str,
+    seed: int,
+    append: bool,
+    gpus: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Score pairs in a stream: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
 
     A line for each pair, with its scores. Memory does not grow with the number of pairs.

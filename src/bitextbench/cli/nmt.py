@@ -57,9 +57,16 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
 @out_option
 def likelihood_train(
-    name: str, data: Path, spec: dict[str, Any], max_length: int, seed: int, gpus: int, threads: int, checkpoints: Path,
+    name: str,
+    data: Path,
+    spec: dict[str, Any],
+    max_length: int,
+    seed: int,
+    gpus: int,
+    threads: int,
+    checkpoints: Path,
     out: Path,
-) -> None:  # fmt: skip
+) -> None:
     """Train one of four fairseq models, from its last checkpoint on: translation forward, backward, LM of src, of tgt."""
     from bitextbench.nmt.likelihood_models import train
 
@@ -113,9 +120,17 @@ def nmt_prepare(
 @click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
 @click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
 def nmt_train(
-    data: tuple[Path, ...], tests: tuple[tuple[str, Path], ...], spec: dict[str, Any], src: str, tgt: str, seeds: tuple[int, ...],
-    gpus: int, threads: int, checkpoints: tuple[Path, ...], out: tuple[Path, ...],
-) -> None:  # fmt: skip
+    data: tuple[Path, ...],
+    tests: tuple[tuple[str, Path], ...],
+    spec: dict[str, Any],
+    src: str,
+    tgt: str,
+    seeds: tuple[int, ...],
+    gpus: int,
+    threads: int,
+    checkpoints: tuple[Path, ...],
+    out: tuple[Path, ...],
+) -> None:
     """Train a fairseq Transformer on each DATA, from its last checkpoint on, and translate test sets; writes <out>/model.pt.
 
     All in one process: loading torch and fairseq takes as long as training and translating at the smallest scale.

@@ -82,8 +82,11 @@ lowercase_option = click.option(
     "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."
 )
 chinese_option = click.option(
-    "--chinese", type=click.Choice(["jieba", "characters"]), default="jieba", help="Tokens of Chinese: Jieba's words, or characters."
-)  # fmt: skip
+    "--chinese",
+    type=click.Choice(["jieba", "characters"]),
+    default="jieba",
+    help="Tokens of Chinese: Jieba's words, or characters.",
+)
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
 data_option = click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
 corpus_option = click.option("--corpus", type=FILE, required=True, help="Folder of a corpus.")
@@ -117,9 +120,12 @@ src_shards_option = click.option(
 )
 tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets.")
 cells_option = click.option(
-    "--cell", "cells", type=Spec(), multiple=True,
+    "--cell",
+    "cells",
+    type=Spec(),
+    multiple=True,
     help="JSON: row, column, files (FILE or FILE#KEY; several are test sets, whose mean it takes), seed, note.",
-)  # fmt: skip
+)
 scores_option = click.option(
     "--scores", type=FILE, multiple=True, required=True, help="A file for each shard, in order."
 )

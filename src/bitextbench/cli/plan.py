@@ -30,9 +30,15 @@ from bitextbench.cli.options import FILE
 @click.option("--out", type=click.Path(path_type=Path), help="Where the table goes: CSV.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Where the picture goes: SVG or PNG.")
 def plan(
-    targets: tuple[str, ...], profile: str, overlays: tuple[Path, ...], gpus: tuple[int, ...], rates: Path | None, seed: int,
-    out: Path | None, picture: Path | None,
-) -> None:  # fmt: skip
+    targets: tuple[str, ...],
+    profile: str,
+    overlays: tuple[Path, ...],
+    gpus: tuple[int, ...],
+    rates: Path | None,
+    seed: int,
+    out: Path | None,
+    picture: Path | None,
+) -> None:
     """Say what a run costs by rule, and how long it takes on clusters of some sizes whose nodes fail. All tables, without TARGETS."""
     from bitextbench.config import read, resolve
     from bitextbench.report import courses as pages

@@ -171,10 +171,22 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @click.option("--draws", type=FILE, help="Where the draws of its cells go, for the audit.")
 @out_option
 def table(
-    reference: Path | None, name: str | None, cells: tuple[dict[str, Any], ...], scale: Any, selections: tuple[Path, ...],
-    significance: Path | None, against: str | None, text: str, config: dict[str, Any] | None, inputs: tuple[Path, ...], benchmarks: Path | None,
-    provenance: Path | None, draws: Path | None, selected: Path | None, out: Path,
-) -> None:  # fmt: skip
+    reference: Path | None,
+    name: str | None,
+    cells: tuple[dict[str, Any], ...],
+    scale: Any,
+    selections: tuple[Path, ...],
+    significance: Path | None,
+    against: str | None,
+    text: str,
+    config: dict[str, Any] | None,
+    inputs: tuple[Path, ...],
+    benchmarks: Path | None,
+    provenance: Path | None,
+    draws: Path | None,
+    selected: Path | None,
+    out: Path,
+) -> None:
     """Set our numbers beside the paper's: CSV and, where they are asked for, draws, selections and provenance."""
     from bitextbench.base.files import atomic
     from bitextbench.evaluation import significance as paired

@@ -86,9 +86,16 @@ def neighbourhoods(
 @extreme_options
 @out_option
 def tune_confidence(
-    similarity: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...], model: Path, best: float,
-    worst: float, seed: int, out: Path,
-) -> None:  # fmt: skip
+    similarity: str,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    model: Path,
+    best: float,
+    worst: float,
+    seed: int,
+    out: Path,
+) -> None:
     """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
     from bitextbench import scoring
 

@@ -63,9 +63,17 @@ def smt_grammar(
 @threads_option
 @out_option
 def smt_decode(
-    grammar: Path, arpa: Path, weights: Path, source: Path, nbest: int, nbest_output: Path | None, beam: int, span: int,
-    threads: int, out: Path,
-) -> None:  # fmt: skip
+    grammar: Path,
+    arpa: Path,
+    weights: Path,
+    source: Path,
+    nbest: int,
+    nbest_output: Path | None,
+    beam: int,
+    span: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Translate a text of tokens by a grammar and a language model."""
     from bitextbench.smt.translate import translate
 
@@ -88,16 +96,35 @@ def smt_decode(
 @threads_option
 @out_option
 def smt_tune(
-    grammar: Path, arpa: Path, source: Path, references: tuple[Path, ...], more: tuple[Path, ...], seed: int, nbest: int,
-    rounds: int, beam: int, span: int, threads: int, out: Path,
-) -> None:  # fmt: skip
+    grammar: Path,
+    arpa: Path,
+    source: Path,
+    references: tuple[Path, ...],
+    more: tuple[Path, ...],
+    seed: int,
+    nbest: int,
+    rounds: int,
+    beam: int,
+    span: int,
+    threads: int,
+    out: Path,
+) -> None:
     """Find the weights with the highest BLEU on a text, by minimum error rate training; the rounds go to <out>.rounds.json."""
     from bitextbench.smt.tuning import tune_files
 
     tune_files(
-        grammar, arpa, source, [*references, *more], out,
-        seed=seed, count=nbest, rounds=rounds, beam=beam, span=span, threads=threads,
-    )  # fmt: skip
+        grammar,
+        arpa,
+        source,
+        [*references, *more],
+        out,
+        seed=seed,
+        count=nbest,
+        rounds=rounds,
+        beam=beam,
+        span=span,
+        threads=threads,
+    )
 
 
 @step.command("smt-text")

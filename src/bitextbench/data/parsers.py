@@ -46,9 +46,13 @@ def table(n: int, **columns: pa.Array | str) -> pa.Table:
     """A table of n rows: arrays, or a text for all rows; a side that is not given is null, doc and label are empty."""
     given = {"doc": "", "label": ""} | columns
     arrays = [
-        pa.nulls(n, pa.string()) if (held := given.get(name)) is None else pa.repeat(held, n) if isinstance(held, str) else held
+        pa.nulls(n, pa.string())
+        if (held := given.get(name)) is None
+        else pa.repeat(held, n)
+        if isinstance(held, str)
+        else held
         for name in FIELDS.names
-    ]  # fmt: skip
+    ]
     return pa.table(arrays, FIELDS)
 
 

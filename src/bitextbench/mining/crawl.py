@@ -80,9 +80,18 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
 
 
 def filter_crawl(
-    files: Files, languages: Languages, out: Path, *, rules: Mapping[str, Any] = RULES, scorer: Scorer | None = None,
-    limit: Limit = ALL, lesson: Lesson = NONE, explain: Path | None = None, folder: Path | None = None, **search: Any,
-) -> dict[str, Any]:  # fmt: skip
+    files: Files,
+    languages: Languages,
+    out: Path,
+    *,
+    rules: Mapping[str, Any] = RULES,
+    scorer: Scorer | None = None,
+    limit: Limit = ALL,
+    lesson: Lesson = NONE,
+    explain: Path | None = None,
+    folder: Path | None = None,
+    **search: Any,
+) -> dict[str, Any]:
     """Write the pairs of a crawl that pass the rules, once each, and of these the best that `limit` allows, in the order of lines.
 
     `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or its id, both sentences (see
@@ -117,9 +126,15 @@ def filter_crawl(
         if scorer and scorer.model and lesson.save:
             scorer.save(lesson.save)
     result = {
-        "in": counts["in"], "dropped": counts["dropped"], "scored": n if scorer else 0, "below": int((~keep).sum()),
-        "kept": int(keep.sum()), "cutoff": cut, "seconds": round(time.monotonic() - started, 1), "peak_mib": peak(),
-    }  # fmt: skip
+        "in": counts["in"],
+        "dropped": counts["dropped"],
+        "scored": n if scorer else 0,
+        "below": int((~keep).sum()),
+        "kept": int(keep.sum()),
+        "cutoff": cut,
+        "seconds": round(time.monotonic() - started, 1),
+        "peak_mib": peak(),
+    }
     log(_summary(result, out))
     return result
 
@@ -203,9 +218,14 @@ def _kept(
 
 
 def _explain(
-    path: Path, part: Mapping[str, Any], languages: Languages, rules: Mapping[str, Any], numbers: NDArray[np.int64],
-    keep: NDArray[np.bool_], scores: NDArray[np.float32],
-) -> None:  # fmt: skip
+    path: Path,
+    part: Mapping[str, Any],
+    languages: Languages,
+    rules: Mapping[str, Any],
+    numbers: NDArray[np.int64],
+    keep: NDArray[np.bool_],
+    scores: NDArray[np.float32],
+) -> None:
     """What became of every line: kept, below, or why it was dropped."""
     names, done = [*ALL_RULES], 0
     with atomic(path) as written, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](written) as file:

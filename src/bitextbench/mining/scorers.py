@@ -53,9 +53,15 @@ class Scorer:
     """
 
     def __init__(
-        self, name: str, languages: Languages, *, encoder: SentenceEncoder | None = None, model: Path | None = None,
-        chinese: str = "jieba", seed: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        languages: Languages,
+        *,
+        encoder: SentenceEncoder | None = None,
+        model: Path | None = None,
+        chinese: str = "jieba",
+        seed: int = 1,
+    ) -> None:
         self.name, self.languages, self.model, self.chinese, self.seed = name, languages, model, chinese, seed
         self.needs, self.fit, self.options, _ = declared(name)
         if foreign := [ELSEWHERE[need] for need in self.needs if need in ELSEWHERE]:

@@ -23,9 +23,14 @@ ROWS = 4 * bitext.BLOCK  # pairs in memory; whole blocks, as similarities score 
 
 
 def score_stream(
-    files: Files, scorers: Sequence[Scorer], out: Path, *, append: bool = False, clean: Sequence[Path] = (),
+    files: Files,
+    scorers: Sequence[Scorer],
+    out: Path,
+    *,
+    append: bool = False,
+    clean: Sequence[Path] = (),
     settings: Mapping[str, Any] = {},
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Write a line for each pair: its scores between tabs; with `append` the pair before them, as it was read.
 
     `files`: see `formats.pairs`. `out`: a text, packed by its name; `-` is standard output. Pairs with an empty side are scored as

@@ -66,11 +66,16 @@ def train(
 def language_model(spec: dict[str, Any]) -> dict[str, Any]:
     """fairseq's options for an LSTM that predicts sentences one by one: layers, embed_dim, hidden_dim."""
     return {
-        "task": "language_modeling", "sample-break-mode": "eos", "arch": "lstm_lm", "criterion": "cross_entropy",
-        "decoder-layers": spec["layers"], "decoder-hidden-size": spec["hidden_dim"],
-        "decoder-embed-dim": spec["embed_dim"], "decoder-out-embed-dim": spec["embed_dim"],
+        "task": "language_modeling",
+        "sample-break-mode": "eos",
+        "arch": "lstm_lm",
+        "criterion": "cross_entropy",
+        "decoder-layers": spec["layers"],
+        "decoder-hidden-size": spec["hidden_dim"],
+        "decoder-embed-dim": spec["embed_dim"],
+        "decoder-out-embed-dim": spec["embed_dim"],
         "share-decoder-input-output-embed": True,
-    }  # fmt: skip
+    }
 
 
 def score(

@@ -112,11 +112,15 @@ def translation(pair: Pair, spec: dict) -> dict[str, Any]:
     before = {f"{side}-normalize-before": True for side in ("encoder", "decoder") if spec["normalise"] == "before"}
     size = {"layers": "layers", "embed-dim": "embed_dim", "ffn-embed-dim": "ffn_dim", "attention-heads": "heads"}
     return {
-        "source-lang": pair[0], "target-lang": pair[1], "arch": "transformer",
-        "criterion": "label_smoothed_cross_entropy", "label-smoothing": spec["label_smoothing"],
+        "source-lang": pair[0],
+        "target-lang": pair[1],
+        "arch": "transformer",
+        "criterion": "label_smoothed_cross_entropy",
+        "label-smoothing": spec["label_smoothing"],
         **{f"{side}-{name}": spec[key] for side in ("encoder", "decoder") for name, key in size.items()},
-        **before, "share-all-embeddings": True,
-    }  # fmt: skip
+        **before,
+        "share-all-embeddings": True,
+    }
 
 
 def _schedule(spec: dict) -> dict[str, Any]:
@@ -124,18 +128,27 @@ def _schedule(spec: dict) -> dict[str, Any]:
     ensemble = spec.get("ensemble", 1)
     return {
         "dropout": spec["dropout"],
-        "optimizer": "adam", "adam-betas": "(0.9, 0.98)", "clip-norm": spec["clip"],
-        "lr": spec["learning_rate"], "lr-scheduler": "inverse_sqrt",
-        "warmup-updates": spec["warmup_updates"], "warmup-init-lr": 1e-7,
-        "max-tokens": spec["max_tokens"], "required-batch-size-multiple": 1,
-        "update-freq": spec["update_freq"], "num-workers": 0,
-        "max-update": spec["max_updates"], "patience": spec["patience"],
-        "save-interval-updates": spec["validate_every"], "keep-interval-updates": 1,
+        "optimizer": "adam",
+        "adam-betas": "(0.9, 0.98)",
+        "clip-norm": spec["clip"],
+        "lr": spec["learning_rate"],
+        "lr-scheduler": "inverse_sqrt",
+        "warmup-updates": spec["warmup_updates"],
+        "warmup-init-lr": 1e-7,
+        "max-tokens": spec["max_tokens"],
+        "required-batch-size-multiple": 1,
+        "update-freq": spec["update_freq"],
+        "num-workers": 0,
+        "max-update": spec["max_updates"],
+        "patience": spec["patience"],
+        "save-interval-updates": spec["validate_every"],
+        "keep-interval-updates": 1,
         "validate-interval-updates": spec["validate_every"],  # also where an update ends an epoch
         **({"keep-last-epochs": ensemble, "save-interval": 1} if ensemble > 1 else {"save-interval": NEVER}),
         "validate-interval": NEVER,
-        "log-format": "simple", "log-interval": spec["validate_every"],
-    }  # fmt: skip
+        "log-format": "simple",
+        "log-interval": spec["validate_every"],
+    }
 
 
 def _keep_own(checkpoints: Path, run: dict) -> None:

@@ -18,9 +18,16 @@ from bitextbench.nmt.train import device_options
 
 
 def translate(
-    models: Sequence[Path], data: Path, pair: Pair, sources: Mapping[str, Sequence[str]], spec: dict,
-    out: Mapping[str, Path], *, device: str = "cpu", threads: int = 1,
-) -> None:  # fmt: skip
+    models: Sequence[Path],
+    data: Path,
+    pair: Pair,
+    sources: Mapping[str, Sequence[str]],
+    spec: dict,
+    out: Mapping[str, Path],
+    *,
+    device: str = "cpu",
+    threads: int = 1,
+) -> None:
     """Translate test sets (Moses tokens joined by spaces); write detokenised hypotheses, a line each, in their order.
 
     `models`, one or an ensemble, come from `train`, `data` from `prepare`; `out` has a path for every name in `sources`. A
@@ -42,14 +49,38 @@ def translate(
     lines = list(itertools.chain.from_iterable(sources.values()))  # one batch of work: fairseq needs a second to start
     with tempfile.TemporaryDirectory() as folder:
         _binarize(lines, pair, spec["max_length"], data, Path(folder))
-        fairseq_shim.run("generate", [
-            folder, *options, "--source-lang", pair[0], "--target-lang", pair[1],
-            "--path", os.pathsep.join(map(str, models)),
-            "--gen-subset", "test", "--results-path", folder, "--no-progress-bar",
-            "--beam", str(spec["beam"]), "--lenpen", str(spec["length_penalty"]),
-            "--max-len-a", "2", "--max-len-b", "10", "--max-tokens", str(spec["batch_tokens"]),
-            "--required-batch-size-multiple", "1", "--num-workers", "0",
-        ])  # fmt: skip
+        fairseq_shim.run(
+            "generate",
+            [
+                folder,
+                *options,
+                "--source-lang",
+                pair[0],
+                "--target-lang",
+                pair[1],
+                "--path",
+                os.pathsep.join(map(str, models)),
+                "--gen-subset",
+                "test",
+                "--results-path",
+                folder,
+                "--no-progress-bar",
+                "--beam",
+                str(spec["beam"]),
+                "--lenpen",
+                str(spec["length_penalty"]),
+                "--max-len-a",
+                "2",
+                "--max-len-b",
+                "10",
+                "--max-tokens",
+                str(spec["batch_tokens"]),
+                "--required-batch-size-multiple",
+                "1",
+                "--num-workers",
+                "0",
+            ],
+        )
         pieces = _read_hypotheses(Path(folder) / "generate-test.txt", len(lines))
     texts = load_bpe(data).decode([*map(_pieces, pieces)])
     tokens = (hypothesis if line.strip() else "" for hypothesis, line in zip(texts, lines, strict=True))

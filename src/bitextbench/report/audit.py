@@ -207,9 +207,16 @@ def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -
 
 def _number(cell: Printed, measured: Found | None) -> Number:
     number = Number(
-        cell.paper, cell.table, cell.row, cell.row_label, cell.column, cell.unit, cell.condition,
-        str(cell.printed), note=cell.note,
-    )  # fmt: skip
+        cell.paper,
+        cell.table,
+        cell.row,
+        cell.row_label,
+        cell.column,
+        cell.unit,
+        cell.condition,
+        str(cell.printed),
+        note=cell.note,
+    )
     if measured is None or cell.value is None:
         return number
     line, interval = measured.line, measured.interval
@@ -218,10 +225,16 @@ def _number(cell: Printed, measured: Found | None) -> Number:
     verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
     notes = [cell.note, line.note, "" if line.low is not None and line.high is not None else "no interval"]
     ours = {
-        "ours": line.ours, "low": line.low, "high": line.high, "delta": _difference(line.ours, cell.value),
-        "seeds": line.seeds, "verdict": verdict, "scale": line.scale,
-        "evidence": f"{measured.path.as_posix()}:{measured.number}", "note": "; ".join(filter(None, notes)),
-    }  # fmt: skip
+        "ours": line.ours,
+        "low": line.low,
+        "high": line.high,
+        "delta": _difference(line.ours, cell.value),
+        "seeds": line.seeds,
+        "verdict": verdict,
+        "scale": line.scale,
+        "evidence": f"{measured.path.as_posix()}:{measured.number}",
+        "note": "; ".join(filter(None, notes)),
+    }
     return replace(number, **ours)  # type: ignore[arg-type]
 
 
@@ -230,17 +243,25 @@ def _tried(
 ) -> Tried:
     slack = printed(instance, on_paper)
     empty = Tried(
-        claim.id, claim.paper, " ".join(instance.values.values()), instance.predicate, NOT_RUN,
+        claim.id,
+        claim.paper,
+        " ".join(instance.values.values()),
+        instance.predicate,
+        NOT_RUN,
         paper_slack=None if slack is None else round(slack, 4) + 0.0,
         cells=" ".join(f"[{place}: {row}, {column}]" for place, row, column in instance.cells.values()),
-    )  # fmt: skip
+    )
     if evidence is None:
         return empty
     numbers = {name: round(getattr(evidence, name), 4) for name in ("slack", "low", "high", "p")}
     return replace(
-        empty, verdict=evidence.verdict if comparable else NOT_COMPARABLE, **numbers,
-        seeds=evidence.seeds or None, items=evidence.items or None, needed=evidence.needed,
-    )  # fmt: skip
+        empty,
+        verdict=evidence.verdict if comparable else NOT_COMPARABLE,
+        **numbers,
+        seeds=evidence.seeds or None,
+        items=evidence.items or None,
+        needed=evidence.needed,
+    )
 
 
 def _with_q(tried: Sequence[Tried]) -> list[Tried]:
@@ -256,9 +277,14 @@ def _difference(ours: float | None, printed: float) -> float:
 
 
 def _judgement(
-    claim: Claim, on_paper: dict[Key, Interval], instances: Sequence[Instance], evidence: Sequence[Evidence | None],
-    measured: dict[Key, Found], scale: str, comparable: bool,
-) -> Judgement:  # fmt: skip
+    claim: Claim,
+    on_paper: dict[Key, Interval],
+    instances: Sequence[Instance],
+    evidence: Sequence[Evidence | None],
+    measured: dict[Key, Found],
+    scale: str,
+    comparable: bool,
+) -> Judgement:
     verdicts: list[Verdict] = [NOT_RUN if one is None else one.verdict for one in evidence]
     judged = [pair for pair in zip(instances, verdicts, strict=True) if pair[1] != NOT_RUN]
     used = {measured[key].path.as_posix() for instance, _ in judged for key in instance.cells.values()}
@@ -269,10 +295,20 @@ def _judgement(
     ]
     counts = Counter[str](verdicts)
     return Judgement(
-        claim.id, claim.paper, claim.section, claim.quote, claim.predicate,
+        claim.id,
+        claim.paper,
+        claim.section,
+        claim.quote,
+        claim.predicate,
         on_paper=claims.overall(claims.judge(claim, on_paper)),
         verdict=claims.overall(verdicts) if comparable else NOT_COMPARABLE,
-        instances=len(verdicts), holds=counts["holds"], fails=counts["fails"], undecided=counts["undecided"],
-        not_run=counts[NOT_RUN], otherwise="; ".join(otherwise),
-        scale=scale if judged else "", evidence=" ".join(sorted(used)), note=claim.why,
-    )  # fmt: skip
+        instances=len(verdicts),
+        holds=counts["holds"],
+        fails=counts["fails"],
+        undecided=counts["undecided"],
+        not_run=counts[NOT_RUN],
+        otherwise="; ".join(otherwise),
+        scale=scale if judged else "",
+        evidence=" ".join(sorted(used)),
+        note=claim.why,
+    )

@@ -161,12 +161,17 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
     average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, 100.0), 2)
     inside = "not in the paper" if cell.paper is None else "reproduced" if low <= cell.paper <= high else "differs"
     return replace(
-        cell, ours=average, spread=None if spread is None else round(spread, 2), low=low, high=high,
+        cell,
+        ours=average,
+        spread=None if spread is None else round(spread, 2),
+        low=low,
+        high=high,
         seeds=" ".join(str(one.seed) for one in seeds),
         delta=None if cell.paper is None else round(average - float(cell.paper), 2) + 0.0,
         verdict=inside if cell.scale == "paper" or cell.paper is None else "scale not comparable",
-        note="one seed: the interval is the test set's alone" if len(seeds) == 1 else "", signature=seeds[0].signature,
-    )  # fmt: skip
+        note="one seed: the interval is the test set's alone" if len(seeds) == 1 else "",
+        signature=seeds[0].signature,
+    )
 
 
 def to_csv(table: Sequence[Cell]) -> str:

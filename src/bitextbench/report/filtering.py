@@ -100,9 +100,12 @@ def read_selections(path: Path) -> list[Selection]:
 
 
 def cells(
-    printed: Sequence[Printed], measurements: Sequence[Measurement], selections: Sequence[Selection], scale: Scale,
+    printed: Sequence[Printed],
+    measurements: Sequence[Measurement],
+    selections: Sequence[Selection],
+    scale: Scale,
     notes: Mapping[Place, str] | None = None,
-) -> list[Cell]:  # fmt: skip
+) -> list[Cell]:
     """The cells of the paper, those of tests and rows that only this run has, and what was selected for each; `notes` as in `beside`.
 
     Raises InputError when a measurement or a selection of a row, budget and seed is missing or has no place, and when test sets,
@@ -173,21 +176,27 @@ def pooled(selections: Sequence[Selection]) -> list[Selection]:
         together.setdefault((selection.method, selection.budget), []).append(selection)
     return [
         replace(
-            group[0], words=sum(s.words for s in group), pairs=sum(s.pairs for s in group), seeds=len(group),
+            group[0],
+            words=sum(s.words for s in group),
+            pairs=sum(s.pairs for s in group),
+            seeds=len(group),
             reached=all(s.reached for s in group),
             words_by_label=dict(sum((Counter(s.words_by_label) for s in group), Counter())),
         )
         for group in together.values()
-    ]  # fmt: skip
+    ]
 
 
 def _with_selection(cell: Cell, selection: Selection) -> Cell:
     notes = [cell.note, "" if selection.reached else "budget not reached: the whole pool is taken"]
     return replace(
-        cell, budget_words=selection.budget_words, words_selected=round(selection.words / selection.seeds),
+        cell,
+        budget_words=selection.budget_words,
+        words_selected=round(selection.words / selection.seeds),
         pairs_selected=round(selection.pairs / selection.seeds),
-        precision=None if selection.precision is None else round(selection.precision, 4), note="; ".join(filter(None, notes)),
-    )  # fmt: skip
+        precision=None if selection.precision is None else round(selection.precision, 4),
+        note="; ".join(filter(None, notes)),
+    )
 
 
 def _complete(

@@ -429,9 +429,13 @@ def boxes(figure: Figure, number: int) -> list[Axes]:
 def look(place: int, points: int) -> dict[str, Any]:
     """Colour, marker and dashes of a curve; a dozen markers on it."""
     return {
-        "color": CYCLE[place % len(CYCLE)], "marker": MARKERS[place % len(MARKERS)], "ms": 4.5, "lw": 1.6,
-        "markevery": max(1, points // 12), "ls": "-" if place < len(CYCLE) else "--",
-    }  # fmt: skip
+        "color": CYCLE[place % len(CYCLE)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "ms": 4.5,
+        "lw": 1.6,
+        "markevery": max(1, points // 12),
+        "ls": "-" if place < len(CYCLE) else "--",
+    }
 
 
 def framed(axes: Axes, *, legend: bool = True) -> None:

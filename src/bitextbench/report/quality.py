@@ -30,16 +30,20 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path
     `specs`: of each file of what `evaluate quality` found the corpus (row), scorer (column), file and seed, as `cells.of_specs`.
     Raises InputError for one that is given twice.
     """
-    measurements, notes = of_specs([
-        {
-            **spec, "row": f"{spec['row']}: {metric}", "files": [f"{file}#{metric}"],
-            "note": f"{value['good']:,} good pairs, {value['bad']:,} bad",
-        }
-        for spec in specs
-        for file in spec["files"]
-        for metric, value in read_json(file).items()
-        if isinstance(value, dict)
-    ])  # fmt: skip
+    measurements, notes = of_specs(
+        [
+            {
+                **spec,
+                "row": f"{spec['row']}: {metric}",
+                "files": [f"{file}#{metric}"],
+                "note": f"{value['good']:,} good pairs, {value['bad']:,} bad",
+            }
+            for spec in specs
+            for file in spec["files"]
+            for metric, value in read_json(file).items()
+            if isinstance(value, dict)
+        ]
+    )
     cells = own("quality", measurements, scale, notes)
     draw(cells, picture)
     write(cells, out)
@@ -67,9 +71,13 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
             corpora.setdefault(corpus, []).append(cell)
     heights = [len({cell.row for cell in held}) for held in corpora.values()]
     figure, panels = pyplot.subplots(
-        len(corpora), 1, figsize=(2 + 1.1 * len({cell.column for cell in cells}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
-        gridspec_kw={"height_ratios": heights}, layout="constrained", squeeze=False,
-    )  # fmt: skip
+        len(corpora),
+        1,
+        figsize=(2 + 1.1 * len({cell.column for cell in cells}), 1.2 + 0.45 * sum(heights) + 0.8 * len(heights)),
+        gridspec_kw={"height_ratios": heights},
+        layout="constrained",
+        squeeze=False,
+    )
     for axes, (corpus, held) in zip(panels[:, 0], corpora.items(), strict=True):
         rows, names = (list(dict.fromkeys(getattr(cell, key) for cell in held)) for key in ("row", "column"))
         matrix = np.full((len(rows), len(names)), np.nan)

@@ -172,9 +172,16 @@ def compare(entry: Setting, config: Config) -> Compared:
         _module(entry, entry.where)
         configured = entry.ours if differs else entry.paper
     return Compared(
-        entry.file.parent.name, entry.key, _shown(entry.paper), entry.section, entry.quote, _shown(configured),
-        entry.path or entry.where, equal="" if entry.paper is None else "no" if differs else "yes", reason=entry.reason,
-    )  # fmt: skip
+        entry.file.parent.name,
+        entry.key,
+        _shown(entry.paper),
+        entry.section,
+        entry.quote,
+        _shown(configured),
+        entry.path or entry.where,
+        equal="" if entry.paper is None else "no" if differs else "yes",
+        reason=entry.reason,
+    )
 
 
 def value(entry: Setting, config: Config) -> Any:

@@ -78,9 +78,12 @@ class Site:
         scale = WARNING.format(run.scale) if run.scale not in ("", "paper") else ""
         self.warning = " ".join(filter(None, [scale, CHANGED.format(changed) if changed else ""]))
         self.environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("bitextbench.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+            loader=jinja2.PackageLoader("bitextbench.report"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
             undefined=jinja2.StrictUndefined,
-        )  # fmt: skip
+        )
         self.environment.filters.update(
             short=short, place=title, seconds=duration, p=probability, settings_summary=settings.summary
         )
@@ -100,9 +103,15 @@ class Site:
     def page(self, template: str, name: str, heading: str, **parts: Any) -> str:
         """A page of a template; `name` is its place."""
         return self.environment.get_template(template).render(
-            run=self.run, menu=MENU, here=name, root="../" * name.count("/"), title=heading, warning=self.warning,
-            papers=PAPERS, **parts,
-        )  # fmt: skip
+            run=self.run,
+            menu=MENU,
+            here=name,
+            root="../" * name.count("/"),
+            title=heading,
+            warning=self.warning,
+            papers=PAPERS,
+            **parts,
+        )
 
     # ---- the entrance
 
@@ -113,10 +122,16 @@ class Site:
             for paper in PAPERS
         }
         return self.page(
-            "index.html", "index.html", f"Do the published numbers hold? The {self.run.name} run", sentence=self.sentence(),
-            cards=self.cards(), findings={verdict: self.findings(verdict) for verdict in ("holds", "fails")}, states=STATES,
-            maps={paper: held for paper, held in maps.items() if held}, placed=placed,
-        )  # fmt: skip
+            "index.html",
+            "index.html",
+            f"Do the published numbers hold? The {self.run.name} run",
+            sentence=self.sentence(),
+            cards=self.cards(),
+            findings={verdict: self.findings(verdict) for verdict in ("holds", "fails")},
+            states=STATES,
+            maps={paper: held for paper, held in maps.items() if held},
+            placed=placed,
+        )
 
     def sentence(self) -> str:
         """The run in a sentence."""
@@ -134,10 +149,24 @@ class Site:
         claims = {name: count for name in VERDICTS if (count := self.counts[name])}
         same = Counter(line.equal for line in self.run.settings if line.equal)
         cards = [
-            card("Numbers", numbers.total() - numbers["not run"], numbers, "of the papers have ours beside them", "#tables", "All tables"),
+            card(
+                "Numbers",
+                numbers.total() - numbers["not run"],
+                numbers,
+                "of the papers have ours beside them",
+                "#tables",
+                "All tables",
+            ),
             card("Claims", claims.get("holds", 0), claims, "of the papers' claims hold", "claims.html", "All claims"),
-            card("Settings", same["yes"], {name: same[name] for name in ("yes", "no") if same[name]}, "are configured as in the papers", "settings.html", "All settings"),
-        ]  # fmt: skip
+            card(
+                "Settings",
+                same["yes"],
+                {name: same[name] for name in ("yes", "no") if same[name]},
+                "are configured as in the papers",
+                "settings.html",
+                "All settings",
+            ),
+        ]
         return [one for one in cards if one["total"]]
 
     @cached_property
@@ -182,10 +211,13 @@ class Site:
         counts = Counter(mark for *_, mark in held)
         said = ", ".join(f"{counts[mark]} {mark.replace('-', ' ')}" for mark in STATES if counts[mark])
         return {
-            "page": self.run.tables[place].page, "name": title(place).partition(", ")[2], "rows": len(rows), "columns": len(columns),
+            "page": self.run.tables[place].page,
+            "name": title(place).partition(", ")[2],
+            "rows": len(rows),
+            "columns": len(columns),
             "squares": [(columns.index(column), rows.index(row), mark) for row, column, mark in held],
             "said": f"{title(place)}: {said}",
-        }  # fmt: skip
+        }
 
     # ---- claims
 
@@ -193,11 +225,16 @@ class Site:
         total = len(self.run.claims)
         counted = [f"{self.counts[name]} {name}" for name in VERDICTS if self.counts[name]]
         return self.page(
-            "claims.html", "claims.html", "Claims", sentence=f"{total} claims that the papers make in words: {', '.join(counted)}.",
-            claims=[self.claim(claim) for claim in self.run.claims], links=self.links, meanings=VERDICTS,
+            "claims.html",
+            "claims.html",
+            "Claims",
+            sentence=f"{total} claims that the papers make in words: {', '.join(counted)}.",
+            claims=[self.claim(claim) for claim in self.run.claims],
+            links=self.links,
+            meanings=VERDICTS,
             counts={name: self.counts[name] for name in VERDICTS if self.counts[name]},
             shown_papers=list(dict.fromkeys(claim.paper for claim in self.run.claims)),
-        )  # fmt: skip
+        )
 
     def claim(self, claim: Judgement) -> dict[str, Any]:
         """A claim with its instances, those that were run apart, and half the width of their plot."""
@@ -205,9 +242,13 @@ class Site:
         done = [one for one in held if one.slack is not None]
         ends = [abs(end) for one in done for end in (one.low, one.high, one.slack, one.paper_slack) if end is not None]
         return {
-            "claim": claim, "run": done, "rest": [one for one in held if one.slack is None], "words": in_words(claim.predicate),
-            "score": score(claim), "reach": max(ends, default=0.0) or 1.0,
-        }  # fmt: skip
+            "claim": claim,
+            "run": done,
+            "rest": [one for one in held if one.slack is None],
+            "words": in_words(claim.predicate),
+            "score": score(claim),
+            "reach": max(ends, default=0.0) or 1.0,
+        }
 
     def links(self, tried: Tried) -> list[dict[str, str]]:
         """The cells that an instance rests on, each with its place in a page."""
@@ -241,13 +282,27 @@ class Site:
         units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
-            "table.html", table.page, title(table.place), paper=paper, csv=table.csv,
-            said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "", units=", ".join(dict.fromkeys(units.values())),
-            seeds=max((cell.seeds for cell in done), key=len, default=""), rows=rows_of(cells), columns=names(cells, "column"),
-            levels=any("/" in cell.column for cell in cells), groups={first_level(cells, group): held for group, held in levels.items()},
-            dots=plots.margin_curves(cells, f"{ids}d") if table.place == margins.PLACE else plots.dots(cells, units, f"{ids}d"), slopes=plots.slopes(cells, f"{ids}s"), claims=self.resting(table.place),
-            signatures=names([cell for cell in done if cell.signature], "signature"), everywhere=sorted(everywhere), **self.selected(table),
-        )  # fmt: skip
+            "table.html",
+            table.page,
+            title(table.place),
+            paper=paper,
+            csv=table.csv,
+            said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "",
+            units=", ".join(dict.fromkeys(units.values())),
+            seeds=max((cell.seeds for cell in done), key=len, default=""),
+            rows=rows_of(cells),
+            columns=names(cells, "column"),
+            levels=any("/" in cell.column for cell in cells),
+            groups={first_level(cells, group): held for group, held in levels.items()},
+            dots=plots.margin_curves(cells, f"{ids}d")
+            if table.place == margins.PLACE
+            else plots.dots(cells, units, f"{ids}d"),
+            slopes=plots.slopes(cells, f"{ids}s"),
+            claims=self.resting(table.place),
+            signatures=names([cell for cell in done if cell.signature], "signature"),
+            everywhere=sorted(everywhere),
+            **self.selected(table),
+        )
 
     def resting(self, place: str) -> list[Judgement]:
         """The claims that rest on a table."""
@@ -267,13 +322,19 @@ class Site:
     def encoders(self) -> str:
         head, *lines = encoders.cells(self.run.encoders) if self.run.encoders else [[]]
         return self.page(
-            "encoders.html", "encoders.html", "Encoders", head=head, lines=lines,
+            "encoders.html",
+            "encoders.html",
+            "Encoders",
+            head=head,
+            lines=lines,
             figure4=f"{margins.PLACE}.csv",
             learning=plots.learning_curves(self.run.learning, "learning") if self.run.learning else "",
             trainings=plots.training_costs(self.run.trained, "trainings") if self.run.trained else "",
             picture=plots.costs(self.run.encoders, "costs") if self.run.encoders else "",
-            margins=plots.margin_curves(self.run.tables[margins.PLACE].cells, "margins") if margins.PLACE in self.run.tables else "",
-        )  # fmt: skip
+            margins=plots.margin_curves(self.run.tables[margins.PLACE].cells, "margins")
+            if margins.PLACE in self.run.tables
+            else "",
+        )
 
     def filtering(self) -> str:
         texts = {
@@ -282,12 +343,16 @@ class Site:
         }
         pictures = [(place, text, self.picture(place)) for place, text in texts.items()]
         return self.page(
-            "filtering.html", "filtering.html", "Filtering", curves=plots.precision_curves(self.run.sweep, "sweep"),
+            "filtering.html",
+            "filtering.html",
+            "Filtering",
+            curves=plots.precision_curves(self.run.sweep, "sweep"),
             thresholds=plots.threshold_curve(self.run.thresholds, "thresholds") if self.run.thresholds else "",
             figure2=FIGURE2,
             roc=plots.roc_curves(self.run.roc, "roc") if self.run.roc else "",
-            pictures=pictures, quality_png="quality.png" in self.run.files,
-        )  # fmt: skip
+            pictures=pictures,
+            quality_png="quality.png" in self.run.files,
+        )
 
     def picture(self, place: str) -> str:
         """The dots of a table of the run's own; of quality without the kinds of noise. "" where it is not there."""
@@ -300,9 +365,12 @@ class Site:
         judged = [line for line in self.run.settings if line.equal]
         same = sum(line.equal == "yes" for line in judged)
         return self.page(
-            "settings.html", "settings.html", "Settings", settings={paper: lines for paper, lines in papers.items() if lines},
+            "settings.html",
+            "settings.html",
+            "Settings",
+            settings={paper: lines for paper, lines in papers.items() if lines},
             sentence=f"{same} of {len(judged)} settings that the papers state are configured as in the paper; {len(judged) - same} are not, each for a reason.",
-        )  # fmt: skip
+        )
 
     def provenance(self) -> str:
         facts = self.run.provenance
@@ -322,9 +390,15 @@ def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str,
     meanings = {"yes": "as in the paper", "no": "another, for a reason"}
     said = ", ".join(f"{number} {meanings.get(verdict, verdict)}" for verdict, number in counts.items())
     return {
-        "name": name, "count": count, "total": sum(counts.values()), "counts": counts, "what": what, "said": said, "page": page,
+        "name": name,
+        "count": count,
+        "total": sum(counts.values()),
+        "counts": counts,
+        "what": what,
+        "said": said,
+        "page": page,
         "link": link,
-    }  # fmt: skip
+    }
 
 
 def state(verdict: str, claims: Counter[str]) -> str:
@@ -387,10 +461,16 @@ def summary(facts: Mapping[str, Any]) -> dict[str, Any]:
     sentence = f"{spent.get('jobs', 0):,} jobs, {duration(spent.get('wall_s_sum'))} of work, at most {spent.get('max_rss_mb') or 0:,.0f} MB in one job."
     changed = " with changes" if code.get("dirty") else ""
     lines = {
-        "bitextbench": code.get("bitextbench"), "commit": f"{code.get('commit')}{changed}", "processor": machine.get("cpu"),
-        "cores": machine.get("cores"), "memory": f"{machine.get('memory_gib')} GiB", "GPUs": machine.get("gpus"),
-        "system": machine.get("system"), "configuration": f"SHA-256 {facts.get('config_sha256')}", "signature": facts.get("signature"),
-    }  # fmt: skip
+        "bitextbench": code.get("bitextbench"),
+        "commit": f"{code.get('commit')}{changed}",
+        "processor": machine.get("cpu"),
+        "cores": machine.get("cores"),
+        "memory": f"{machine.get('memory_gib')} GiB",
+        "GPUs": machine.get("gpus"),
+        "system": machine.get("system"),
+        "configuration": f"SHA-256 {facts.get('config_sha256')}",
+        "signature": facts.get("signature"),
+    }
     return {"sentence": sentence, "summary": lines}
 
 

@@ -60,10 +60,11 @@ def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Map
     table = [
         replace(
             filled(Cell(name, row, row, column, scale=scale), held),
-            verdict="no paper has it", note=notes.get((row, column), ""),
+            verdict="no paper has it",
+            note=notes.get((row, column), ""),
         )
         for (row, column), held in seeds.items()
-    ]  # fmt: skip
+    ]
     rows, columns = names(table, "row"), names(table, "column")
     return sorted(table, key=lambda cell: (rows.index(cell.row), columns.index(cell.column)))
 

@@ -68,9 +68,12 @@ def read_curve(folder: Path, encoder: Trained) -> list[Validated]:
         raise InputError("not a learning curve", path, line=1, remedy="train the encoder again")
     return [
         Validated(
-            encoder.encoder, encoder.seed, int(line[0]), round(sum(float(loss) for loss in line[OBJECTIVES:-1] if loss), 4),
+            encoder.encoder,
+            encoder.seed,
+            int(line[0]),
+            round(sum(float(loss) for loss in line[OBJECTIVES:-1] if loss), 4),
             round(100 * float(line[-1]), 2),
         )
         for line in lines
         if line[-1]
-    ]  # fmt: skip
+    ]

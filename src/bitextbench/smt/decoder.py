@@ -66,9 +66,15 @@ class Cell(NamedTuple):
 @compiled
 def _room(count, width):  # type: ignore[no-untyped-def]
     return Items(
-        np.zeros(count), np.zeros(count), np.zeros(count), np.zeros((count, width), np.int32), np.zeros(count, np.int32),
-        np.zeros(count, np.bool_), np.zeros(count, np.int32), np.zeros(count, np.int32),
-    )  # fmt: skip
+        np.zeros(count),
+        np.zeros(count),
+        np.zeros(count),
+        np.zeros((count, width), np.int32),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.int32),
+        np.zeros(count, np.int32),
+    )
 
 
 @compiled

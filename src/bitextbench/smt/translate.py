@@ -36,9 +36,18 @@ def translations(
 
 
 def translate(
-    grammar: Path, arpa: Path, weights: Path, source: Path, out: Path, *, beam: int, span: int, threads: int = 1,
-    count: int = 1, list_out: Path | None = None,
-) -> None:  # fmt: skip
+    grammar: Path,
+    arpa: Path,
+    weights: Path,
+    source: Path,
+    out: Path,
+    *,
+    beam: int,
+    span: int,
+    threads: int = 1,
+    count: int = 1,
+    list_out: Path | None = None,
+) -> None:
     """Write the translation of a text of tokens, a line each, and the n-best lists into `list_out`; all as `smt-text` writes text, escaped.
 
     Raises InputError as `load` and `read_weights` do, and for options that are out of range.

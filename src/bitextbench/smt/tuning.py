@@ -189,9 +189,17 @@ class Pool:
 
 
 def tune(
-    rules: Rules, references: Sequence[Sequence[str]], weights: Mapping[str, float], seed: int, *, count: int, rounds: int,
-    beam: int, span: int, threads: int = 1,
-) -> tuple[dict[str, float], list[dict[str, float]]]:  # fmt: skip
+    rules: Rules,
+    references: Sequence[Sequence[str]],
+    weights: Mapping[str, float],
+    seed: int,
+    *,
+    count: int,
+    rounds: int,
+    beam: int,
+    span: int,
+    threads: int = 1,
+) -> tuple[dict[str, float], list[dict[str, float]]]:
     """The weights of the round with the highest BLEU of the decoded text, and each round: BLEU decoded, BLEU expected after, new entries."""
     pool = Pool(references)
     best, highest, history = dict(weights), -1.0, []
@@ -211,9 +219,19 @@ def tune(
 
 
 def tune_files(
-    grammar: Path, arpa: Path, source: Path, references: Sequence[Path], out: Path, *, seed: int, count: int = COUNT,
-    rounds: int = ROUNDS, beam: int = BEAM, span: int = SPAN, threads: int = 1,
-) -> None:  # fmt: skip
+    grammar: Path,
+    arpa: Path,
+    source: Path,
+    references: Sequence[Path],
+    out: Path,
+    *,
+    seed: int,
+    count: int = COUNT,
+    rounds: int = ROUNDS,
+    beam: int = BEAM,
+    span: int = SPAN,
+    threads: int = 1,
+) -> None:
     """Tune on a text and its references, a line a sentence; writes the weights, and the rounds into `<out>.rounds.json`.
 
     Raises InputError as `load` does, for texts of different lengths, and for a text without a word.
@@ -228,7 +246,15 @@ def tune_files(
     rules = load(grammar, arpa, lines)
     weights = {name: FIRST.get(name, OTHERS) if name in OWN else OTHERS for name in rules.names}
     best, history = tune(
-        rules, [*zip(*truth, strict=True)], weights, seed, count=count, rounds=rounds, beam=beam, span=span, threads=threads
-    )  # fmt: skip
+        rules,
+        [*zip(*truth, strict=True)],
+        weights,
+        seed,
+        count=count,
+        rounds=rounds,
+        beam=beam,
+        span=span,
+        threads=threads,
+    )
     write_json(Path(f"{out}.rounds.json"), history)
     write_json(out, best)

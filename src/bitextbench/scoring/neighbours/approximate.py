@@ -32,9 +32,16 @@ SETTINGS = {
 
 
 def search(
-    src: Embeddings, tgt: Embeddings, k: int, factory: str, *, metric: str = "cosine", device: str = "cpu", threads: int = 1,
+    src: Embeddings,
+    tgt: Embeddings,
+    k: int,
+    factory: str,
+    *,
+    metric: str = "cosine",
+    device: str = "cpu",
+    threads: int = 1,
     **more: Any,
-) -> tuple[Both, float]:  # fmt: skip
+) -> tuple[Both, float]:
     """Neighbours as `neighbours.search` has them, but approximate; and their recall, of 1, on a sample of both sides.
 
     A row for which the index finds fewer than k is searched exactly; `more` is for that. Raises InputError for a string that faiss

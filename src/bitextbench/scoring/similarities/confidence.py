@@ -39,9 +39,13 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
 
 
 def probabilities(
-    logits_of: Logits, src: Embeddings, tgt: Embeddings, rows: NDArray[np.integer], targets: NDArray[np.integer],
+    logits_of: Logits,
+    src: Embeddings,
+    tgt: Embeddings,
+    rows: NDArray[np.integer],
+    targets: NDArray[np.integer],
     elements: int = 1 << 24,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> NDArray[np.float64]:
     """The confidence of the sources at `rows` [n] in k targets, `targets` [n, k] or the same for all [1, k]: float64 [n, k], 0 to 1.
 
     `logits_of` comes from `calibrated`. Memory: `elements` of the targets' vectors, and the result.
@@ -121,8 +125,14 @@ def extremes(scores: NDArray[np.float32], best: float, worst: float, seed: int) 
 
 
 def tune(
-    model: Path, src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32], spec: Mapping[str, float], seed: int, out: Path
-) -> None:  # fmt: skip
+    model: Path,
+    src: Embeddings,
+    tgt: Embeddings,
+    scores: NDArray[np.float32],
+    spec: Mapping[str, float],
+    seed: int,
+    out: Path,
+) -> None:
     """Fine-tune the confidence of an encoder on the pairs [n] that other `scores` find extreme: guo2018 section 4.4.
 
     spec: `best` and `worst` of `extremes`. (The paper takes the top 1% and the bottom 50% by Zipporah.) Scale and bias learn,

@@ -76,9 +76,12 @@ class Model:
     """All that scores: words, both dictionaries, both language models, and the weights of the regression."""
 
     def __init__(
-        self, words: list[str], dictionaries: tuple[Dictionary, Dictionary], fluencies: tuple[NgramModel, NgramModel],
+        self,
+        words: list[str],
+        dictionaries: tuple[Dictionary, Dictionary],
+        fluencies: tuple[NgramModel, NgramModel],
         weights: NDArray[np.float64],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.words, self.dictionaries, self.fluencies, self.weights = Words(words), dictionaries, fluencies, weights
         self.known = tuple(translations.knows(max(1, len(words))) for translations in dictionaries)
 
