@@ -1,6 +1,6 @@
 """Word alignment: IBM model 1 and the hidden Markov model of Vogel et al. 1996, both ways, joined by grow-diag-final-and.
 
-No package: eflomal samples, by generators that the clock and the threads seed, and would not end in the same bytes twice.
+No package: eflomal 2.0.0 samples, seeds its generators from /dev/urandom, and so never ends in the same bytes twice.
 These models are trained by expectation and maximisation, in one thread, with the four operations alone, which are the same
 on every processor.
 
