@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
@@ -76,6 +76,7 @@ rules = st.fixed_dictionaries(
 
 
 @settings(max_examples=200, deadline=None)
+@example([("-", ".\0")], {"max_chars": 2, "max_overlap": 0.5}, PAIR)  # 0x2D ^ 1 == 0x2E ^ 2
 @given(st.lists(st.tuples(line, line), max_size=8), rules, st.sampled_from([PAIR, ("zh", "en"), ("de", "ja")]))
 def test_rules_are_those_of_the_oracle(pairs, rules, languages):
     reasons = [oracle(*pair, rules, languages) for pair in pairs]

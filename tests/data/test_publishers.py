@@ -225,6 +225,7 @@ def test_addresses_among_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_by_command(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BITEXTBENCH_MIRROR", raising=False)
     out = tmp_path / "raw" / SMALL
     arguments = ["fetch", SMALL, "--mirror", server.address, "--lock", str(tmp_path / "lock"), "-o", str(out)]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)

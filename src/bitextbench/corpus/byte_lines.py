@@ -20,6 +20,7 @@ from bitextbench.corpus.words import UNSPACED
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes after the text, for words of eight bytes that begin in it
 PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
+LENGTH = np.uint64(0xD6E8FEB86659FD93)  # tells lengths apart, also of tokens that end with NUL
 # masks of the bytes of a token of n bytes: in the eight bytes from its beginning, and in the next eight
 FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(17)] for k in (0, 8)], np.uint64)
 
@@ -270,7 +271,7 @@ def _hashes(words, starts, stops, size):
             at = 64 * w + lowest_bit(bits)
             bits &= bits - np.uint64(1)
             n = 1 + _distance(stops, at + 1)
-            token = (words[at] & FIRST[min(n, 16)] ^ np.uint64(n)) * PRIME
+            token = (words[at] & FIRST[min(n, 16)] ^ np.uint64(n) * LENGTH) * PRIME
             token = (token ^ token >> FOLD ^ words[at + 8] & SECOND[min(n, 16)]) * PRIME
             if n > 16:
                 for k in range(16, n, 8):

@@ -4,6 +4,7 @@ import heapq
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from bitextbench.smt.decoder import Forest
 from bitextbench.smt.rules import Rules, Weighted
 
 DIGITS = 6
-sys.setrecursionlimit(max(sys.getrecursionlimit(), 100_000))  # a derivation is as high as its sentence is long
+FRAMES = 100_000  # a derivation is as high as its sentence is long
 
 
 class Entry(NamedTuple):
@@ -118,15 +119,27 @@ class Derivations:
 def best(derivations: Derivations, rules: Rules, count: int) -> list[Entry]:
     """The best `count` different translations of a sentence, each by its best derivation; fewer where there are no more."""
     names, goal, entries = rules.target.words(), derivations.goal, []
-    for rank in range(count):
-        derivation = derivations.get(goal, rank)
-        if derivation is None:
-            break
-        used, total = derivations.used(derivation)
-        tokens = " ".join(names[word] for word in derivations.found[goal][rank] if word not in (lm.BEGIN, lm.END))
-        features = np.append(rules.features[used].sum(0), total).round(DIGITS) + 0.0  # no -0.0
-        entries.append(Entry(tokens, features))
+    with recursion(FRAMES):
+        for rank in range(count):
+            derivation = derivations.get(goal, rank)
+            if derivation is None:
+                break
+            used, total = derivations.used(derivation)
+            tokens = " ".join(names[word] for word in derivations.found[goal][rank] if word not in (lm.BEGIN, lm.END))
+            features = np.append(rules.features[used].sum(0), total).round(DIGITS) + 0.0  # no -0.0
+            entries.append(Entry(tokens, features))
     return entries
+
+
+@contextmanager
+def recursion(frames: int) -> Iterator[None]:
+    """At least so many frames of Python within; no more after it, as C code (json's) would overflow its stack before."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, frames))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def lines(number: int, entries: Iterable[Entry], names: Sequence[str], weights: Mapping[str, float]) -> Iterator[str]:
