@@ -145,7 +145,7 @@ def test_an_interrupted_run_goes_on_with_what_it_has(encoder, place, monkeypatch
     assert f"encode: 30 of {2 * len(LINES)} sentences are in the cache" in done.stderr
     assert not [path for path in place.rglob("*") if path.name.startswith(".") or ".part" in path.name]
     monkeypatch.undo()
-    os.chdir(place)
+    monkeypatch.chdir(place)
     assert mine(encoder, "--cache", place / "whole", out="whole.tsv").exit_code == 0
     assert Path("whole.tsv").read_bytes() == Path("pairs.tsv").read_bytes()
 

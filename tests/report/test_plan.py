@@ -1,11 +1,14 @@
 """What a plan costs: jobs out of what Snakemake says, rates, and the simulated course."""
 
+from pathlib import Path
+
 import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.config import read, resolve
 from bitextbench.report import amounts, courses, plan, schedule
 
+ROOT = Path(__file__).parents[2]
 SAID = """\
 [Sun Nov 22 23:44:25 2026]
 rule fetch:
@@ -42,7 +45,7 @@ MACHINE = {"cores": 16, "mtbf": 0}
 
 @pytest.fixture(scope="module")
 def cost():
-    return plan.Costs(resolve(read(["config.yaml"])), plan.rates())
+    return plan.Costs(resolve(read([ROOT / "config.yaml"])), plan.rates())
 
 
 def chain(*lengths, rule="bleu"):
