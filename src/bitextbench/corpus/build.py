@@ -175,15 +175,7 @@ def _occurs_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
 
 def _chunks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Tables of CHUNK rows, each column in one piece; the last may be shorter."""
-    held: list[pa.Table] = []
-    for table in tables:
-        held.append(table)
-        while sum(map(len, held)) >= CHUNK:
-            whole = pa.concat_tables(held)
-            yield whole.slice(0, CHUNK).combine_chunks()
-            held = [whole.slice(CHUNK)]
-    if sum(map(len, held)):
-        yield pa.concat_tables(held).combine_chunks()
+    return (table.combine_chunks() for table in bitext.of_rows(tables, CHUNK))
 
 
 def _tables(spec: Spec, languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[pa.Table]:

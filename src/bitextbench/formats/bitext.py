@@ -164,3 +164,16 @@ def batches_by_id(shards: Iterable[Path], columns: list[str]) -> Iterator[pa.Tab
     """All rows of the shards of a corpus: the first block of every shard, the second, and so on."""
     for blocks in zip_longest(*(shard_batches(path, columns, BLOCK) for path in shards)):
         yield from (pa.Table.from_batches([block]) for block in blocks if block is not None)
+
+
+def of_rows(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of `rows` each; the last may be shorter."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) >= rows:
+            whole = pa.concat_tables(held)
+            yield whole.slice(0, rows)
+            held = [whole.slice(rows)]
+    if sum(map(len, held)):
+        yield pa.concat_tables(held)

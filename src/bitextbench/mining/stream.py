@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError
@@ -42,7 +41,7 @@ def score_stream(
         check(scorer, bool(clean))
     with TemporaryDirectory() as scratch, _output(out) as file:
         _learn([scorer for scorer in scorers if scorer.learns], clean, settings, Path(scratch))
-        for table in progress(_blocks(pairs.read(files, whole=append)), "score", unit="pairs", size=len):
+        for table in progress(bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len):
             sides = [table[side] for side in bitext.SIDES]
             empty = [pc.equal(pc.utf8_trim_whitespace(side), "") for side in sides]
             columns = [table["line"].to_pylist()] if append else []
@@ -82,19 +81,6 @@ def _learn(scorers: Sequence[Scorer], clean: Sequence[Path], settings: Mapping[s
     good = clean_pairs(clean) if scorers else None
     for number, scorer in enumerate(scorers):
         scorer.fit_words(good, settings, scratch / f"{number}.npz")
-
-
-def _blocks(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Tables of ROWS rows; the last may be shorter."""
-    held: list[pa.Table] = []
-    for table in tables:
-        held.append(table)
-        while sum(map(len, held)) >= ROWS:
-            whole = pa.concat_tables(held)
-            yield whole.slice(0, ROWS)
-            held = [whole.slice(ROWS)]
-    if sum(map(len, held)):
-        yield pa.concat_tables(held)
 
 
 @contextlib.contextmanager
