@@ -5,7 +5,8 @@
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
 ##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)
 ## make plan    what paper scale costs: hours, memory, disk by rule; days on 8, 64, 256 GPUs (results/plan.csv, results/plan.svg)
-## make test    set up, then run every test
+## make test    set up, then run the tests: some ten minutes on two cores
+## make test-slow  set up, then run the tests of a minute or more: whole runs of the workflow, killed, through Slurm, of the README
 ## make lint    set up, then run the linters, the formatters and the type checker
 ## make docs    write again what README.md and docs/ generate from results and from the registry
 ## make golden  run tiny and write down what its files hold: tests/golden/tiny.json, docs/tiny/ (RUN=micro: of the tests' run)
@@ -16,7 +17,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
-.PHONY: help tiny full small tables plan rehearsal test lint docs golden env lock clean
+.PHONY: help tiny full small tables plan rehearsal test test-slow lint docs golden env lock clean
 RUN = tiny
 
 help:
@@ -52,8 +53,13 @@ ifeq ($(RUN),tiny)
 	python docs/make.py
 endif
 
+PYTEST = pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 test: env
-	pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not slow"
+
+test-slow: env
+	$(PYTEST) -m slow
 
 lint: env
 	ruff check src tests envs docs benchmarks

@@ -31,6 +31,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_a_benchmark_writes_its_figures(tmp_path: Path, name: str):
     out = tmp_path / "figures.csv"

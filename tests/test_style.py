@@ -18,7 +18,7 @@ TOOLS = {
 FAMILIES = ("data", "embed", "nmt", "report")
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "mypy")) for name in TOOLS])
 def test_tools_have_nothing_to_say(name):
     tool, *arguments = TOOLS[name]
     done = subprocess.run([Path(sys.executable).with_name(tool), *arguments], cwd=ROOT, text=True, capture_output=True)

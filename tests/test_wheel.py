@@ -19,6 +19,7 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_it_works_by_itself(tmp_path):
     pytest.importorskip("setuptools", minversion="77")
     checkout = copy_checkout(tmp_path)

@@ -80,6 +80,7 @@ def plugins(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_scores_by_them(plugins):
     root = copy_checkout(plugins)
     (plugins / "mine").rename(root / "mine")

@@ -26,6 +26,7 @@ methods: {bert: {similarity: cosine, encoder: bert}}
 """
 
 
+@pytest.mark.slow
 def test_it_scores_a_pool(tmp_path):
     checkout = copy_checkout(tmp_path)
     tiny_bert.save(checkout / "bert")

@@ -76,6 +76,7 @@ def test_jobs_hold_what_their_rules_ask_for_and_failed_ones_come_back_with_more(
     assert device in {"0", "1"}
 
 
+@pytest.mark.slow
 def test_shards_go_into_the_queue_together_and_are_worked_on_in_turn(slurm, tmp_path):
     (tmp_path / "Snakefile").write_text(
         """
