@@ -9,7 +9,7 @@ For each N, N sources and N targets (a target is its source and as much noise, s
 | ours_s, ours_cpu_s | our search, both directions: wall and processor time |
 | faiss_s, faiss_cpu_s | two searches of IndexFlatIP, with the vectors already normalised and added; up to `--faiss-to` |
 | speedup, cpu_speedup | faiss over ours |
-| gemm_s, gemm_share | the N x N x d product alone, in our precision and tile by tile; its share of our wall time |
+| gemm_s, gemm_cpu_s, gemm_share | the N x N x d product alone, the one that the search takes, tile by tile; its share of our processor time |
 | retrieval_s, retrieval_share | ratio margin and retrieval by `max`; its share of search and retrieval |
 | same | share of neighbours, both directions, that faiss finds too (it orders near-ties otherwise) |
 | peak_mib, vectors_mib | memory of a process that searches memory-mapped files, above what it held before; the two files |
@@ -32,11 +32,13 @@ against 136.0 s, 1.85 times, the product 80%.
 """
 
 import csv
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,13 @@ from typing import Any
 import click
 import numpy as np
 
-from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.device import setup, torch
 from bitextbench.base.progress import log
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.retrieval import retrieve
-from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import score_neighbours
-from bitextbench.scoring.neighbours import search
+from bitextbench.scoring.neighbours import products, search
+from bitextbench.scoring.neighbours.engine import TILE
 
 K = 4
 MEMORY = """
@@ -84,15 +86,25 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return result, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def product(src: np.ndarray, tgt: np.ndarray, precision: str) -> None:
-    """The matrix product alone, tile by tile."""
-    dtype = number_format(precision, torch.device("cpu"))
-    left, right = (torch.from_numpy(side).to(dtype) for side in (src, tgt))
-    tile = neighbours.TILE["cpu"]
-    out = torch.empty(tile, tile, dtype=dtype)
-    for a in left.split(tile):
-        for b in right.split(tile):
-            torch.mm(a, b.T, out=out[: len(a), : len(b)]) if len(a) == len(b) == tile else a @ b.T
+def product(src: np.ndarray, tgt: np.ndarray, precision: str, threads: int) -> None:
+    """The matrix product alone, the one that the search takes, tile by tile."""
+    name = products.choose(precision, len(src) * len(tgt) * src.shape[1] / threads)
+    left, right = (torch.from_numpy(side).bfloat16() if name == "bf16" else side for side in (src, tgt))
+    tiles = [np.empty((TILE["cpu"], TILE["cpu"]), np.float32) for _ in range(threads)]
+
+    def rows(thread: int) -> None:
+        for a in blocks(len(left), TILE["cpu"], thread, threads):
+            for b in blocks(len(right), TILE["cpu"]):
+                out = tiles[thread].ravel()[: len(left[a]) * len(right[b])].reshape(-1, len(right[b]))
+                products.PRODUCTS[name](left[a], right[b], out)
+
+    with products.one_thread_each(), ThreadPoolExecutor(threads) as pool:
+        list(pool.map(rows, range(threads)))
+
+
+def blocks(n: int, step: int, first: int = 0, every: int = 1) -> list[slice]:
+    """Slices of `step` numbers that cover 0 to n, or every so many of them."""
+    return [slice(start, start + step) for start in range(0, n, step)][first::every]
 
 
 def by_faiss(src: np.ndarray, tgt: np.ndarray, threads: int) -> tuple[tuple[np.ndarray, np.ndarray], float, float]:
@@ -121,33 +133,38 @@ def peak(src: np.ndarray, tgt: np.ndarray, threads: int, precision: str) -> int:
     return int(done.stdout)
 
 
-def measure(n: int, dimension: int, threads: int, precision: str, peer: bool) -> dict[str, Any]:
-    """One line of the table; without the peer, faiss, its columns are empty."""
+def measure(n: int, dimension: int, threads: int, precision: str, peer: bool, runs: int) -> dict[str, Any]:
+    """One line of the table: medians of the runs, in each of which all are measured in turn; without the peer, faiss, its columns are empty."""
     setup(threads)
     src, tgt = vectors(n, dimension)
     sides = Embeddings(src, "src"), Embeddings(tgt, "tgt")
-    both, ours, ours_cpu = timed(lambda: search(*sides, K, threads=threads, precision=precision))
-    _, mining, _ = timed(lambda: retrieve("max", both, score_neighbours("ratio", both)))
-    _, gemm, _ = timed(lambda: product(src, tgt, precision))
-    row: dict[str, Any] = {
-        "n": n,
-        "dimension": dimension,
-        "threads": threads,
-        "k": K,
-        "ours_s": ours,
-        "ours_cpu_s": ours_cpu,
+    row = {"n": n, "dimension": dimension, "threads": threads, "k": K}
+    found = [_run(sides, src, tgt, threads, precision, peer) for _ in range(runs)]
+    row |= {
+        key: statistics.median(run[key] for run in found) if found[0][key] is not None else None for key in found[0]
     }
+    row |= {"peak_mib": peak(src, tgt, threads, precision) / 1024, "vectors_mib": 2 * src.nbytes / 2**20}
+    return {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}
+
+
+def _run(
+    sides: tuple[Embeddings, Embeddings], src: np.ndarray, tgt: np.ndarray, threads: int, precision: str, peer: bool
+) -> dict[str, Any]:
+    both, ours, ours_cpu = timed(lambda: search(*sides, K, threads=threads, precision=precision))
+    _, gemm, gemm_cpu = timed(lambda: product(src, tgt, precision, threads))
+    _, mining, _ = timed(lambda: retrieve("max", both, score_neighbours("ratio", both)))
+    row: dict[str, Any] = {"ours_s": ours, "ours_cpu_s": ours_cpu}
     row |= dict.fromkeys(("faiss_s", "faiss_cpu_s", "speedup", "cpu_speedup"))
     row |= {
-        "gemm_s": gemm, "gemm_share": gemm / ours, "retrieval_s": mining, "retrieval_share": mining / (ours + mining),
-        "same": None, "peak_mib": peak(src, tgt, threads, precision) / 1024, "vectors_mib": 2 * src.nbytes / 2**20,
+        "gemm_s": gemm, "gemm_cpu_s": gemm_cpu, "gemm_share": gemm_cpu / ours_cpu,
+        "retrieval_s": mining, "retrieval_share": mining / (ours + mining), "same": None,
     }  # fmt: skip
     if peer:
         ids, faiss, faiss_cpu = by_faiss(src, tgt, threads)
         same = np.mean([np.mean(side.ids == found) for side, found in zip(both, ids, strict=True)])
-        row |= {"faiss_s": faiss, "faiss_cpu_s": faiss_cpu, "same": same}
+        row |= {"faiss_s": faiss, "faiss_cpu_s": faiss_cpu, "same": float(same)}
         row |= {"speedup": faiss / ours, "cpu_speedup": faiss_cpu / ours_cpu}
-    return {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in row.items()}
+    return row
 
 
 @click.command(context_settings={"show_default": True})
@@ -158,22 +175,34 @@ def measure(n: int, dimension: int, threads: int, precision: str, peer: bool) ->
 @click.option("--threads", default=1)
 @click.option("--faiss-to", default=100_000, help="The greatest N that faiss searches, too.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "bf16"]), default="auto")
+@click.option("--runs", default=1, help="Of ours, product and faiss in turn; medians are given.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="CSV; else standard output.")
 @click.option("--plot", type=click.Path(path_type=Path), help="PNG of the cost curve.")
 def main(
-    sizes: str, dimension: int, threads: int, faiss_to: int, precision: str, out: Path | None, plot: Path | None
+    sizes: str,
+    dimension: int,
+    threads: int,
+    faiss_to: int,
+    precision: str,
+    runs: int,
+    out: Path | None,
+    plot: Path | None,
 ) -> None:
     """Measure search, faiss and product for growing N."""
     rows = []
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
         for n in map(int, sizes.split(",")):
-            rows.append(measure(n, dimension, threads, precision, n <= faiss_to))
+            rows.append(measure(n, dimension, threads, precision, n <= faiss_to, runs))
             writer = csv.DictWriter(file, rows[0], lineterminator="\n")
             if len(rows) == 1:
                 writer.writeheader()
             writer.writerow(rows[-1])
             file.flush()
-            peer = f"{rows[-1]['speedup']} times faiss, " if rows[-1]["speedup"] else ""
+            peer = (
+                f"{rows[-1]['speedup']} times faiss ({rows[-1]['cpu_speedup']} by processor time), "
+                if rows[-1]["speedup"]
+                else ""
+            )
             log(f"n={n:,}: {peer}{rows[-1]['gemm_share']:.0%} of our time is the product")
     if len(rows) > 1:
         size, seconds = (np.log([row[key] for row in rows]) for key in ("n", "ours_s"))

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +20,20 @@ from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings, read, read_pair, read_shards
 from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours import LEAST_MEMORY, Both, candidates, load, merge, proof, save, search
+from bitextbench.scoring.neighbours import (
+    LEAST_MEMORY,
+    Both,
+    engine,
+    kernels,
+    load,
+    merge,
+    plain,
+    products,
+    proof,
+    save,
+    search,
+    tensors,
+)
 from bitextbench.scoring.neighbours import metric as metric_
 
 
@@ -106,10 +120,10 @@ def test_the_same_by_other_kernels_of_the_libraries(tmp_path):
     for name, vectors in (("src", normal(1, 130, 100)), ("tgt", normal(2, 203, 100))):
         np.save(tmp_path / f"{name}.npy", vectors)
     found = []
-    for name, kernels in (("portable", portable.ENVIRONMENT), ("strict", {"MKL_CBWR": "AUTO,STRICT"})):
+    for name, by in (("portable", portable.ENVIRONMENT), ("strict", {"MKL_CBWR": "AUTO,STRICT"})):
         command = [sys.executable, "-c", SEARCH, tmp_path / "src.npy", tmp_path / "tgt.npy", tmp_path / name]
         others = {key: value for key, value in os.environ.items() if key not in portable.ENVIRONMENT}
-        done = subprocess.run(command, capture_output=True, text=True, env=others | kernels)
+        done = subprocess.run(command, capture_output=True, text=True, env=others | by)
         assert done.returncode == 0, done.stderr
         paths = sorted((tmp_path / name).rglob("*.npy"))
         found.append([path.read_bytes() for path in paths])
@@ -128,6 +142,83 @@ def test_near_duplicates_that_bf16_cannot_tell_apart():
     tgt = np.repeat(normal(7, 4, 16), 40, axis=0) * (1 + 1e-5 * normal(8, 160, 16))
     src = normal(7, 4, 16)
     check(search(Embeddings(src), Embeddings(tgt), 4, precision="bf16"), src, tgt, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("metric", neighbours.METRICS)
+def test_the_search_on_a_gpu_here(monkeypatch, metric, dtype):
+    """What runs there, on the CPU: the tensors do not know."""
+    side = partial(tensors.TensorSide, dtype=dtype, device=torch.device("cpu"))
+    means = engine.Engine("cuda", "fp32", side, tensors.by_torch)
+    monkeypatch.setattr(neighbours, "engine_of", lambda *args, **kwargs: means)
+    for src, tgt in ((normal(1, 130, 8), normal(2, 203, 8)), (ties(3, 131), ties(4, 150))):
+        if metric != "euclidean" or dtype == torch.float32:
+            check(search(Embeddings(src), Embeddings(tgt), 4, metric=metric, tile=100), src, tgt, 4, metric)
+
+
+@pytest.mark.parametrize("few", [0, 1 << 40])
+@pytest.mark.parametrize("name", [*products.PRODUCTS])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_same_by_any_product_and_loop(monkeypatch, few, name, threads):
+    monkeypatch.setattr(metric_, "FEW", few)
+    monkeypatch.setattr(engine, "choose", lambda precision, operations: name)
+    for src, tgt in ((normal(1, 130, 37), normal(2, 203, 37)), (ties(3, 131), ties(4, 150))):
+        both = search(Embeddings(src), Embeddings(tgt), 4, threads=threads, tile=32)
+        check(both, src, tgt, 4)
+
+
+@pytest.mark.parametrize("differences", [False, True])
+@pytest.mark.parametrize("d", [5, 16, 100])
+def test_numpy_and_machine_code_sum_to_the_same_bytes(d, differences):
+    i, j = np.random.default_rng(1).integers(0, 50, (2, 300))
+    found = np.empty((2, 300))
+    for loop, out in zip((kernels, plain), found, strict=True):
+        loop.sums(normal(1, 50, d), i, normal(2, 50, d), j, differences, out)
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+RATES = {"numpy": 80.0, "torch": 90.0, "bf16": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("precision", "operations", "chosen"),
+    [
+        ("auto", 1e15, "bf16"),
+        ("fp32", 1e15, "torch"),
+        ("bf16", 1, "bf16"),
+        ("auto", 1e11, "numpy"),
+        ("fp32", 1e11, "numpy"),
+    ],
+)
+def test_the_fastest_product_is_taken_where_it_pays(monkeypatch, precision, operations, chosen):
+    monkeypatch.setattr(products, "measured", lambda: RATES)
+    assert products.choose(precision, operations) == chosen
+
+
+@pytest.mark.parametrize("held", [None, "not JSON", "[]", '{"another processor": {"numpy": 1}}'])
+def test_products_are_measured_once(monkeypatch, tmp_path, capsys, held):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if held:
+        (tmp_path / "bitextbench").mkdir()
+        (tmp_path / "bitextbench/products.json").write_text(held)
+    rates = products.measured()
+    assert {"numpy", "torch"} <= set(rates)
+    assert all(rate > 0 for rate in rates.values())
+    assert "billion operations/s; kept" in capsys.readouterr().err
+    assert products.measured() == rates
+    assert not capsys.readouterr().err
+
+
+def test_a_small_search_takes_neither_torch_nor_machine_code(tmp_path):
+    np.save(tmp_path / "x.npy", normal(1, 500, 16))
+    script = (
+        "import sys; from bitextbench.cli.main import main; sys.argv[0] = 'bitextbench'\n"
+        "try: main()\nfinally: assert not {'torch', 'numba', 'tqdm'} & set(sys.modules)"
+    )
+    command = ["neighbours", "--src-emb", tmp_path / "x.npy", "--tgt-emb", tmp_path / "x.npy", "-o", tmp_path / "o"]
+    done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o/forward.ids.npy").exists()
 
 
 def test_rows_that_grow_more_similar_from_block_to_block():
@@ -245,8 +336,9 @@ import sys
 import numpy as np
 from bitextbench.formats import bitext, vectors as embeddings
 from bitextbench.scoring import neighbours
-from bitextbench.base.device import torch
 from bitextbench.formats.vectors import read_pair
+from bitextbench.scoring.neighbours import metric
+metric.FEW = 0  # machine code is loaded before
 def bytes_of(field):
     return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field))
 neighbours.search(*read_pair(sys.argv[1], sys.argv[1]), 4)
@@ -274,26 +366,31 @@ def test_memory_stays_within_the_budget(tmp_path: Path):
 @pytest.mark.parametrize(
     ("metric", "dtype"),
     [
-        ("cosine", torch.float32),
-        ("cosine", torch.bfloat16),
-        ("dot", torch.float32),
-        ("dot", torch.bfloat16),
-        ("euclidean", torch.float32),
+        ("cosine", "fp32"),
+        ("cosine", "bf16"),
+        ("dot", "fp32"),
+        ("dot", "bf16"),
+        ("euclidean", "fp32"),
     ],
 )
 @pytest.mark.parametrize("scale", [1.0, 1e-20, 1e15])
 def test_the_error_of_the_product_is_within_its_bound(metric, dtype, scale):
     arrays = [(scale * normal(seed, 60, 200)).astype(np.float32) for seed in (1, 2)]
     arrays[1][:20] = arrays[0][:20]  # equal vectors, too
-    rule, cpu = metric_.METRIC[metric], torch.device("cpu")
-    src, tgt = (metric_.Side(e, e.norms(), rule, dtype, cpu) for e in map(Embeddings, arrays))
-    keys = candidates.keys_of(src.matrix(slice(0, 60)), tgt.matrix(slice(0, 60)), src, tgt, slice(0, 60), slice(0, 60))
-    got = keys.double().numpy()
+    rule = metric_.METRIC[metric]
+    if dtype == "bf16":
+        more = {"dtype": torch.bfloat16, "device": torch.device("cpu")}
+        src, tgt = (tensors.TensorSide(e, e.norms(), rule, **more) for e in map(Embeddings, arrays))
+    else:
+        src, tgt = (metric_.Side(e, e.norms(), rule) for e in map(Embeddings, arrays))
+    rows = slice(0, 60)
+    keys = metric_.keys_of(src.matrix(rows), tgt.matrix(rows), src, tgt, rows, rows)
+    got = (keys.double().numpy() if dtype == "bf16" else keys).astype(np.float64)
     x, y = (array.astype(np.float64) for array in arrays)
     lengths = np.outer(np.linalg.norm(x, axis=1), np.linalg.norm(y, axis=1))
     true = {"cosine": x @ y.T / lengths, "dot": x @ y.T, "euclidean": -((x[:, None] - y) ** 2).sum(2) / 2}[metric]
     error = np.abs(got - true)
-    bound = metric_.ROUNDING[dtype] * np.abs(got) + src.slack(tgt)[:, None]
+    bound = src.rounding * np.abs(got) + src.slack(tgt)[:, None]
     assert (error <= bound).all()
     if scale >= 1:  # below, products underflow and the bound allows for more of that than happens
         assert bound.max() < 1000 * error.max()  # not so wide that nothing is ever proven

@@ -81,6 +81,11 @@ def _check_place(path: Path) -> None:
         raise InputError("is no file", path, remedy="name a file")
 
 
+def cache_folder() -> Path:
+    """$XDG_CACHE_HOME/bitextbench, or ~/.cache/bitextbench."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitextbench"
+
+
 def remove(path: Path) -> None:
     """Remove a file or folder that may not exist."""
     if path.is_dir() and not path.is_symlink():

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from tqdm import tqdm
-
 Item = TypeVar("Item")
 
 
@@ -32,6 +30,8 @@ def progress(
     `size`: how many units an item is.
     """
     if sys.stderr.isatty():
+        from tqdm import tqdm  # 0.1 s that a log does not need
+
         with tqdm(desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True) as bar:
             for item in items:
                 yield item

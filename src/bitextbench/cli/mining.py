@@ -165,8 +165,7 @@ def mine(
 
     A text is a sentence a line, id<TAB>sentence, plain, .gz, .xz or .zst, or Parquet; - is standard input.
     """
-    from bitextbench.encoders.cache import default_folder
-    from bitextbench.encoders.plain import sentence_encoder
+    from bitextbench.base.files import cache_folder
     from bitextbench.mining import texts
 
     if str(src_text) == str(tgt_text) == "-":
@@ -182,9 +181,11 @@ def mine(
             check_language(language, "mine")
         vectors = texts.from_files(src_emb, tgt_emb)
     elif encoder:
+        from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which vectors from files do not
+
         loaded = sentence_encoder(encoder, prefix=prefix, threads=search["threads"], device=search["device"])
         sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
-        vectors = texts.from_encoder(loaded, languages, sides, cache or default_folder())
+        vectors = texts.from_encoder(loaded, languages, sides, cache or cache_folder())
     else:
         raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
     texts.mine(

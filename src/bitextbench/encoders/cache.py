@@ -59,11 +59,6 @@ class Block:
         return list(self.text.lines[self.start : self.start + BLOCK])
 
 
-def default_folder() -> Path:
-    """$XDG_CACHE_HOME/bitextbench, or ~/.cache/bitextbench."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitextbench"
-
-
 def encode(encoder: SentenceEncoder, texts: Sequence[Text], folder: Path, what: str = "encode") -> list[Vectors]:
     """The vectors of all sentences of each text, row by row, taken from the cache where it has them.
 

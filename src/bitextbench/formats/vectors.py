@@ -47,6 +47,19 @@ class Embeddings:
         """Rows by number, float32 [len(rows), d]."""
         return self._read(rows if self.rows is None else self.rows[rows])
 
+    def at(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """An array float32, C-contiguous, and the places in it where these rows are: without a copy where that can be."""
+        array = self.array
+        if (
+            isinstance(array, np.ndarray)
+            and array.dtype == np.float32
+            and array.flags.c_contiguous
+            and self.last is None
+        ):
+            return array, rows if self.rows is None else self.rows[rows]
+        distinct, places = np.unique(rows, return_inverse=True)
+        return self.take(distinct), places
+
     def _read(self, rows: Any) -> NDArray[np.float32]:
         vectors = _float32(self.array[rows])
         return vectors if self.last is None else np.column_stack([vectors, self.last[rows]])

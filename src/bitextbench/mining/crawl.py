@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.files import atomic, cache_folder
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
 from bitextbench.corpus import parts
 from bitextbench.corpus.build import build
 from bitextbench.corpus.prefilter import RULES as ALL_RULES
 from bitextbench.corpus.prefilter import check_rules, prefilter
-from bitextbench.encoders import cache
 from bitextbench.formats import bitext, mined_pairs, pairs
 from bitextbench.formats.pairs import Files
 from bitextbench.formats.vectors import read
@@ -116,7 +115,7 @@ def filter_crawl(
         n = counts["out"]
         scores = np.zeros(n, np.float32)
         if scorer and n:
-            scores = _scores(scorer, corpus, n, lesson, folder or cache.default_folder(), search)
+            scores = _scores(scorer, corpus, n, lesson, folder or cache_folder(), search)
         cut = _cut(scores, corpus, limit)
         keep = np.ones(n, bool) if cut is None else scores >= np.float32(cut)
         numbers = _numbers(corpus)

@@ -4,7 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
-from bitextbench.encoders import cache
-from bitextbench.encoders.plain import SentenceEncoder
 from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.gold import Gold, read_gold
 from bitextbench.formats.mined_pairs import Mined
@@ -23,6 +21,9 @@ from bitextbench.mining.retrieval import check_strategy, retrieve
 from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 from bitextbench.scoring.neighbours import Both, approximate
+
+if TYPE_CHECKING:
+    from bitextbench.encoders.plain import SentenceEncoder  # it imports torch
 
 
 def metric_and_margin(name: str) -> tuple[str, str]:
@@ -135,9 +136,10 @@ def from_files(src: Path, tgt: Path) -> Vectors:
 
 
 def from_encoder(
-    encoder: SentenceEncoder, languages: Sequence[str | None], sides: Sequence[str], folder: Path
+    encoder: "SentenceEncoder", languages: Sequence[str | None], sides: Sequence[str], folder: Path
 ) -> Vectors:
     """Vectors by an encoder, kept in the cache `folder`."""
+    from bitextbench.encoders import cache
 
     def encoded(texts: tuple[Sentences, ...], rows: Rows) -> tuple[tuple[Embeddings, ...], int]:
         plain = [

@@ -18,14 +18,15 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats.vectors import Embeddings, check_pair
-from bitextbench.scoring.neighbours.candidates import by_faiss, by_torch
+from bitextbench.scoring.neighbours.engine import engine_of
 from bitextbench.scoring.neighbours.lists import Both, Neighbours, empty, load, merge, merge_into, save
-from bitextbench.scoring.neighbours.metric import METRIC, METRICS, TILE, Side, blocks
+from bitextbench.scoring.neighbours.metric import METRIC, METRICS, blocks
+from bitextbench.scoring.neighbours.products import PRECISIONS
 from bitextbench.scoring.neighbours.proof import settle
 
 __all__ = ["BACKENDS", "LEAST_MEMORY", "MEMORY", "METRICS", "Both", "Neighbours", "load", "merge", "save", "search"]
@@ -34,7 +35,6 @@ BACKENDS = ("torch", "faiss")
 MEMORY = 1 << 30
 LEAST_MEMORY = 1 << 26
 PANEL = 16_384  # rows and columns that are searched at a time, at least
-SLACK = {torch.float32: 4, torch.bfloat16: 12}
 
 
 def search(
@@ -61,41 +61,39 @@ def search(
     Raises InputError for an empty side, dimensions that differ, a vector that is not finite, k below 1, and unknown
     names.
     """
-    _check(k, metric, backend, memory)
+    _check(k, metric, backend, memory, precision)
     check_pair(src, tgt)
-    where = setup(threads, device)
-    narrow = backend == "torch" and metric != "euclidean"
-    dtype = number_format(precision, where) if narrow else torch.float32
-    if where.type == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    engine = engine_of(src, tgt, metric, backend=backend, device=device, precision=precision, threads=threads)
     norms = [side.norms() for side in (src, tgt)]
     _report(src, tgt, norms)
-    width = k + SLACK[dtype]
-    panel = max(PANEL, memory // 4 // (32 * width))
-    rows = max(TILE[where.type], memory // 4 // (dtype.itemsize * src.dimension))
-    candidates = by_torch if backend == "torch" else by_faiss
+    width = k + engine.slack
+    panel = max(PANEL, memory // 4 // (max(32, 8 * (threads + 1)) * width))
+    rows = max(engine.tile, memory // 4 // (engine.itemsize * src.dimension))
     shape = len(src), len(tgt)
     whole = Both(*(empty(n, min(k, others)) for n, others in (shape, shape[::-1])))
-    for a, b in product(blocks(shape[0], panel), blocks(shape[1], panel)):
-        left, right = (
-            Side(side.part(part.start, part.stop), norm[part], METRIC[metric], dtype, where)
-            for side, part, norm in ((src, a, norms[0]), (tgt, b, norms[1]))
-        )
-        widths = min(width, len(right)), min(width, len(left))
-        with torch.inference_mode():
-            tops = candidates(left, right, widths, rows, tile or TILE[where.type])
+    with threadpool_limits(threads, "blas"):
+        for a, b in product(blocks(shape[0], panel), blocks(shape[1], panel)):
+            left, right = (
+                engine.side(side.part(part.start, part.stop), norm[part], METRIC[metric])
+                for side, part, norm in ((src, a, norms[0]), (tgt, b, norms[1]))
+            )
+            widths = min(width, len(right)), min(width, len(left))
+            tops = engine.candidates(left, right, widths, rows, tile or engine.tile)
             forward = settle(tops[0], left, right, min(k, len(right)), threads)
             backward = settle(tops[1], right, left, min(k, len(left)), threads)
-        merge_into(whole.forward, a, forward, b.start)
-        merge_into(whole.backward, b, backward, a.start)
+            merge_into(whole.forward, a, forward, b.start)
+            merge_into(whole.backward, b, backward, a.start)
     return whole
 
 
-def _check(k: int, metric: str, backend: str, memory: int) -> None:
+def _check(k: int, metric: str, backend: str, memory: int, precision: str) -> None:
     if k < 1:
         raise InputError(f"k is {k}", remedy="ask for at least one neighbour")
-    for what, name, known in (("metric", metric, METRICS), ("backend", backend, BACKENDS)):
+    for what, name, known in (
+        ("metric", metric, METRICS),
+        ("backend", backend, BACKENDS),
+        ("precision", precision, PRECISIONS),
+    ):
         if name not in known:
             raise InputError(f"unknown {what} {name!r}", remedy=f"known: {', '.join(known)}")
     if memory < LEAST_MEMORY:

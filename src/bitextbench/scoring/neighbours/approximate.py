@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.formats.vectors import Embeddings, check_pair
 from bitextbench.scoring import neighbours
+from bitextbench.scoring.neighbours.engine import processor
 from bitextbench.scoring.neighbours.lists import Both, Neighbours, best_k
 from bitextbench.scoring.neighbours.metric import METRIC, Side, blocks, similarities
 
@@ -50,12 +50,12 @@ def search(
     import faiss
 
     check_pair(src, tgt)
-    where = setup(threads, device)
+    gpu = processor(device, threads) == "cuda"
     faiss.omp_set_num_threads(threads)
-    sides = [Side(side, side.norms(), METRIC[metric], torch.float32, where) for side in (src, tgt)]
+    sides = [Side(side, side.norms(), METRIC[metric]) for side in (src, tgt)]
     exact: dict[str, Any] = {"metric": metric, "device": device, "threads": threads} | more
     found = [
-        _one_way(faiss, left, right, min(k, len(right)), factory, threads, exact)
+        _one_way(faiss, left, right, min(k, len(right)), factory, gpu, threads, exact)
         for left, right in (sides, sides[::-1])
     ]
     both = Both(*found)
@@ -65,15 +65,15 @@ def search(
 
 
 def _one_way(
-    faiss: Any, left: Side, right: Side, k: int, factory: str, threads: int, exact: dict[str, Any]
+    faiss: Any, left: Side, right: Side, k: int, factory: str, gpu: bool, threads: int, exact: dict[str, Any]
 ) -> Neighbours:
     """The k nearest of `right` for each row of `left`."""
     width = min(WIDTH * k, len(right))
-    index = _index(faiss, right, factory, width)
+    index = _index(faiss, right, factory, width, gpu)
     ids, scores = np.empty((len(left), k), np.int64), np.empty((len(left), k), np.float32)
     lacking = []
     for rows in progress([*blocks(len(left), ROWS)], f"neighbours by {factory}", unit="blocks"):
-        _, held = index.search(left.matrix(rows).cpu().numpy(), width)
+        _, held = index.search(left.matrix(rows), width)
         here = np.repeat(np.arange(rows.start, rows.stop), width)
         known = held.ravel() >= 0
         values = np.full(len(here), -np.inf, np.float32)
@@ -90,18 +90,18 @@ def _one_way(
     return Neighbours(ids, scores)
 
 
-def _index(faiss: Any, side: Side, factory: str, width: int) -> Any:
+def _index(faiss: Any, side: Side, factory: str, width: int, gpu: bool) -> Any:
     """An index of one side, trained on a sample, on all GPUs where faiss has them."""
     name, _, settings = factory.partition(":")
     distance = faiss.METRIC_L2 if side.metric.halved else faiss.METRIC_INNER_PRODUCT
     try:
         index = faiss.index_factory(side.vectors.dimension, name, distance)
         rows = _sample(len(side), max(TRAINED, PER_LIST * _lists(faiss, index)))
-        if side.device.type == "cuda" and hasattr(faiss, "index_cpu_to_all_gpus"):
+        if gpu and hasattr(faiss, "index_cpu_to_all_gpus"):
             index = faiss.index_cpu_to_all_gpus(index)
-        index.train(side.matrix_of(rows).cpu().numpy())
+        index.train(side.matrix_of(rows))
         for part in progress([*blocks(len(side), ROWS)], f"index {factory}", unit="blocks"):
-            index.add(side.matrix(part).cpu().numpy())
+            index.add(side.matrix(part))
         _set(faiss, index, settings, width)
     except RuntimeError as error:
         said = str(error).rstrip(" '").splitlines()[-1].split("failed: ")[-1].split("Error: ")[-1].strip()

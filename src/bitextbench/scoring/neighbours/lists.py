@@ -33,6 +33,25 @@ class Both(NamedTuple):
     backward: Neighbours
 
 
+class Kept(NamedTuple):
+    """The best K keys of each of n rows in a fast search, float32 [n, K] in descending order, and their ids, integer [n, K]."""
+
+    values: NDArray[np.float32]
+    ids: NDArray[Any]
+
+    @classmethod
+    def empty(cls, n: int, width: int) -> "Kept":
+        return cls(np.full((n, width), -np.inf, np.float32), np.full((n, width), -1, np.int32))
+
+    def add(self, rows: slice, values: NDArray[np.float32], ids: NDArray[Any]) -> None:
+        """Add elements [m, c] to `rows` [m]."""
+        values = np.concatenate([self.values[rows], values], 1)
+        ids = np.concatenate([self.ids[rows], ids], 1)
+        order = np.argsort(-values, axis=1, kind="stable")[:, : self.values.shape[1]]
+        self.values[rows] = np.take_along_axis(values, order, 1)
+        self.ids[rows] = np.take_along_axis(ids, order, 1)
+
+
 def best_k(similarity: NDArray[np.float32], ids: NDArray[np.int64], k: int) -> Neighbours:
     """The best k of each row [n, c], by (-similarity, id)."""
     order = np.lexsort((ids, -similarity), axis=-1)[:, :k]

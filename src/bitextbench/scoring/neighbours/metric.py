@@ -1,51 +1,52 @@
-"""Similarities: exact, of given pairs; and prepared for a fast product, with a bound on its error."""
+"""Similarities: exact, of given pairs; and prepared for a fast product, with a bound on its error. Without torch."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.device import torch
+from bitextbench.base.progress import progress
 from bitextbench.formats.vectors import Embeddings
 
 METRICS = ("cosine", "dot", "euclidean")
-TILE = {"cpu": 2048, "cuda": 8192}  # rows and columns of a tile of the product
-CHUNK = 1 << 20  # elements that one thread scores at a time: 8 MiB in float64
-ROUNDING = {torch.float32: 0.0, torch.bfloat16: 2.0**-8}  # relative rounding of the result of the product
+BLOCK = 2048  # rows that are prepared, or searched again, at a time
+CHUNK = 1 << 22  # elements that one thread scores at a time
+FEW = 1 << 24  # elements that numpy goes through before machine code is loaded
 UNIT = 2.0**-24  # half a unit in the last place of float32
 
 
 class Metric(NamedTuple):
     """A similarity, and its key in the search: x.y minus one number for each side, which grows with the similarity.
 
-    `exact`: vectors float64 [m, d] of both sides and the products of their lengths [m] -> similarities float64 [m].
-    `similarity` and `key` convert one into the other.
+    `exact`: sums of `kernels.sums` (of products; of squared differences where `halved`) and the products of the lengths,
+    float64 [m] -> similarities float64 [m]. `similarity` and `key` convert one into the other.
     """
 
     scaled: bool  # vectors are divided by their lengths
     halved: bool  # half the squared length of each side is subtracted
-    exact: Callable[..., NDArray[np.float64]]
+    exact: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
     similarity: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda key: key
     key: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda similarity: similarity
 
 
-def _cosine(a: NDArray[np.float64], b: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.divide(np.vecdot(a, b), lengths, out=np.zeros(len(a)), where=lengths > 0)
-
-
-def _euclidean(a: NDArray[np.float64], b: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    difference = a - b
-    return -np.sqrt(np.vecdot(difference, difference))
+def _cosine(products: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(products, lengths, out=np.zeros(len(products)), where=lengths > 0)
 
 
 METRIC = {
     "cosine": Metric(True, False, _cosine),  # kim2019 eq. 13; 0 where a vector is zero
-    "dot": Metric(False, False, lambda a, b, lengths: np.vecdot(a, b)),
+    "dot": Metric(False, False, lambda products, lengths: products),
     "euclidean": Metric(  # kim2019 eq. 14: -|x - y|; its key is -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2
-        False, True, _euclidean, lambda key: -np.sqrt(np.maximum(0, -2 * key)), lambda value: -value * value / 2
+        False,
+        True,
+        lambda squares, lengths: -np.sqrt(squares),
+        lambda key: -np.sqrt(np.maximum(0, -2 * key)),
+        lambda value: -value * value / 2,
     ),
 }
 
@@ -54,14 +55,14 @@ METRIC = {
 class Side:
     """One side of a search: its vectors, and numbers for the bound on the error, float64 [n] each.
 
-    `length`: the lengths of the rows of the product; `residual`: their distances from the exact rows.
+    `length`: the lengths of the rows of the product; `residual`: their distances from the exact rows. `rounding`: of the
+    result of the product, relative.
     """
 
     vectors: Embeddings
     norms: NDArray[np.float64]
     metric: Metric
-    dtype: torch.dtype
-    device: torch.device
+    rounding: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         with np.errstate(divide="ignore"):
@@ -69,38 +70,42 @@ class Side:
         self.scale = inverse if self.metric.scaled else np.ones_like(self.norms)
         self.length = self.norms * self.scale
         self.residual = 2 * UNIT * self.length if self.metric.scaled else np.zeros_like(self.norms)
-        if self.dtype == torch.bfloat16:
-            for rows in blocks(len(self), TILE["cpu"]):
-                full = self._full(self.vectors.block(rows.start, rows.stop), rows)
-                lost = (full - full.to(self.dtype).float()).norm(dim=1)
-                self.residual[rows] += lost.double().cpu().numpy() * (1 + 1e-3)
 
     def __len__(self) -> int:
         return len(self.norms)
 
-    def _full(self, block: NDArray[np.float32], rows: Any) -> torch.Tensor:
-        full = torch.from_numpy(block).to(self.device)
-        if self.metric.scaled:
-            scale = torch.from_numpy(self.scale[rows]).to(self.device)[:, None]
-            tiny = bool((scale > 1e30).any())  # float32 cannot hold the inverse of a length below 1e-38
-            full = (full.double() * scale).float() if tiny else full * scale.float()
-        return full
+    def full(self) -> "Side":
+        """The same in float32."""
+        return self
 
-    def matrix(self, rows: slice) -> torch.Tensor:
-        """Consecutive rows [m, d] of the product."""
-        matrix = torch.empty((rows.stop - rows.start, self.vectors.dimension), dtype=self.dtype, device=self.device)
-        for part in blocks(len(matrix), TILE["cpu"]):
+    def matrix(self, rows: slice) -> Any:
+        """Consecutive rows [m, d] of the product, float32."""
+        matrix = np.empty((rows.stop - rows.start, self.vectors.dimension), np.float32)
+        for part in blocks(len(matrix), BLOCK):
             here = slice(rows.start + part.start, rows.start + part.stop)
-            matrix[part] = self._full(self.vectors.block(here.start, here.stop), here)
+            self._scale(self.vectors.block(here.start, here.stop), here, matrix[part])
         return matrix
 
-    def matrix_of(self, rows: NDArray[np.int64]) -> torch.Tensor:
+    def matrix_of(self, rows: NDArray[np.int64]) -> Any:
         """Any rows [m, d] of the product."""
-        return self._full(self.vectors.take(rows), rows).to(self.dtype)
+        matrix = self.vectors.take(rows)
+        return self._scale(matrix, rows, matrix)
 
-    def half(self, rows: Any) -> torch.Tensor:
+    def _scale(self, block: NDArray[np.float32], rows: Any, out: NDArray[np.float32]) -> NDArray[np.float32]:
+        scale = self.scale[rows][:, None] if self.metric.scaled else np.ones((1, 1))
+        if (scale > 1e30).any():  # float32 cannot hold the inverse of a length below 1e-38
+            out[:] = block * scale
+            return out
+        return np.multiply(block, scale.astype(np.float32), out=out)
+
+    @staticmethod
+    def host(keys: Any) -> NDArray[np.float32]:
+        """Keys as an array."""
+        return keys
+
+    def half(self, rows: Any) -> Any:
         """Half the squared lengths of rows, float32 [m]."""
-        return torch.from_numpy((self.norms[rows] ** 2 / 2).astype(np.float32)).to(self.device)
+        return (self.norms[rows] ** 2 / 2).astype(np.float32)
 
     def slack(self, other: "Side") -> NDArray[np.float64]:
         """A bound on the error of any key of each row against `other`, [n]; the rounding of the result is not included.
@@ -123,14 +128,41 @@ def similarities(
 
     def part(pairs: slice) -> NDArray[np.float32]:
         i, j = rows[pairs], columns[pairs]
-        a, b = (side.vectors.take(ids).astype(np.float64) for side, ids in ((src, i), (tgt, j)))
-        return src.metric.exact(a, b, src.norms[i] * tgt.norms[j]).astype(np.float32)
+        (a, at_a), (b, at_b) = (side.vectors.at(ids) for side, ids in ((src, i), (tgt, j)))
+        found = np.empty(len(i))
+        loop.sums(a, at_a, b, at_b, src.metric.halved, found)
+        return src.metric.exact(found, src.norms[i] * tgt.norms[j]).astype(np.float32)
 
+    loop = loops(len(rows) * src.vectors.dimension)
     step = max(1, CHUNK // src.vectors.dimension)
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate([np.empty(0, np.float32), *pool.map(part, blocks(len(rows), step))])
 
 
+def loops(elements: int) -> ModuleType:
+    """The module with the loops over so many elements: both give the same bytes. numba's take a second to load."""
+    return import_module(f"bitextbench.scoring.neighbours.{'kernels' if elements > FEW else 'plain'}")
+
+
+def keys_of(left: Any, right: Any, src: Side, tgt: Side, rows: Any, columns: Any) -> Any:
+    """The keys [m, n] of a tile, by the product of the arrays, or tensors, that the sides gave."""
+    return shifted(left @ right.T, src, tgt, rows, columns)
+
+
+def shifted(keys: Any, src: Side, tgt: Side, rows: Any, columns: Any) -> Any:
+    """Products [m, n] made keys, in their place."""
+    if src.metric.halved:
+        keys -= src.half(rows)[:, None]
+        keys -= tgt.half(columns)
+    return keys
+
+
 def blocks(n: int, step: int) -> Iterator[slice]:
     """Slices of `step` numbers that cover 0 to n; the last may be shorter."""
     yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def steps(m: int, rows: int, n: int, columns: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of the matrix of similarities, with progress."""
+    pairs = [(a, b) for a in blocks(m, rows) for b in blocks(n, columns)]
+    yield from progress(pairs, f"neighbours of {m:,} x {n:,}", total=len(pairs), unit="blocks")

@@ -4,30 +4,28 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from bitextbench.base.device import torch
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring.neighbours.candidates import Top, keys_of
-from bitextbench.scoring.neighbours.lists import Neighbours, best_k
-from bitextbench.scoring.neighbours.metric import ROUNDING, TILE, Side, blocks, similarities
+from bitextbench.scoring.neighbours.lists import Kept, Neighbours, best_k
+from bitextbench.scoring.neighbours.metric import BLOCK, Side, blocks, keys_of, similarities
 
 ROWS = 16_384  # rows whose lists are scored, or whose vectors are hashed, at a time
 
 
-def settle(top: Top, src: Side, tgt: Side, k: int, threads: int) -> Neighbours:
+def settle(top: Kept, src: Side, tgt: Side, k: int, threads: int) -> Neighbours:
     """Score what the search kept in `top`; search again each row that is not proven complete."""
-    rounding, slack = ROUNDING[src.dtype], src.slack(tgt)
+    slack, width = src.slack(tgt), top.values.shape[1]
     result = Neighbours(np.empty((len(src), k), np.int64), np.empty((len(src), k), np.float32))
     unproven = []
     for rows in blocks(len(src), ROWS):
-        keys, ids = top.values[rows].double().cpu().numpy(), top.ids[rows].cpu().numpy()
-        error = rounding * np.abs(keys) + slack[rows, None]
+        keys, ids = top.values[rows].astype(np.float64), top.ids[rows].astype(np.int64)
+        error = src.rounding * np.abs(keys) + slack[rows, None]
         most, least = (src.metric.similarity(keys + sign * error).astype(np.float32) for sign in (1, -1))
         row, place = np.nonzero(most >= least[:, k - 1, None])
         similarity = np.full(keys.shape, -np.inf, np.float32)
         similarity[row, place] = similarities(src, tgt, rows.start + row, ids[row, place], threads)
         best = best_k(similarity, ids, k)
         result.ids[rows], result.similarities[rows] = best.ids, best.similarities
-        proven = (best.similarities[:, -1] > most[:, -1]) | (top.width == len(tgt))
+        proven = (best.similarities[:, -1] > most[:, -1]) | (width == len(tgt))
         unproven.append(rows.start + np.flatnonzero(~proven))
     if len(again := np.concatenate(unproven)):
         _exhaust(src, tgt, again, result, k, threads)
@@ -40,12 +38,12 @@ def _exhaust(src: Side, tgt: Side, rows: NDArray[np.int64], result: Neighbours, 
     Their k-th similarity in `result` is a lower bound of the true one: every pair that could reach it is scored. Equal
     vectors are searched once.
     """
-    full, full_tgt = (Side(side.vectors, side.norms, side.metric, torch.float32, side.device) for side in (src, tgt))
+    full, full_tgt = src.full(), tgt.full()
     if not src.metric.halved:  # the similarity of a zero vector to any other is 0
         zero, rows = rows[src.norms[rows] == 0], rows[src.norms[rows] > 0]
         result.ids[zero], result.similarities[zero] = np.arange(k), 0
     first, which = _distinct(src.vectors, rows)
-    for part in blocks(len(first), TILE["cpu"]):
+    for part in blocks(len(first), BLOCK):
         block = first[part]
         best = _exhaust_block(full, full_tgt, block, result.similarities[block, -1], k, threads)
         result.ids[block], result.similarities[block] = best.ids, best.similarities
@@ -58,11 +56,11 @@ def _exhaust_block(
     """The k nearest of `rows`, by all pairs whose similarity could be at least `floor` [m]."""
     left, slack = src.matrix_of(rows), src.slack(tgt)[rows]
     best = Neighbours(np.full((len(rows), k), len(tgt)), np.full((len(rows), k), -np.inf, np.float32))
-    for columns in blocks(len(tgt), TILE["cpu"]):
-        keys = keys_of(left, tgt.matrix(columns), src, tgt, rows, columns)
+    for columns in blocks(len(tgt), BLOCK):
+        keys = src.host(keys_of(left, tgt.matrix(columns), src, tgt, rows, columns))
         floor = np.maximum(floor, best.similarities[:, -1])
         least = src.metric.key(np.nextafter(floor, np.float32(-np.inf)).astype(np.float64)) - slack
-        row, column = np.nonzero(keys.cpu().numpy() >= least[:, None])
+        row, column = np.nonzero(keys >= least[:, None])
         scores = np.full(keys.shape, -np.inf, np.float32)
         scores[row, column] = similarities(src, tgt, rows[row], columns.start + column, threads)
         ids = np.broadcast_to(np.arange(columns.start, columns.stop), scores.shape)
