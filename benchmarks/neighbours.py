@@ -189,6 +189,8 @@ def main(
     plot: Path | None,
 ) -> None:
     """Measure search, faiss and product for growing N."""
+    warm = Embeddings(vectors(5000, 16)[0])
+    search(warm, warm, K)  # machine code is compiled, or loaded
     rows = []
     with open(out, "w", newline="", encoding="utf-8") if out else nullcontext(sys.stdout) as file:
         for n in map(int, sizes.split(",")):

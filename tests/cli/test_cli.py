@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
@@ -141,13 +143,56 @@ SMALL = '{"parts": [{"generated": "pool", "lines": 2000}]}'
 
 def test_places_that_cannot_be_written_end_in_one_line(tmp_path):
     (tmp_path / "file").touch()
-    assert "a part of this path is a file: name another place" in one_line(corpus_of(SMALL, tmp_path, "file/out"))
+    assert "(a part of this path is a file); name another place" in one_line(corpus_of(SMALL, tmp_path, "file/out"))
     assert "is a directory; name a file" in one_line(corpus_of("@.", tmp_path)).lower()
     small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))  # noqa: E731
     assert re.search(
         r"out: .*File too large.*; raise the limit", one_line(corpus_of(SMALL, tmp_path, preexec_fn=small))
     )
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+VECTORS = ("--src-emb", "x.npy", "--tgt-emb", "x.npy")
+LANGUAGES = ("--src-language", "de", "--tgt-language", "en")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("neighbours", *VECTORS, "-o"),
+        ("mine", "a", "b", *VECTORS, "-o"),
+        ("filter", "a", "b", *LANGUAGES, "-o"),
+        ("filter", "a", "b", *LANGUAGES, "-o", "out.tsv", "--explain"),
+        ("score", "a", "b", *LANGUAGES, "--similarity", "levenshtein", "-o"),
+        ("merge-neighbours", "x.npy", "-o"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("out", ["file/x", "/proc/nothing/x"])
+def test_a_place_that_cannot_be_written_is_found_before_the_work(tmp_path, monkeypatch, command, out):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.eye(3, 8, dtype=np.float32))
+    for name in ("a", "b"):
+        Path(name).write_text("eins zwei\ndrei vier\nein Haus\n")
+    Path("file").touch()
+    before = sorted(tmp_path.iterdir())
+    done = CliRunner().invoke(cli, [*command, out])
+    assert isinstance(done.exception, InputError)
+    assert re.search(r"cannot be written \(.*\); name another place", str(done.exception))
+    assert sorted(tmp_path.iterdir()) == before
+    assert "blocks" not in done.stderr  # of a search
+
+
+def test_a_folder_is_not_written_as_a_file_nor_the_other_way_round(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.eye(3, 8, dtype=np.float32))
+    done = CliRunner().invoke(cli, ["neighbours", *VECTORS, "-o", "x.npy"])
+    assert "x.npy: is a file; name a folder" in str(done.exception)
+    Path("a").write_text("ein Haus\n")
+    Path("folder").mkdir()
+    words = [*LANGUAGES, "--similarity", "levenshtein"]
+    done = CliRunner().invoke(cli, ["score", "a", "a", *words, "-o", "folder"])
+    assert "folder: is a folder; name a file" in str(done.exception)
 
 
 def test_a_full_disk_ends_in_one_line(tmp_path):

@@ -243,7 +243,7 @@ def test_ids_and_standard_input(encoder, place):
         (["--src-language", "german"], "unknown language 'german'; did you mean de? known: de, en"),
         (["--tgt-language", "fr"], "unknown language 'fr'; known: de, en"),
         (["--prefix", "query: "], "takes no prefix"),
-        (["-o", "a.de/x.tsv"], "a.de/x.tsv: cannot be written (File exists); name another place"),
+        (["-o", "a.de/x.tsv"], "a.de/x.tsv: cannot be written (a part of this path is a file); name another place"),
         (["-o", "/proc/x.tsv"], "/proc/x.tsv: cannot be written (No such file or directory); name another place"),
         (["-o", "/dev/stdout"], "/dev/stdout: is no file; name a file"),
         (["-o", "pairs.xlsx"], "pairs.xlsx: names no format of pairs; end it in .tsv, .tmx, .parquet"),

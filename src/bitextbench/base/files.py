@@ -226,10 +226,12 @@ def check_packing(begin: bytes, path: Path) -> None:
         raise InputError(f"is not packed as {named}", path, remedy=f"call it {path.name.removesuffix(path.suffix)}")
 
 
-def check_output(path: Path) -> None:
-    """Raises InputError where a file cannot be written at this place: before long work begins."""
-    if path.is_dir():
+def check_output(path: Path, kind: str = "file") -> None:
+    """Raises InputError where a file, a `folder`, or `either` cannot be written at this place: before long work begins."""
+    if path.is_dir() and kind == "file":
         raise InputError("is a folder", path, remedy="name a file")
+    if path.is_file() and kind == "folder":
+        raise InputError("is a file", path, remedy="name a folder")
     _check_place(path)
     made = [folder for folder in path.absolute().parents if not folder.exists()]
     try:
@@ -240,7 +242,10 @@ def check_output(path: Path) -> None:
         for folder in made:
             folder.rmdir()
     except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", path, remedy="name another place") from None
+        why = error.strerror
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            why = "a part of this path is a file"
+        raise InputError(f"cannot be written ({why})", path, remedy="name another place") from None
 
 
 def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:

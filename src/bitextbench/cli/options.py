@@ -132,8 +132,25 @@ scores_option = click.option(
 named_scores_option = click.option(
     "--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, one for each shard, in order."
 )
-out_option = click.option("-o", "--out", type=FILE, required=True, help="What is written.")
-folder_option = click.option("-o", "--out", type=FILE, required=True, help="A folder.")
+
+
+class Output(click.Path):
+    """A place that can be written: what cannot is refused before the work, not after it."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(path_type=Path)
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from bitextbench.base.files import check_output
+
+        path = super().convert(value, param, ctx)
+        check_output(path, self.kind)
+        return path
+
+
+out_option = click.option("-o", "--out", type=Output("either"), required=True, help="What is written.")
+folder_option = click.option("-o", "--out", type=Output("folder"), required=True, help="A folder.")
 json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
 picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")

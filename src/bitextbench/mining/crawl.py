@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, cache_folder
+from bitextbench.base.files import atomic, cache_folder, check_output
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
 from bitextbench.corpus import parts
@@ -104,6 +104,8 @@ def filter_crawl(
     check(limit, scorer, lesson)
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
+    if lesson.save:
+        check_output(lesson.save)
     if files.get("pairs") == "-" and (explain or len(files.get("columns", ())) > 2):
         raise InputError("standard input is read once", remedy="name a file for --explain, and for ids")
     part: dict[str, Any] = {"files": files, "doc": "line"}

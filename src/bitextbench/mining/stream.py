@@ -11,7 +11,7 @@ from typing import IO, Any
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.files import atomic, check_output
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log, progress
 from bitextbench.formats import bitext, mined_pairs, pairs
@@ -39,6 +39,8 @@ def score_stream(
     started, counts = time.monotonic(), {"pairs": 0, "empty": 0, "cut": 0}
     for scorer in scorers:
         check(scorer, bool(clean))
+    if str(out) != "-":
+        check_output(out)
     with TemporaryDirectory() as scratch, _output(out) as file:
         _learn([scorer for scorer in scorers if scorer.learns], clean, settings, Path(scratch))
         for table in progress(bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len):
