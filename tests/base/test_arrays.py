@@ -38,6 +38,22 @@ FORMATS: list[tuple[Callable, Callable]] = [
 ]
 
 
+def test_what_an_array_was_made_of_is_kept(tmp_path: Path):
+    path = tmp_path / "x.npy"
+    with arrays.create(path, (3, 2), np.float32, source="0123456789abcdef" * 2) as array:
+        array[:] = 1
+    held = arrays.load(path, "make it again", np.float32, ["rows", "columns"])
+    assert held.tolist() == np.load(path).tolist() == [[1, 1]] * 3
+    assert arrays.source_of(path, held) == "0123456789abcdef" * 2
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(InputError):
+            arrays.load(path, "make it again")
+    arrays.save(path, np.ones((3, 2), np.float32))
+    assert arrays.source_of(path, arrays.load(path, "")) == arrays.source_of(path, np.ones(3)) == ""
+
+
 @pytest.mark.parametrize(("read", "write"), FORMATS, ids=["npy", "npz", "torch"])
 def test_no_flipped_or_missing_byte_is_used(tmp_path: Path, read: Callable, write: Callable):
     path, damaged = tmp_path / "whole", tmp_path / "damaged"

@@ -269,6 +269,26 @@ def test_tmx_wants_languages(place):
     assert "no vectors; give --encoder, or both" in failed(done)
 
 
+def test_vectors_that_encode_made_of_another_text_are_refused(encoder, place):
+    rows = min(len(Path(name).read_text().splitlines()) for name in ("a.de", "b.en"))
+    for name, language in (("a.de", "de"), ("b.en", "en")):
+        Path(name).write_text("".join(f"{line}\n" for line in Path(name).read_text().splitlines()[:rows]))
+        done = run("encode", name, "--encoder", encoder, "--language", language, "-o", f"{name}.npy")
+        assert done.exit_code == 0, done.output
+    options = lambda src, tgt: ["--src-emb", f"{src}.npy", "--tgt-emb", f"{tgt}.npy", "-o", "p.tsv"]  # noqa: E731
+    assert run("mine", "a.de", "b.en", *options("a.de", "b.en")).exit_code == 0
+    Path("p.tsv").unlink()
+    for texts in (("a.de", "b.en"), ("b.en", "a.de")):
+        swapped = run("mine", *texts, *options(*texts[::-1]))
+        what = f"{texts[1]}.npy: these are the vectors of {texts[1]}, not of {texts[0]}; swap --src-emb and --tgt-emb"
+        assert failed(swapped) == what
+    lines = Path("b.en").read_text().splitlines()
+    Path("b.en").write_text("".join(f"{line}\n" for line in reversed(lines)))
+    what = "b.en.npy: these are not the vectors of b.en: it, or its order, has changed, or this is another text; encode it again"
+    assert failed(run("mine", "a.de", "b.en", *options("a.de", "b.en"))) == what
+    assert not Path("p.tsv").exists()
+
+
 def test_vectors_of_another_text_are_said(place):
     Path("a.de").write_text("eins\nzwei\neins\n")
     Path("b.en").write_text("one\ntwo\nthree\n")

@@ -2,6 +2,7 @@
 
 A `.npy` of ours ends in a line `xxh3_64 <16 hex digits>`: the hash of all bytes before that line. numpy.load and memory maps stop
 at the end of the array, so that it is a `.npy` as any other; one without that line, as users have, is taken as it is.
+Before that line may stand another, `of <32 hex digits>`: the hash of what the array was made of.
 The other two are zip archives, which hold a CRC-32 of each member; torch does not look at it, so we do.
 """
 
@@ -26,6 +27,8 @@ from bitextbench.base.files import atomic, existing
 
 TAG = b"\nxxh3_64 "
 LINE = len(TAG) + 16 + 1  # bytes of the last line, with its ends
+SOURCE = b"\nof "
+SOURCE_LINE = len(SOURCE) + 32
 BUFFER = 1 << 18  # bytes that are hashed at a time: they stay in the CPU's cache
 NO_NPY = (ValueError, TypeError, EOFError, OSError, OverflowError, SyntaxError, tokenize.TokenError)
 NO_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, EOFError, OSError)
@@ -40,8 +43,10 @@ def save(path: str | Path, array: NDArray) -> None:
 
 
 @contextlib.contextmanager
-def create(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[np.memmap]:
+def create(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike, source: str = "") -> Iterator[np.memmap]:
     """A memory-mapped array of zeros to fill in any order: a `.npy` with its checksum when the block ends well.
+
+    `source`: 32 hex digits, of what the array is made of; see `source_of`.
 
     Raises InputError when the disk has no room for it.
     """
@@ -49,6 +54,9 @@ def create(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike) -> Iterat
         array = zeros(part, shape, dtype, name=path)
         yield array
         array.flush()
+        if source:
+            with open(part, "ab") as file:
+                file.write(SOURCE + source.encode())
         _seal(part)
 
 
@@ -78,13 +86,30 @@ def load(path: str | Path, remedy: str, dtype: DTypeLike | None = None, axes: Se
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except NO_NPY as error:
         raise InputError(f"cannot be read as .npy ({error})", path, remedy=remedy) from None
-    if not isinstance(array, np.memmap) or array.offset + array.nbytes != size:
+    end = array.offset + array.nbytes if isinstance(array, np.memmap) else -1
+    if end < 0 or (end != size and not _source(Path(path), end, size)):
         what = "there are other bytes behind the array" if isinstance(array, np.memmap) else "it is an .npz"
         raise InputError(f"cannot be read as .npy ({what})", path, remedy=remedy)
     if dtype is not None and (array.dtype != dtype or array.ndim != len(axes)):
         what = f"holds {array.dtype} {list(array.shape)}, not {np.dtype(dtype)} [{', '.join(axes)}]"
         raise InputError(what, path, remedy=remedy)
     return array
+
+
+def source_of(path: str | Path, array: NDArray) -> str:
+    """The hash of what a `.npy` of ours, loaded as `array`, was made of; "" where that was not written."""
+    if not isinstance(array, np.memmap):
+        return ""
+    return _source(Path(path), array.offset + array.nbytes, Path(path).stat().st_size - LINE)
+
+
+def _source(path: Path, start: int, stop: int) -> str:
+    if stop - start != SOURCE_LINE:
+        return ""
+    with open(path, "rb") as file:
+        file.seek(start)
+        line = file.read(SOURCE_LINE)
+    return line[len(SOURCE) :].decode("ascii", "replace") if line.startswith(SOURCE) else ""
 
 
 def save_npz(path: str | Path, **arrays: NDArray) -> None:

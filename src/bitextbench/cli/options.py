@@ -144,7 +144,7 @@ class Output(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from bitextbench.base.files import check_output
 
-        path = super().convert(value, param, ctx)
+        path = Path(str(super().convert(value, param, ctx)))
         check_output(path, self.kind)
         return path
 

@@ -83,7 +83,8 @@ def encode_text(
     side: str | None = None,
     form: str = "auto",
 ) -> dict[str, int]:
-    """Write the vectors of a text (see `formats.sentences.read`) to `out`, float32 [sentences, d], atomically: row by row.
+    """Write the vectors of a text (see `formats.sentences.read`) to `out`, float32 [sentences, d], atomically: row by row,
+    and with the hash of the text.
 
     The steps (tokens, ids, vectors) are those of the workflow; so the vectors are the same. An empty sentence, and a line
     that is too long, has a zero vector. Returns {"sentences", "empty", "too_long", "cut"}, and logs it.
@@ -102,7 +103,7 @@ def encode_text(
                 cut += done.cut
                 yield from itertools.repeat(None, done.rows)
 
-    with arrays.create(out, (len(lines), encoder.dimension), np.float32) as vectors:
+    with arrays.create(out, (len(lines), encoder.dimension), np.float32, lines.digest) as vectors:
         for _ in progress(rows(vectors), f"encode {lines.name}", total=len(lines), unit="sentences"):
             pass
     empty = sum(not line.strip() for line in lines.text) - len(lines.too_long)

@@ -15,6 +15,7 @@ from typing import IO
 
 import numpy as np
 import pyarrow.parquet as pq
+import xxhash
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
@@ -43,6 +44,14 @@ class Sentences:
     def index(self) -> dict[str, int]:
         """Id -> its place."""
         return {name: place for place, name in enumerate(self.ids)}
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the sentences in their order, 32 hex digits: vectors of a text have it."""
+        digest = xxhash.xxh3_128()
+        for line in self.text:
+            digest.update(f"{line}\n".encode())
+        return digest.hexdigest()
 
 
 def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:

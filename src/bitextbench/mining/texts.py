@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.arrays import source_of
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
@@ -119,7 +120,8 @@ Vectors = Callable[[tuple[Sentences, ...], Rows], tuple[tuple[Embeddings, ...], 
 def from_files(src: Path, tgt: Path) -> Vectors:
     """Vectors of all sentences of both texts, from `.npy` files, which are looked at now.
 
-    Raises InputError as `read_pair` does, and later for numbers that differ from those of the texts.
+    Raises InputError as `read_pair` does, and later for numbers that differ from those of the texts, and for vectors that
+    `bitextbench encode` made of another text.
     """
     both = read_pair(src, tgt)
 
@@ -127,6 +129,7 @@ def from_files(src: Path, tgt: Path) -> Vectors:
         if [*map(len, texts)] == [*map(len, reversed(both))] != [*map(len, both)]:
             what = f"{len(both[0]):,} vectors, as many as the sentences of the other text"
             raise InputError(what, src, remedy="swap --src-emb and --tgt-emb")
+        check_sources(texts, both)
         for text, vectors in zip(texts, both, strict=True):
             check_lengths(text, vectors)
             check_copies(text, vectors)
@@ -150,6 +153,19 @@ def from_encoder(
         return tuple(one.vectors for one in encoded), sum(one.cut for one in encoded)
 
     return encoded
+
+
+def check_sources(texts: Sequence[Sentences], both: Sequence[Embeddings]) -> None:
+    """Raises InputError for vectors that were made of another text, where their file says of which; most do not."""
+    made_of = [source_of(vectors.name, vectors.array) for vectors in both]  # type: ignore[arg-type]
+    for text, other, vectors, source in zip(texts, texts[::-1], both, made_of, strict=True):
+        if source == other.digest != text.digest:
+            remedy = "swap --src-emb and --tgt-emb"
+            raise InputError(f"these are the vectors of {other.name}, not of {text.name}", vectors.name, remedy=remedy)
+    for text, vectors, source in zip(texts, both, made_of, strict=True):
+        if source and source != text.digest and len(text) == len(vectors):
+            what = f"these are not the vectors of {text.name}: it, or its order, has changed, or this is another text"
+            raise InputError(what, vectors.name, remedy="encode it again")
 
 
 def check_copies(text: Sentences, vectors: Embeddings, most: int = 1000) -> None:
