@@ -221,6 +221,13 @@ def test_a_small_search_takes_neither_torch_nor_machine_code(tmp_path):
     assert (tmp_path / "o/forward.ids.npy").exists()
 
 
+def test_tiles_of_many_threads_fit_the_memory():
+    on = {name: engine.Engine(name, "fp32", metric_.Side, None) for name in engine.TILE}
+    assert [on["cpu"].tile_within(1 << 30, threads) for threads in (1, 64)] == [1024, 1024]
+    assert 16 * 4 * on["cpu"].tile_within(LEAST_MEMORY, 16) ** 2 <= LEAST_MEMORY // 4
+    assert on["cuda"].tile_within(LEAST_MEMORY, 16) == engine.TILE["cuda"]
+
+
 def test_rows_that_grow_more_similar_from_block_to_block():
     tgt = np.stack([np.ones(300), np.linspace(2, 0, 300)], 1).astype(np.float32)  # the nearest of (1, 0) is the last
     check(search(Embeddings(tgt[-1:]), Embeddings(tgt), 4, tile=64), tgt[-1:], tgt, 4)

@@ -3,8 +3,8 @@
 One matrix product serves both directions: of every tile, the best of its rows and the best of its columns are kept. The
 search runs in the fastest precision; its results are then scored again, exactly, and proven complete:
 
-1. *Search* (`candidates`). A fast product (fp32, or bf16 where the processor has it) keeps the best K = k + slack of
-   each row and column.
+1. *Search* (`candidates`). A fast product (fp32, or bf16 where the processor has it; see `products`) keeps the best
+   K = k + slack of each row and column.
 2. *Score* (`metric`). The similarity of a pair is computed from its two float32 vectors alone, in float64, and rounded
    to float32. It does not depend on blocks, threads, shards or backend. Lists are ordered by (-similarity, id).
 3. *Prove* (`proof`). A bound on the error of the fast product bounds the similarity of everything that was dropped. A
@@ -69,6 +69,7 @@ def search(
     width = k + engine.slack
     panel = max(PANEL, memory // 4 // (max(32, 8 * (threads + 1)) * width))
     rows = max(engine.tile, memory // 4 // (engine.itemsize * src.dimension))
+    square = tile or engine.tile_within(memory, threads)
     shape = len(src), len(tgt)
     whole = Both(*(empty(n, min(k, others)) for n, others in (shape, shape[::-1])))
     with threadpool_limits(threads, "blas"):
@@ -78,7 +79,7 @@ def search(
                 for side, part, norm in ((src, a, norms[0]), (tgt, b, norms[1]))
             )
             widths = min(width, len(right)), min(width, len(left))
-            tops = engine.candidates(left, right, widths, rows, tile or engine.tile)
+            tops = engine.candidates(left, right, widths, rows, square)
             forward = settle(tops[0], left, right, min(k, len(right)), threads)
             backward = settle(tops[1], right, left, min(k, len(left)), threads)
             merge_into(whole.forward, a, forward, b.start)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import isqrt
 from typing import NamedTuple
 
 from bitextbench.formats.vectors import Embeddings
@@ -29,6 +30,10 @@ class Engine(NamedTuple):
     @property
     def tile(self) -> int:
         return TILE[self.processor]
+
+    def tile_within(self, memory: int, threads: int) -> int:
+        """The tile, smaller where those of all threads would take more than a quarter of the memory of a CPU."""
+        return self.tile if self.processor == "cuda" else max(64, min(self.tile, isqrt(memory // 4 // (4 * threads))))
 
     @property
     def itemsize(self) -> int:
