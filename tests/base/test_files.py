@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow
@@ -250,3 +251,9 @@ def test_a_device_is_not_replaced(tmp_path, kind):
     with pytest.raises(InputError, match=f"{place}: is no file; name a file"), atomic(place) as part:
         part.touch()
     assert not place.is_file() or place.is_symlink()
+
+
+def test_jobs_that_look_at_one_new_folder_do_not_trip_each_other(tmp_path):
+    look = lambda number: files.check_output(tmp_path / "new/deep" / str(number % 8))  # noqa: E731
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(look, range(2000))) == {None}

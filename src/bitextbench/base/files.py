@@ -233,18 +233,13 @@ def check_output(path: Path, kind: str = "file") -> None:
     if path.is_file() and kind == "folder":
         raise InputError("is a file", path, remedy="name a folder")
     _check_place(path)
-    made = [folder for folder in path.absolute().parents if not folder.exists()]
+    there = next(folder for folder in path.absolute().parents if folder.exists())
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")  # as `atomic` writes it
+        part = there / f".{path.name}.part"  # as `atomic` writes it; the folders between are made by it
         part.touch()
-        part.unlink()
-        for folder in made:
-            folder.rmdir()
+        part.unlink(missing_ok=True)
     except OSError as error:
-        why = error.strerror
-        if isinstance(error, FileExistsError | NotADirectoryError):
-            why = "a part of this path is a file"
+        why = "a part of this path is a file" if isinstance(error, NotADirectoryError) else error.strerror
         raise InputError(f"cannot be written ({why})", path, remedy="name another place") from None
 
 
