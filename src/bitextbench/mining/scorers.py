@@ -98,12 +98,12 @@ class Scorer:
     def vectors(self, lines: Lines) -> tuple[Vectors, Vectors, int]:
         """The vectors of both sides [n, d], and how many sentences were cut."""
         assert self.encoder
-        found, cut = [], 0
+        both, cut = [], 0
         for text, language, side in zip(lines, self.languages, self.sides, strict=True):
             vectors = np.zeros((len(text), self.encoder.dimension), np.float32)
             cut += sum(done.cut for done in self.encoder.encode(text.to_pylist(), language, side, vectors))
-            found.append(vectors)
-        return found[0], found[1], cut
+            both.append(vectors)
+        return both[0], both[1], cut
 
     def stored(self, tables: Iterator[pa.Table], n: int, stem: Path, folder: Path) -> list[Path]:
         """The vectors of n pairs, taken from or kept in the cache `folder`: <stem>.src.npy and <stem>.tgt.npy."""
