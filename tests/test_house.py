@@ -47,3 +47,16 @@ def test_each_stage_has_a_floor():
 def test_imports_run_down(path):
     stage = stage_of(path)
     assert not [other for other in imports(path) - {stage} if FLOOR[other] >= FLOOR[stage]]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_functions_have_at_most_60_lines(path):
+    functions = (
+        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
+    )
+    assert not [node.name for node in functions if node.end_lineno - node.lineno >= 60]
+
+
+def test_what_rules_share_is_short():
+    lines = (PACKAGE.parents[1] / "rules/common.smk").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150
