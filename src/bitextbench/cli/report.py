@@ -12,6 +12,8 @@ from bitextbench.cli.options import (
     Spec,
     by_method,
     cells_option,
+    csv_option,
+    named_scores_option,
     out_option,
     page_option,
     picture_option,
@@ -58,7 +60,7 @@ mined("failures", "False positives and false negatives of cosine similarity (Yan
 
 @examples.command("corners")
 @click.argument("corpus", type=FILE)
-@click.option("--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, for each shard in order.")
+@named_scores_option
 @page_option
 def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> None:
     """Pairs that two similarities judge alike and otherwise; the second one's are logits (Kim et al. 2019, Table 4)."""
@@ -96,7 +98,7 @@ def phrases(grammar: Path, out: Path) -> None:
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--benchmarks", type=FILE, required=True, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, required=True, help="Where the provenance goes.")
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+@csv_option
 def compare_encoders(
     measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, out: Path
 ) -> None:
@@ -145,7 +147,7 @@ def figure_margins(
 @step.command("figure-thresholds")
 @click.option("--point", "points", type=(int, FILE), multiple=True, required=True, help="PAIRS BLEU")
 @picture_option
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+@csv_option
 def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: Path) -> None:
     """Draw the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
     from bitextbench.base.files import read_json

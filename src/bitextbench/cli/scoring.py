@@ -11,29 +11,33 @@ from bitextbench.cli.options import (
     FILE,
     Rows,
     Spec,
+    budget_option,
     corpus_option,
+    count_option,
     data_option,
+    device_option,
     extreme_options,
     folder_option,
-    gpus_option,
+    method_option,
     out_option,
     scored_pairs,
     scores_option,
     search_options,
-    search_settings,
     seed_option,
     src_emb_option,
     src_option,
+    src_shards_option,
     tgt_emb_option,
     tgt_option,
     tgt_shards_option,
     threads_option,
+    tokens_option,
 )
 
 
 @step.command("fit-text-similarity")
 @click.argument("similarity")
-@click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
+@method_option
 @click.option(
     "--bitext", "bitext_tokens", type=FILE, multiple=True, required=True, help="Tokenised shards to learn words from."
 )
@@ -57,11 +61,9 @@ def fit_text_similarity(
 @step.command("neighbourhoods")
 @click.argument("similarity")
 @click.option("--spec", type=Spec(), default="{}", help="What the configuration says of it, as its OPTIONS.")
-@click.option(
-    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
-)
+@src_shards_option
 @tgt_shards_option
-@gpus_option
+@device_option
 @threads_option
 @out_option
 def neighbourhoods(
@@ -69,7 +71,7 @@ def neighbourhoods(
     spec: dict[str, Any],
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
@@ -78,7 +80,7 @@ def neighbourhoods(
     from bitextbench.formats import vectors
 
     src, tgt = (vectors.read_shards(paths) for paths in (src_emb, tgt_emb))
-    scoring.similarity(similarity).fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
+    scoring.similarity(similarity).fit(src, tgt, spec, out, threads=threads, device=device)
 
 
 @step.command("tune-confidence")
@@ -150,7 +152,7 @@ def neighbours(
             )
         sides.append(vectors.part(rows.start, stop))
         ranges.append(slice(rows.start, stop))
-    both = search(sides[0], sides[1], k, metric=metric, **search_settings(**settings))
+    both = search(sides[0], sides[1], k, metric=metric, **settings)
     save(out, both, metric, k, ranges[0], ranges[1])
 
 
@@ -208,7 +210,7 @@ def selected_pairs(corpus: Path, scores: tuple[Path, ...], selection: Path, out:
 
 @step.command("fit-similarity")
 @click.argument("similarity")
-@click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
+@method_option
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option("--pool", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option(
@@ -236,15 +238,13 @@ def fit_similarity(
 
 @step.command()
 @click.argument("method")
-@click.option("--budget", required=True, help="The budget's name.")
+@budget_option
 @click.option("--seed", type=int, default=1, help="Of the scores.")
 @click.option("--words", type=int, required=True, help="The budget in words.")
 @corpus_option
-@click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
+@tokens_option
 @scores_option
-@click.option(
-    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
-)
+@count_option
 @src_option
 @tgt_option
 @out_option
