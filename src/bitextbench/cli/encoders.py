@@ -47,7 +47,12 @@ def skip_gram(
 @step.command("map-words")
 @click.argument("src", type=FILE)
 @click.argument("tgt", type=FILE)
-@click.option("--spec", type=Spec(), default="{}", help="As word_mapping.Spec.")
+@click.option(
+    "--spec",
+    type=Spec(),
+    default="{}",
+    help="start, normalise, refinements, ...: see `encoders.word_mapping.Settings`.",
+)
 @click.option("--dictionary", type=FILE, multiple=True, help="Seed of `start: dictionary`: tokenised corpus, or text.")
 @click.option("--test", type=FILE, multiple=True, help="Entries to find translations of, to measure the mapping.")
 @lowercase_option
@@ -67,7 +72,7 @@ def map_words(
     report: Path,
     out: Path,
 ) -> None:
-    """Bring the word vectors of two languages into one space, without a dictionary or with one; `train --vectors` takes them."""
+    """Map the word vectors of two languages into one space, with or without a dictionary; `train --vectors` takes them."""
     from bitextbench.base.device import setup
     from bitextbench.encoders import word_mapping
 
@@ -105,7 +110,7 @@ def hard_negatives(
     threads: int,
     out: Path,
 ) -> None:
-    """Find what an encoder takes for translations and is none; writes <out>.src.* and <out>.tgt.*, for `train --hard`."""
+    """Find sentences that an encoder ranks high and that are no translations; writes <out>.src.* and <out>.tgt.*, for `train --corpus hard=...`."""
     from bitextbench.encoders.hard_negatives import mine
 
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
@@ -187,7 +192,7 @@ def train(
     checkpoints: Path,
     out: Path,
 ) -> None:
-    """Train a sentence encoder; goes on from its last checkpoint.
+    """Train a sentence encoder; resumes from its last checkpoint.
 
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
     """
@@ -237,7 +242,7 @@ def encode_ids(ids: Path, model: Path, batch_tokens: int, device: str, threads: 
 @click.option("--file", "files", type=FILE, multiple=True, required=True, help="Of the folder.")
 @out_option
 def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
-    """Write the hashes of the files of an encoder that is there, as JSON; opens it once, so that what it lacks is said now."""
+    """Write the hashes of the files of a published encoder as JSON; loads it once, so that an incomplete one fails here."""
     from bitextbench.encoders import plain
 
     plain.sentence_encoder(folder)
@@ -256,7 +261,7 @@ def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
 def encode_pretrained(
     shard: Path, about: Path, prefix: str | None, src: str, tgt: str, device: str, threads: int, out: Path
 ) -> None:
-    """Encode a shard of a corpus by an encoder that is there; writes <out>.src.npy and <out>.tgt.npy."""
+    """Encode a shard of a corpus by a published encoder; writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.plain import encode_shard
 
     encode_shard(shard, about, (src, tgt), out, prefix=prefix, threads=threads, device=device)

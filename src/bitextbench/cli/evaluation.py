@@ -1,4 +1,4 @@
-"""Commands on vectors of any encoder: `neighbours`, `merge-neighbours`, `mine` and `evaluate`; part of `cli`."""
+"""Commands that measure: `evaluate`, and the steps of the workflow on BLEU and encoders; part of `cli`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +52,7 @@ def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
-    """Both sides, each of its shards, where row i of both belong together."""
+    """Both sides, each of its shards; row i of one belongs to row i of the other."""
     from bitextbench.formats.vectors import check_aligned, read_shards
 
     sides = read_shards(src), read_shards(tgt)
@@ -61,7 +61,7 @@ def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
-    """The text of a side, a line a vector, if it is given."""
+    """The text of a side, a line for each vector; None where no text is given."""
     from bitextbench.formats import sentences
     from bitextbench.mining import texts as mining
 
@@ -218,7 +218,7 @@ def evaluate_alignment(
     out: Path | None,
     **settings: Any,
 ) -> None:
-    """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
+    """Error rates of alignment recovery in both directions; row i of one side belongs to row i of the other (Kim et al. 2019)."""
     from bitextbench.base import members
     from bitextbench.evaluation import alignment
     from bitextbench.scoring import declared
@@ -346,10 +346,10 @@ def evaluate_documents(
     src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))
     both = search(*vectors, k, metric=similarity, **settings)
     mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **settings)
-    sure = documents.confidence(vectors, both.forward, model)
+    confidence = documents.confidence(vectors, both.forward, model)
     forward, backward = documents.by_average(src, tgt, vectors, **settings)
     hits = {
-        "sentences": (documents.by_sentences(src, tgt, both.forward, sure), src, tgt),
+        "sentences": (documents.by_sentences(src, tgt, both.forward, confidence), src, tgt),
         "alignments": (documents.by_alignments(src, tgt, mutual), src, tgt),
         "average_forward": (forward, src, tgt),
         "average_backward": (backward, tgt, src),
@@ -395,7 +395,7 @@ def evaluate_recognition(
     seed: int,
     out: Path | None,
 ) -> None:
-    """How often an encoder prefers a pair of a tokenised corpus to its source with a random target (Zhang et al. 2016)."""
+    """How often an encoder scores a pair of a tokenised corpus above its source with a random target (Zhang et al. 2016)."""
     from bitextbench.evaluation import recognition
 
     scores = recognition.scores(
@@ -424,7 +424,7 @@ def evaluate_recognition(
 @bootstrap_option
 @json_option
 def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
-    """The same from the scores of any other system."""
+    """The accuracy of `evaluate recognition`, from the scores of any other system."""
     from bitextbench.base import arrays
     from bitextbench.evaluation import recognition
 
@@ -583,7 +583,12 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], devi
     ),
 )
 @extreme_options
-@click.option("--tuned", type=FILE, required=True, help="What tune-confidence made of it, with the same options.")
+@click.option(
+    "--tuned",
+    type=FILE,
+    required=True,
+    help="The tuned confidence: what `tune-confidence` wrote with the same options.",
+)
 @out_option
 def evaluate_agreement(
     src_emb: tuple[Path, ...],
@@ -596,7 +601,7 @@ def evaluate_agreement(
     tuned: Path,
     out: Path,
 ) -> None:
-    """How far a confidence agrees with the scores that tuned it, and did before (Guo et al. 2018, section 5)."""
+    """How far a confidence agrees with the scores that tuned it, before and after the tuning (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 
     src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
@@ -625,7 +630,7 @@ def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Pat
 def evaluate_selection(
     corpus: Path, scores: tuple[Path, ...], words: int, count: str, seed: int, out: Path | None
 ) -> None:
-    """The precision of what would be selected, in words."""
+    """The precision, counted in words, of what would be selected."""
     from bitextbench.evaluation.selections import precision
 
     show(precision(corpus, scores, words, count, seed=seed), out)

@@ -75,7 +75,7 @@ def neighbourhoods(
     threads: int,
     out: Path,
 ) -> None:
-    """How near the sides of given pairs are to their nearest neighbours: what a similarity like `margin` scores by."""
+    """Measure how near the sides of given pairs are to their nearest neighbours: a similarity like `margin` scores by it."""
     from bitextbench import scoring
     from bitextbench.formats import vectors
 
@@ -98,7 +98,7 @@ def tune_confidence(
     seed: int,
     out: Path,
 ) -> None:
-    """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
+    """Fine-tune an encoder's calibrated confidence on the pairs with the best and the worst of other scores (Guo et al. 2018)."""
     from bitextbench import scoring
 
     src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
@@ -160,7 +160,7 @@ def neighbours(
 @click.argument("parts", type=FILE, nargs=-1, required=True)
 @folder_option
 def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
-    """Join what `neighbours` found for each range of sources and of targets."""
+    """Join what `neighbours` wrote for each range of sources and of targets."""
     from bitextbench.scoring.neighbours import merge
 
     merge(parts, out)
