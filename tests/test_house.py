@@ -43,6 +43,12 @@ def test_each_stage_has_a_floor():
     assert len(FLOOR) <= 16
 
 
+def test_the_page_of_the_architecture_has_these_floors():
+    text = (PACKAGE.parents[1] / "docs/architecture.md").read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith("    base < "))
+    assert [set(floor.split(", ")) for floor in line.strip().split(" < ")] == FLOORS[:-1]
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_run_down(path):
     stage = stage_of(path)
