@@ -32,7 +32,7 @@ PAIRS = 100_000  # pairs whose co-occurring words are in memory at a time
 Links = NDArray[np.int64]
 
 
-class Table(NamedTuple):
+class Translations(NamedTuple):
     """t(target word | source word) for the words that occur together; those of source word s are at starts[s] : starts[s + 1]."""
 
     starts: NDArray[np.int64]
@@ -141,7 +141,7 @@ def _grow(links, either, rows, columns) -> None:  # type: ignore[no-untyped-def]
                         links[a, b] = rows[a] = columns[b] = grown = True
 
 
-def _cooccurring(given: Words, made: Words) -> Table:
+def _cooccurring(given: Words, made: Words) -> Translations:
     """The words that occur in one pair, all equally likely; NULL occurs with all."""
     width = np.int64(made.ids.max(initial=0)) + 1
     keys = np.unique(made.ids).astype(np.int64)  # of NULL
@@ -150,7 +150,7 @@ def _cooccurring(given: Words, made: Words) -> Table:
         keys = np.union1d(keys, _pairs(*given, *made, first, last, width))
     height = int(given.ids.max(initial=0)) + 1
     starts = np.searchsorted(keys, np.arange(height + 1) * width)
-    return Table(starts, (keys % width).astype(np.int32), np.ones(len(keys)))
+    return Translations(starts, (keys % width).astype(np.int32), np.ones(len(keys)))
 
 
 @compiled
@@ -168,7 +168,7 @@ def _pairs(given, given_at, made, made_at, first, last, width):  # type: ignore[
     return keys
 
 
-def _normalised(table: Table, counts: NDArray[np.float64]) -> Table:
+def _normalised(table: Translations, counts: NDArray[np.float64]) -> Translations:
     """The table of these counts; a word that was never counted keeps its values."""
     values = table.values.copy()
     _normalise(table.starts, counts, values)

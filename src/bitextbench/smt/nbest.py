@@ -18,7 +18,7 @@ DIGITS = 6
 FRAMES = 100_000  # a derivation is as high as its sentence is long
 
 
-class Entry(NamedTuple):
+class Translation(NamedTuple):
     """A translation: its tokens, and its `features` float64 [names], rounded as they are written."""
 
     tokens: str
@@ -116,7 +116,7 @@ class Derivations:
         return rules, total
 
 
-def best(derivations: Derivations, rules: Rules, count: int) -> list[Entry]:
+def best(derivations: Derivations, rules: Rules, count: int) -> list[Translation]:
     """The best `count` different translations of a sentence, each by its best derivation; fewer where there are no more."""
     names, goal, entries = rules.target.words(), derivations.goal, []
     with recursion(FRAMES):
@@ -127,7 +127,7 @@ def best(derivations: Derivations, rules: Rules, count: int) -> list[Entry]:
             used, total = derivations.used(derivation)
             tokens = " ".join(names[word] for word in derivations.texts[goal][rank] if word not in (lm.BEGIN, lm.END))
             features = np.append(rules.features[used].sum(0), total).round(DIGITS) + 0.0  # no -0.0
-            entries.append(Entry(tokens, features))
+            entries.append(Translation(tokens, features))
     return entries
 
 
@@ -143,7 +143,9 @@ def recursion(frames: int) -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def lines(number: int, entries: Iterable[Entry], names: Sequence[str], weights: Mapping[str, float]) -> Iterator[str]:
+def lines(
+    number: int, entries: Iterable[Translation], names: Sequence[str], weights: Mapping[str, float]
+) -> Iterator[str]:
     """The n-best list of a sentence: `number ||| tokens ||| name=value ... ||| total`."""
     values = np.array([weights[name] for name in names])
     for entry in entries:

@@ -18,13 +18,13 @@ from bitextbench.smt.words import escaped, packed
 
 def translations(
     rules: Rules, weights: Mapping[str, float], count: int, *, beam: int, span: int, threads: int = 1
-) -> Iterator[list[nbest.Entry]]:
+) -> Iterator[list[nbest.Translation]]:
     """The best `count` translations of each sentence of the text of the rules; an empty sentence has one, without tokens."""
     weighted, lm_weight = rules.weighted(weights), weights["lm"]
 
-    def translate(number: int) -> list[nbest.Entry]:
+    def translate(number: int) -> list[nbest.Translation]:
         if rules.text.starts[number] == rules.text.starts[number + 1]:
-            return [nbest.Entry("", np.zeros(len(rules.names)))]
+            return [nbest.Translation("", np.zeros(len(rules.names)))]
         parsed = forest(rules, weighted, lm_weight, number, beam, span)
         return nbest.best(nbest.Derivations(parsed, rules, weighted, lm_weight), rules, count)
 

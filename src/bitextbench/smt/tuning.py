@@ -21,7 +21,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import check_output, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.smt.decoder import BEAM, SPAN
-from bitextbench.smt.nbest import Entry
+from bitextbench.smt.nbest import Translation
 from bitextbench.smt.rules import OWN, Rules, load
 from bitextbench.smt.translate import translations
 from bitextbench.smt.words import escaped
@@ -168,7 +168,7 @@ class Pool:
         self.references = references
         self.entries: list[dict[tuple[str, bytes], tuple[Array, list[int]]]] = [{} for _ in references]
 
-    def add(self, lists: Iterator[list[Entry]]) -> tuple[int, float]:
+    def add(self, lists: Iterator[list[Translation]]) -> tuple[int, float]:
         """Add lists; returns how many entries are new, and the BLEU of the first of each list."""
         new, total = 0, np.zeros(2 * ORDER + 1, np.int64)
         for entries, held, truth in zip(lists, self.entries, self.references, strict=True):
