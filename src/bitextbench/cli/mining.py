@@ -128,8 +128,6 @@ def _vectors(
     device: str,
 ) -> Any:
     """The vectors of both texts: out of two files, or made by an encoder. Raises InputError unless one of the two is given."""
-    from bitextbench.encoders.cache import default_folder
-    from bitextbench.encoders.plain import sentence_encoder
     from bitextbench.mining import texts
 
     if encoder and (src_emb or tgt_emb):
@@ -140,6 +138,9 @@ def _vectors(
         return texts.from_files(src_emb, tgt_emb)
     if not encoder:
         raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    from bitextbench.encoders.cache import default_folder
+    from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which vectors from files do not
+
     loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
     sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
     return texts.from_encoder(loaded, languages, sides, cache or default_folder())

@@ -150,13 +150,11 @@ named_scores_option = click.option(
     "--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, one for each shard, in order."
 )
 out_option = click.option("-o", "--out", type=FILE, required=True, help="What is written.")
-csv_option = click.option("-o", "--out", type=FILE, required=True, help="CSV.")
 folder_option = click.option("-o", "--out", type=FILE, required=True, help="A folder.")
 json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
 picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
-
-
+csv_option = click.option("-o", "--out", type=FILE, required=True, help="CSV.")
 SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
 
 

@@ -204,7 +204,7 @@ def clean_pairs(paths: Sequence[Path]) -> pa.Table:
         [pa.table({side: pa.array([], pa.string()) for side in SIDES}), *pairs.read(pairs.files(paths))]
     )
     filled = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in SIDES]
-    complete = table.filter(pc.and_(*filled))
-    if not len(complete):
+    found = table.filter(pc.and_(*filled))
+    if not len(found):
         raise InputError("has no pairs to learn from", paths[0], remedy="give clean text of both languages")
-    return complete.combine_chunks()
+    return found.combine_chunks()

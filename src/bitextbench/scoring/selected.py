@@ -29,11 +29,11 @@ def write_selected(corpus: Path, scores: Sequence[Path], selection: Path, out: P
     def blocks() -> Iterator[tuple[Any, ...]]:
         start = 0
         for table in bitext.read_batches(corpus, ["id", "src", "tgt", "doc"]):
-            values = whole[start : start + len(table)]
-            keep = values >= least
+            found = whole[start : start + len(table)]
+            keep = found >= least
             kept = table.filter(pa.array(keep))
             names = pc.if_else(pc.equal(kept["doc"], ""), pc.cast(kept["id"], pa.string()), kept["doc"]).to_pylist()
-            yield values[keep], names, names, kept["src"].to_pylist(), kept["tgt"].to_pylist()
+            yield found[keep], names, names, kept["src"].to_pylist(), kept["tgt"].to_pylist()
             start += len(table)
 
     mined_pairs.write_blocks(out, blocks())
