@@ -56,7 +56,7 @@ class Forest(NamedTuple):
     goal: int
 
 
-class Candidates(NamedTuple):
+class Cell(NamedTuple):
     """The candidates of a cell: their `items`; `cube` int32 [room, 4]: the cube of each, and the ranks of its rule and of its two items; `heap`: which
     of them wait to be popped."""
 
@@ -206,7 +206,7 @@ def _popped(model, weighted, lm_weight, beam, items, cubes):  # type: ignore[no-
         total += np.int64(cube[1]) * max(cube[3], 1) * max(cube[5], 1)
     most = min(total, beam)
     room = min(total, len(cubes) + 3 * most)
-    cell = Candidates(_room(room, model.order - 1), np.zeros((room, 4), np.int32), np.zeros(room, np.int32))
+    cell = Cell(_room(room, model.order - 1), np.zeros((room, 4), np.int32), np.zeros(room, np.int32))
     scores = cell.items.score
     popped = np.zeros(most, np.int32)
     for c in range(len(cubes)):

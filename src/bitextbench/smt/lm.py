@@ -28,8 +28,8 @@ ARPA = "is this an ARPA file? `smt-language-model` writes one"
 Rows = NDArray[np.int32]
 
 
-class Children(NamedTuple):
-    """Children of nodes, by open addressing: `keys` int64, (node << 32 | symbol) + 1, 0 for a free slot; `values` int32. The number of slots is a
+class Table(NamedTuple):
+    """Table of nodes, by open addressing: `keys` int64, (node << 32 | symbol) + 1, 0 for a free slot; `values` int32. The number of slots is a
     power of 2."""
 
     keys: NDArray[np.int64]
@@ -45,7 +45,7 @@ class Model(NamedTuple):
     """
 
     order: int
-    children: Children
+    children: Table
     p: NDArray[np.float64]
     backoff: NDArray[np.float64]
     parent: NDArray[np.int32]
@@ -81,10 +81,10 @@ def put(table, node, symbol, value):  # type: ignore[no-untyped-def]
     table.values[at] = value
 
 
-def empty_table(size: int) -> Children:
+def empty_table(size: int) -> Table:
     """A table for `size` children, at most half full."""
     slots = 1 << max(4, (2 * size).bit_length())
-    return Children(np.zeros(slots, np.int64), np.zeros(slots, np.int32))
+    return Table(np.zeros(slots, np.int64), np.zeros(slots, np.int32))
 
 
 @compiled

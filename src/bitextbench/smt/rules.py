@@ -42,7 +42,7 @@ class Weighted(NamedTuple):
     `longest`: symbols of the longest source side.
     """
 
-    trie: lm.Children
+    trie: lm.Table
     starts: NDArray[np.int64]
     order: NDArray[np.int32]
     score: NDArray[np.float64]
