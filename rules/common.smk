@@ -16,17 +16,7 @@ os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.envi
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
-from bitextbench.config import (
-    margin_encoders,
-    of_seed,
-    portions,
-    pretrained,
-    read,
-    resolve,
-    scorers,
-    threshold_translations,
-)
-from bitextbench.corpus.parts import own_files
+from bitextbench.config import of_seed, read, resolve, scorers
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, rule_graph
@@ -46,15 +36,13 @@ files = Files(config)  # where they lie, and what is made from what
 RUN, DATA, WORK, RESULTS = config["run"], config["data"], files.work, files.results
 SRC, TGT = (config["pair"][side] for side in SIDES)
 
-FEATURES = config["text"]["features"]
 CASE = "--lowercase" if config["text"]["lowercase"] else "--cased"
 POOL, BUDGETS, ROWS = (config["selection"][key] for key in ("corpus", "budgets", "methods"))
-SEEDS, BATCHES = config["seeds"], batches(config)
+BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
-STUDIES = config.get("studies", {})
 LEAST = config["memory"]  # of rules whose need grows with the scale
-SCORERS, PORTIONS = scorers(config), portions(config)
-CURVES = STUDIES.get("curves", SCORERS)
+SCORERS = scorers(config)
+CURVES = config.get("studies", {}).get("curves", SCORERS)
 CELLS = layout.load()
 for cell in itertools.chain(*CELLS.values()):
     files.of_seeds(cell)  # adds the models of other seeds to the configuration
@@ -155,8 +143,3 @@ def encoder_gpus(wildcards):
 def benchmarked(rule, *names):
     """Where a rule's time and memory are kept."""
     return os.path.join(WORK, "benchmarks", rule, *names) + ".tsv"
-
-
-def missing(cell):
-    """Why this run has no number for a cell of a table, or an empty text."""
-    return cell.missing(config)

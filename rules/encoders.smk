@@ -1,5 +1,7 @@
 # ids, word vectors, hard negatives by another encoder -> a trained sentence encoder -> vectors
 
+from bitextbench.config import pretrained
+
 WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]
 dictionary = lambda key: lambda w: files.tokens(*filter(None, [vectors_entry(w).get(key)]))

@@ -1,5 +1,8 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
+from bitextbench.config import margin_encoders, portions, threshold_translations
+
+SEEDS, PORTIONS, STUDIES = config["seeds"], portions(config), config.get("studies", {})
 EXAMPLES_OF = config.get("examples", {})
 MINED_EXAMPLES = {"artetxe2019/table1": "scales", "yang2019/table7": "failures"}  # page -> how its pairs are chosen
 QUALITY = [
@@ -15,7 +18,7 @@ FIGURE2 = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # 
 FIGURES = [*FIGURE4, *FIGURE2]
 TRAINED = files.trained(itertools.chain(*CELLS.values()), ROWS)  # the encoders of all tables
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
-GRIDS = [place for place, cells in CELLS.items() if not all(map(missing, cells))]
+GRIDS = [place for place, cells in CELLS.items() if not all(cell.missing(config) for cell in cells)]
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []

@@ -1,5 +1,6 @@
 # sentences -> tokens of Moses and Jieba, once -> BPE, features of words, a BERT's pieces -> ids, once
 
+FEATURES = config["text"]["features"]
 
 # the features of these types, and the corpora that their vocabulary is learned from
 features_of = lambda *types: any_of(name for name, entry in FEATURES.items() if entry["type"] in types)

@@ -43,7 +43,26 @@ def test_each_stage_has_a_floor():
     assert len(FLOOR) <= 16
 
 
+def test_the_page_of_the_architecture_has_these_floors():
+    text = (PACKAGE.parents[1] / "docs/architecture.md").read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith("    base < "))
+    assert [set(floor.split(", ")) for floor in line.strip().split(" < ")] == FLOORS[:-1]
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_run_down(path):
     stage = stage_of(path)
     assert not [other for other in imports(path) - {stage} if FLOOR[other] >= FLOOR[stage]]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_functions_have_at_most_60_lines(path):
+    functions = (
+        node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
+    )
+    assert not [node.name for node in functions if node.end_lineno - node.lineno >= 60]
+
+
+def test_what_rules_share_is_short():
+    lines = (PACKAGE.parents[1] / "rules/common.smk").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150

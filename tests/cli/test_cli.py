@@ -231,3 +231,11 @@ def test_each_option_has_a_help_and_each_command_for_people_an_example(path):
         named = set(re.findall(r"(?<= )-{1,2}[a-z-]+", f" {command.epilog.removeprefix(start)}"))
         assert named <= {name for option in options for name in option.opts}
         assert all(named & {*option.opts} for option in options if option.required)
+
+
+def test_a_gpu_is_named_as_torch_names_it():
+    """`smt-similarity` asked for a device called gpu, which torch does not have."""
+    for path in COMMANDS:
+        for option in COMMANDS[path].params:
+            if "--gpus" in option.opts and path != ("plan",):
+                assert [option.callback(None, option, number) for number in (0, 1)] == ["cpu", "cuda"], path

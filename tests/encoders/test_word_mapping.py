@@ -15,7 +15,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.encoders import word_mapping
-from bitextbench.encoders.word_mapping import Spec, spec_of
+from bitextbench.encoders.word_mapping import Settings, settings_of
 from bitextbench.formats import word_vectors
 from bitextbench.formats.word_vectors import WordVectors
 from bitextbench.text import bpe
@@ -91,7 +91,7 @@ def test_procrustes_finds_the_turn_and_is_the_best_of_the_orthogonal():
 
 def test_a_seed_dictionary_of_a_few_words_finds_all():
     x, y, _ = turned()
-    spec = spec_of({"start": "dictionary", "normalise": "centre"})
+    spec = settings_of({"start": "dictionary", "normalise": "centre"})
     weight, values = word_mapping.learn(x, y, spec, dictionary=same(x)[:12])
     assert word_mapping.induction(x, y, weight, same(x), spec)["value"] >= 98
     assert len(values) == 1 + spec.refinements
@@ -102,7 +102,7 @@ def test_words_spelt_alike_are_a_seed():
     x, y, _ = turned()
     y = y._replace(words=[word if i < 15 else f"{word}'" for i, word in enumerate(y.words)])
     assert word_mapping.identical(x, y) == same(x)[:15]
-    spec = spec_of({"start": "identical"})
+    spec = settings_of({"start": "identical"})
     weight, _ = word_mapping.learn(x, y, spec)
     assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["value"] >= 95
 
@@ -115,7 +115,7 @@ def test_the_adversarial_start_needs_no_dictionary():
     turn = torch.matrix_exp(0.4 * (skew - skew.T))
     noise = 0.02 * torch.tensor(rng.normal(size=(300, 5)), dtype=torch.float32)
     x, y = (WordVectors([f"w{i}" for i in range(300)], side) for side in (cloud, cloud @ turn + noise))
-    spec = spec_of(
+    spec = settings_of(
         {"epochs": 3, "updates": 100, "batch": 128, "discriminator": 64, "discriminator_updates": 2, "learning_rate": 0.2,
          "smoothing": 0.1, "normalise": "none"}
     )  # fmt: skip
@@ -129,7 +129,7 @@ def test_the_adversarial_start_needs_no_dictionary():
     assert torch.allclose(weight @ weight.T, torch.eye(5), atol=1e-4)
     assert found(weight) >= 0.95
     assert max(values) >= values[0]
-    short = spec_of({"epochs": 1, "updates": 5, "discriminator": 16})
+    short = settings_of({"epochs": 1, "updates": 5, "discriminator": 16})
     assert torch.equal(*(word_mapping.adversarial(x.vectors, y.vectors, short, 3) for _ in range(2)))
 
 
@@ -138,16 +138,16 @@ def test_the_criterion_is_the_mean_cosine_of_translations_and_knows_the_right_ma
     a, b = (x.vectors @ turn)[:40].numpy(), y.vectors[:40].numpy()
     best = slow_csls(a, b, 10).argmax(1)
     cosines = [a[i] @ b[j] / np.linalg.norm(a[i]) / np.linalg.norm(b[j]) for i, j in enumerate(best)]
-    found = word_mapping.criterion(x.vectors @ turn, y.vectors, Spec(judged=40))
+    found = word_mapping.criterion(x.vectors @ turn, y.vectors, Settings(judged=40))
     assert found == pytest.approx(np.mean(cosines), rel=1e-5)
-    assert found > word_mapping.criterion(x.vectors, y.vectors, Spec(judged=40))
+    assert found > word_mapping.criterion(x.vectors, y.vectors, Settings(judged=40))
 
 
 def test_induction_counts_any_translation_and_only_known_words():
     x = WordVectors(["a", "b", "c"], torch.eye(3))
     y = WordVectors(["A", "B", "C"], torch.eye(3))
     pairs = [("a", "B"), ("a", "A"), ("b", "C"), ("d", "A"), ("c", "D")]
-    found = word_mapping.induction(x, y, torch.eye(3), pairs, Spec(neighbours=1))
+    found = word_mapping.induction(x, y, torch.eye(3), pairs, Settings(neighbours=1))
     assert {key: found[key] for key in ("value", "n", "words", "known")} == {
         "value": 50,
         "n": 2,
@@ -155,7 +155,7 @@ def test_induction_counts_any_translation_and_only_known_words():
         "known": 2,
     }
     with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
-        word_mapping.induction(x, y, torch.eye(3), [("d", "A")], Spec())
+        word_mapping.induction(x, y, torch.eye(3), [("d", "A")], Settings())
 
 
 def test_what_is_written_is_read(tmp_path: Path):
@@ -224,11 +224,11 @@ def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
     assert held["words"] == {"src": 18, "tgt": 18}
     assert (held["induction"]["words"], held["induction"]["known"]) == (1, 1)
     weight, values = word_mapping.learn(
-        src, tgt, spec_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words]
+        src, tgt, settings_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words]
     )
     assert held["criterion"] == pytest.approx(values)
     mapped = [word_vectors.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
-    for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Spec()), strict=True):
+    for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Settings()), strict=True):
         assert torch.allclose(found, words.vectors, atol=1e-4)
 
 
@@ -281,12 +281,12 @@ def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path, subwords)
 )
 def test_a_wrong_spec_is_an_error(given, message):
     with pytest.raises(InputError, match=message):
-        spec_of(given)
+        settings_of(given)
 
 
 def test_bad_input_is_an_error():
     x, y, _ = turned(20)
     with pytest.raises(InputError, match="8 and 3 dimensions; make the two equal"):
-        word_mapping.learn(x, y._replace(vectors=y.vectors[:, :3]), Spec())
+        word_mapping.learn(x, y._replace(vectors=y.vectors[:, :3]), Settings())
     with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
-        word_mapping.learn(x, y, Spec(start="dictionary"), dictionary=[("x", "y")])
+        word_mapping.learn(x, y, Settings(start="dictionary"), dictionary=[("x", "y")])

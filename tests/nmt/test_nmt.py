@@ -234,7 +234,7 @@ def test_adam_over_one_vector_is_fairseqs():
 
 def test_a_missing_gpu_is_said(trained, tmp_path):
     with pytest.raises(InputError, match=r"a GPU was asked for .*; set device: cpu"):
-        train.train(trained / "data", PAIR, SPEC, 1, tmp_path / "model.pt", tmp_path / "checkpoints", device="gpu")
+        train.train(trained / "data", PAIR, SPEC, 1, tmp_path / "model.pt", tmp_path / "checkpoints", device="cuda")
     assert not list(tmp_path.iterdir())
 
 

@@ -27,7 +27,7 @@ from bitextbench.config import (
 from bitextbench.corpus.noise import KINDS
 from bitextbench.corpus.prefilter import RULES
 from bitextbench.encoders.trainer import Training
-from bitextbench.encoders.word_mapping import Spec
+from bitextbench.encoders.word_mapping import Settings
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "src/bitextbench/schema.yaml"
@@ -153,7 +153,7 @@ def test_the_schema_has_what_its_readers_have():
     assert [*parts["filter"]["properties"]] == [*RULES]
     assert [*parts["corpus"]["properties"]["noise"]["properties"]["proportions"]["properties"]] == [*KINDS]
     vectors = schema()["properties"]["word_vectors"]["additionalProperties"]["properties"]
-    assert [*vectors["mapping"]["properties"]] == [field.name for field in fields(Spec)]
+    assert [*vectors["mapping"]["properties"]] == [field.name for field in fields(Settings)]
     training = parts["training"]["properties"]
     assert [*training] == [field.name for field in fields(Training)]
     assert parse(SCHEMA.read_text(), SCHEMA)["$defs"].keys() == parts.keys()  # no key twice

@@ -153,3 +153,18 @@ def test_what_the_package_has_declares_what_it_can(kind):
             assert declared(name)
         else:
             assert members.arguments(source, "Model"), name
+
+
+def test_keys_of_a_model_that_extends_another(tmp_path):
+    text = "from bitextbench.encoders.models.pivot_nmt import Model as Base\n"
+    path = tmp_path / "own.py"
+    for rest in ("class Model(Base):\n    pass", "class Middle(Base):\n    pass\n\nclass Model(Middle):\n    pass"):
+        path.write_text(text + rest)
+        members._body.cache_clear()
+        assert [*members.arguments(path, "Model")] == ["cell", "embedding", "hidden", "dropout", "pooling"]
+    path.write_text(text + "class Model(Base):\n    def __init__(self, vocab_size, *, own=1, **sizes):\n        pass")
+    members._body.cache_clear()
+    assert [*members.arguments(path, "Model")][-2:] == ["pooling", "own"]
+    path.write_text("import torch\n\nclass Model(torch.nn.Module):\n    pass")
+    members._body.cache_clear()
+    assert members.arguments(path, "Model") is None

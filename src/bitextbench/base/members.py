@@ -83,14 +83,36 @@ def _constants(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def arguments(path: Path, name: str) -> dict[str, Argument] | None:
-    """The arguments by name of a class's `__init__`; None where the class inherits it."""
+    """The arguments by name of a class's `__init__`, with those of the base class where it has `**` or no `__init__`.
+
+    None where the base class is not one of this package.
+    """
     definition = next((node for node in _body(path) if isinstance(node, ast.ClassDef) and node.name == name), None)
     if definition is None:
         raise InputError(f"no class {name}", path, remedy=f"write class {name}(Encoder)")
     inits = [node.args for node in definition.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
-    if not inits:
-        return None
-    return {
+    own = {
         arg.arg: Argument(*(ast.unparse(part) if part else "" for part in (arg.annotation, default)))
-        for arg, default in zip(inits[0].kwonlyargs, inits[0].kw_defaults, strict=True)
+        for init in inits
+        for arg, default in zip(init.kwonlyargs, init.kw_defaults, strict=True)
     }
+    if inits and not inits[0].kwarg:
+        return own
+    base = _class(path, ast.unparse(definition.bases[0])) if definition.bases else None
+    inherited = arguments(*base) if base else None
+    return None if inherited is None else inherited | own
+
+
+def _class(path: Path, name: str) -> tuple[Path, str] | None:
+    """The file of a class that a module uses, and its name there: the module itself, or one of this package."""
+    for node in _body(path):
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return path, name
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        package, *parts = (node.module or "").split(".")
+        for alias in node.names:
+            if name == (alias.asname or alias.name) and package == __package__.split(".")[0]:
+                place = Path(__file__).parents[1].joinpath(*parts)
+                return place / "__init__.py" if place.is_dir() else place.with_suffix(".py"), alias.name
+    return None

@@ -63,7 +63,7 @@ def corpus(
 def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int, epochs: int, out: Path) -> None:
     """Train a fastText language model on your own text, for the pre-filter's rule `language`.
 
-    Every tenth line is held out; prints how many of them it and py3langid tell rightly.
+    Every tenth line is held out; prints how many of them the model and py3langid identify correctly.
     """
     from bitextbench.corpus.language_id import fit_and_compare
 

@@ -12,10 +12,11 @@ from bitextbench.cli.options import (
     FILE,
     Mapping,
     Spec,
+    batch_tokens_option,
     checkpoints_option,
     chinese_option,
+    device_option,
     form_option,
-    gpus_option,
     lowercase_option,
     out_option,
     prefix_option,
@@ -46,7 +47,12 @@ def skip_gram(
 @step.command("map-words")
 @click.argument("src", type=FILE)
 @click.argument("tgt", type=FILE)
-@click.option("--spec", type=Spec(), default="{}", help="As word_mapping.Spec.")
+@click.option(
+    "--spec",
+    type=Spec(),
+    default="{}",
+    help="start, normalise, refinements, ...: see `encoders.word_mapping.Settings`.",
+)
 @click.option("--dictionary", type=FILE, multiple=True, help="Seed of `start: dictionary`: tokenised corpus, or text.")
 @click.option("--test", type=FILE, multiple=True, help="Entries to find translations of, to measure the mapping.")
 @lowercase_option
@@ -66,7 +72,7 @@ def map_words(
     report: Path,
     out: Path,
 ) -> None:
-    """Bring the word vectors of two languages into one space, without a dictionary or with one; `train --vectors` takes them."""
+    """Map the word vectors of two languages into one space, with or without a dictionary; `train --vectors` takes them."""
     from bitextbench.base.device import setup
     from bitextbench.encoders import word_mapping
 
@@ -90,7 +96,7 @@ def map_words(
     help="That makes a negative hard; random: none.",
 )
 @seed_option
-@gpus_option
+@device_option
 @threads_option
 @out_option
 def hard_negatives(
@@ -100,14 +106,13 @@ def hard_negatives(
     share: float,
     similarity: str,
     seed: int,
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
-    """Find what an encoder takes for translations and is none; writes <out>.src.* and <out>.tgt.*, for `train --hard`."""
+    """Find sentences that an encoder ranks high and that are no translations; writes <out>.src.* and <out>.tgt.*, for `train --corpus hard=...`."""
     from bitextbench.encoders.hard_negatives import mine
 
-    device = "cuda" if gpus else "cpu"
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
 
 
@@ -120,7 +125,7 @@ def hard_negatives(
 )
 @prefix_option
 @form_option
-@gpus_option
+@device_option
 @threads_option
 @click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
 def encode(
@@ -130,14 +135,14 @@ def encode(
     side: str | None,
     prefix: str | None,
     form: str,
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
     """Encode sentences of your own: plain, .gz, .xz or .zst lines, id<TAB>sentence, Parquet, or - for standard input."""
     from bitextbench.encoders.plain import encode_text, sentence_encoder
 
-    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device="cuda" if gpus else "cpu")
+    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
     encode_text(text, loaded, out, language=language, side=side, form=form)
 
 
@@ -167,7 +172,7 @@ def encode(
     multiple=True,
     help="Word vectors to start from, of src and tgt (.vec); for a cross_encoder model=FILE: the one to fine-tune.",
 )
-@gpus_option
+@device_option
 @threads_option
 @seed_option
 @checkpoints_option
@@ -181,13 +186,13 @@ def train(
     tgt: str,
     corpora: tuple[tuple[str, Path], ...],
     vectors: tuple[tuple[str, Path], ...],
-    gpus: int,
+    device: str,
     threads: int,
     seed: int,
     checkpoints: Path,
     out: Path,
 ) -> None:
-    """Train a sentence encoder; goes on from its last checkpoint.
+    """Train a sentence encoder; resumes from its last checkpoint.
 
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
     """
@@ -209,7 +214,7 @@ def train(
         checkpoints,
         seed=seed,
         threads=threads,
-        device="cuda" if gpus else "cpu",
+        device=device,
         vectors=dict(vectors),
         pieces=pieces,
         text=TextSide(bpe, lowercase, chinese, {"src": src, "tgt": tgt}),
@@ -219,15 +224,14 @@ def train(
 @step.command("encode")
 @click.argument("ids", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A trained encoder.")
-@click.option("--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it.")
-@gpus_option
+@batch_tokens_option
+@device_option
 @threads_option
 @out_option
-def encode_ids(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: int, out: Path) -> None:
+def encode_ids(ids: Path, model: Path, batch_tokens: int, device: str, threads: int, out: Path) -> None:
     """Encode an id shard (named without .src and .tgt); writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.encode import encode as run
 
-    device = "cuda" if gpus else "cpu"
     for side in ("src", "tgt"):
         stem, vectors = Path(f"{ids}.{side}"), Path(f"{out}.{side}.npy")
         run(model, stem, side, vectors, batch_tokens=batch_tokens, threads=threads, device=device)
@@ -238,7 +242,7 @@ def encode_ids(ids: Path, model: Path, batch_tokens: int, gpus: int, threads: in
 @click.option("--file", "files", type=FILE, multiple=True, required=True, help="Of the folder.")
 @out_option
 def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
-    """Write the hashes of the files of an encoder that is there, as JSON; opens it once, so that what it lacks is said now."""
+    """Write the hashes of the files of a published encoder as JSON; loads it once, so that an incomplete one fails here."""
     from bitextbench.encoders import plain
 
     plain.sentence_encoder(folder)
@@ -251,14 +255,13 @@ def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
 @prefix_option
 @src_option
 @tgt_option
-@gpus_option
+@device_option
 @threads_option
 @out_option
 def encode_pretrained(
-    shard: Path, about: Path, prefix: str | None, src: str, tgt: str, gpus: int, threads: int, out: Path
+    shard: Path, about: Path, prefix: str | None, src: str, tgt: str, device: str, threads: int, out: Path
 ) -> None:
-    """Encode a shard of a corpus by an encoder that is there; writes <out>.src.npy and <out>.tgt.npy."""
+    """Encode a shard of a corpus by a published encoder; writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.plain import encode_shard
 
-    device = "cuda" if gpus else "cpu"
     encode_shard(shard, about, (src, tgt), out, prefix=prefix, threads=threads, device=device)

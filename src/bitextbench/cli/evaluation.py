@@ -1,4 +1,4 @@
-"""Commands on vectors of any encoder: `neighbours`, `merge-neighbours`, `mine` and `evaluate`; part of `cli`."""
+"""Commands that measure: `evaluate`, and the steps of the workflow on BLEU and encoders; part of `cli`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +13,13 @@ from bitextbench.cli.options import (
     Mapping,
     Spec,
     bootstrap_option,
+    budget_option,
     by_method,
     corpus_option,
     count_option,
+    device_option,
     extreme_options,
     form_option,
-    gpus_option,
     json_option,
     lowercase_option,
     named_scores_option,
@@ -27,7 +28,6 @@ from bitextbench.cli.options import (
     scored_pairs,
     scores_option,
     search_options,
-    search_settings,
     show,
     similarities_option,
     src_option,
@@ -38,6 +38,8 @@ from bitextbench.cli.options import (
     tgt_text_option,
     threads_option,
 )
+
+references_option = click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
 
 
 def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
@@ -50,7 +52,7 @@ def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
-    """Both sides, each of its shards, where row i of both belong together."""
+    """Both sides, each of its shards; row i of one belongs to row i of the other."""
     from bitextbench.formats.vectors import check_aligned, read_shards
 
     sides = read_shards(src), read_shards(tgt)
@@ -59,7 +61,7 @@ def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
-    """The text of a side, a line a vector, if it is given."""
+    """The text of a side, a line for each vector; None where no text is given."""
     from bitextbench.formats import sentences
     from bitextbench.mining import texts as mining
 
@@ -148,7 +150,7 @@ def evaluate_mining(
 
     vectors = _vectors(src_emb, tgt_emb)
     comparable_corpus = comparable.read(corpus, (src, tgt), seed)
-    show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **search_settings(**settings)), out)
+    show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **settings), out)
 
 
 @evaluate.command(
@@ -164,7 +166,7 @@ def evaluate_mining(
 @click.option(
     "--model", "models", type=FILE, nargs=1, multiple=True, required=True, help="The cross-encoder of each half."
 )
-@gpus_option
+@device_option
 @threads_option
 @bootstrap_option
 @json_option
@@ -174,7 +176,7 @@ def evaluate_rescoring(
     tgt: str,
     pairs: Path,
     models: tuple[Path, ...],
-    gpus: int,
+    device: str,
     threads: int,
     seed: int,
     out: Path | None,
@@ -183,7 +185,6 @@ def evaluate_rescoring(
     from bitextbench.evaluation import rescoring
     from bitextbench.mining import comparable
 
-    device = "cuda" if gpus else "cpu"
     metrics = rescoring.evaluate(
         comparable.read(corpus, (src, tgt)), pairs, models, seed=seed, threads=threads, device=device
     )
@@ -217,7 +218,7 @@ def evaluate_alignment(
     out: Path | None,
     **settings: Any,
 ) -> None:
-    """Error rates of alignment recovery in both directions; row i of both sides belong together (Kim et al. 2019)."""
+    """Error rates of alignment recovery in both directions; row i of one side belongs to row i of the other (Kim et al. 2019)."""
     from bitextbench.base import members
     from bitextbench.evaluation import alignment
     from bitextbench.scoring import declared
@@ -235,7 +236,7 @@ def evaluate_alignment(
         elif model and name in members.sources("similarities") and declared(name).fit:
             errors = alignment.by_model(src, tgt, name, model)
         else:
-            errors = alignment.by_vectors(src, tgt, name, k, **search_settings(**settings))
+            errors = alignment.by_vectors(src, tgt, name, k, **settings)
         result[name] = alignment.error_rates(*errors, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")
     show(result, out)
 
@@ -262,7 +263,7 @@ def evaluate_separation(
     from bitextbench.evaluation.separation import separation
 
     src, tgt = _aligned(src_emb, tgt_emb)
-    show(separation(src, tgt, _lines(tgt_text, "tgt", form, tgt), k, **search_settings(**settings)), out)
+    show(separation(src, tgt, _lines(tgt_text, "tgt", form, tgt), k, **settings), out)
 
 
 @evaluate.command(
@@ -299,7 +300,7 @@ def evaluate_reconstruction(
     ]
     result = {}
     for similarity in similarities:
-        both = reconstruction.ranked(src, tgt, similarity, k, **search_settings(**settings))
+        both = reconstruction.ranked(src, tgt, similarity, k, **settings)
         signature = f"similarity:{similarity}|k:{k}"
         result[similarity] = {
             name: reconstruction.precision_at(side.ids, text, seed=seed, signature=signature)
@@ -343,12 +344,12 @@ def evaluate_documents(
 
     vectors = _vectors(src_emb, tgt_emb)
     src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))
-    both = search(*vectors, k, metric=similarity, **search_settings(**settings))
-    mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **search_settings(**settings))
-    sure = documents.confidence(vectors, both.forward, model)
-    forward, backward = documents.by_average(src, tgt, vectors, **search_settings(**settings))
+    both = search(*vectors, k, metric=similarity, **settings)
+    mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **settings)
+    confidence = documents.confidence(vectors, both.forward, model)
+    forward, backward = documents.by_average(src, tgt, vectors, **settings)
     hits = {
-        "sentences": (documents.by_sentences(src, tgt, both.forward, sure), src, tgt),
+        "sentences": (documents.by_sentences(src, tgt, both.forward, confidence), src, tgt),
         "alignments": (documents.by_alignments(src, tgt, mutual), src, tgt),
         "average_forward": (forward, src, tgt),
         "average_backward": (backward, tgt, src),
@@ -377,7 +378,7 @@ def evaluate_documents(
 )
 @lowercase_option
 @click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")
-@gpus_option
+@device_option
 @threads_option
 @bootstrap_option
 @json_option
@@ -389,12 +390,12 @@ def evaluate_recognition(
     draw: str,
     lowercase: bool,
     sample_seed: int,
-    gpus: int,
+    device: str,
     threads: int,
     seed: int,
     out: Path | None,
 ) -> None:
-    """How often an encoder prefers a pair of a tokenised corpus to its source with a random target (Zhang et al. 2016)."""
+    """How often an encoder scores a pair of a tokenised corpus above its source with a random target (Zhang et al. 2016)."""
     from bitextbench.evaluation import recognition
 
     scores = recognition.scores(
@@ -406,7 +407,7 @@ def evaluate_recognition(
         lowercase=lowercase,
         seed=sample_seed,
         threads=threads,
-        device="cuda" if gpus else "cpu",
+        device=device,
     )
     results = {
         name: recognition.accuracy(*both, seed=seed, signature=f"similarity:{name}|draw:{draw}")
@@ -423,7 +424,7 @@ def evaluate_recognition(
 @bootstrap_option
 @json_option
 def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
-    """The same from the scores of any other system."""
+    """The accuracy of `evaluate recognition`, from the scores of any other system."""
     from bitextbench.base import arrays
     from bitextbench.evaluation import recognition
 
@@ -435,9 +436,9 @@ def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: P
 @click.argument("name")
 @click.option("--test", required=True, help="The test's name.")
 @click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote beside the model.")
-@click.option("--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the test's sources, each shard.")
-@click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of its targets.")
-@click.option("--corpus", type=FILE, required=True, help="The test, as text.")
+@src_shards_option
+@tgt_shards_option
+@corpus_option
 @threads_option
 @out_option
 def measure_encoder(
@@ -459,12 +460,12 @@ def measure_encoder(
 
 @step.command()
 @click.argument("method")
-@click.option("--budget", required=True, help="The budget's name.")
+@budget_option
 @click.option("--language", required=True, help="Target language code.")
 @click.option(
     "--hypotheses", type=(int, str, FILE), multiple=True, required=True, help="SEED TEST PATH of a model's translation."
 )
-@click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
+@references_option
 @out_option
 def bleu(
     method: str,
@@ -498,7 +499,7 @@ def bleu(
     required=True,
     help="ROW BUDGET TEST PATH of a model; a row may have several. Rows of one budget, or column, are compared.",
 )
-@click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
+@references_option
 @out_option
 def significance(
     languages: tuple[tuple[str, str], ...],
@@ -562,16 +563,16 @@ def size(corpus: Path, out: Path) -> None:
 @step.command("posteriors")
 @click.argument("ids", type=FILE, nargs=-1, required=True)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
-@gpus_option
+@device_option
 @click.option("--seed", type=int, default=1, help="Of the bootstrap.")
 @out_option
-def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus: int, seed: int, out: Path) -> None:
+def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], device: str, seed: int, out: Path) -> None:
     """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
     from bitextbench.base.files import write_json
     from bitextbench.evaluation.alignment import error_rates
     from bitextbench.evaluation.posteriors import align
 
-    aligned = align(ids, dict(models), device="cuda" if gpus else "cpu")
+    aligned = align(ids, dict(models), device=device)
     write_json(out, {"nmt": error_rates(*aligned, seed=seed, signature="similarity:nmt")})
 
 
@@ -582,7 +583,12 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], gpus
     ),
 )
 @extreme_options
-@click.option("--tuned", type=FILE, required=True, help="What tune-confidence made of it, with the same options.")
+@click.option(
+    "--tuned",
+    type=FILE,
+    required=True,
+    help="The tuned confidence: what `tune-confidence` wrote with the same options.",
+)
 @out_option
 def evaluate_agreement(
     src_emb: tuple[Path, ...],
@@ -595,7 +601,7 @@ def evaluate_agreement(
     tuned: Path,
     out: Path,
 ) -> None:
-    """How far a confidence agrees with the scores that tuned it, and did before (Guo et al. 2018, section 5)."""
+    """How far a confidence agrees with the scores that tuned it, before and after the tuning (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 
     src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
@@ -606,7 +612,7 @@ def evaluate_agreement(
 @corpus_option
 @scores_option
 @bootstrap_option
-@click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+@json_option
 def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Path | None) -> None:
     """Average precision and ROC-AUC of scores, over all labelled pairs and by kind of noise."""
     from bitextbench.evaluation.quality import evaluate as run
@@ -620,11 +626,11 @@ def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Pat
 @click.option("--words", type=int, required=True, help="The budget.")
 @count_option
 @bootstrap_option
-@click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+@json_option
 def evaluate_selection(
     corpus: Path, scores: tuple[Path, ...], words: int, count: str, seed: int, out: Path | None
 ) -> None:
-    """The precision of what would be selected, in words."""
+    """The precision, counted in words, of what would be selected."""
     from bitextbench.evaluation.selections import precision
 
     show(precision(corpus, scores, words, count, seed=seed), out)
@@ -639,7 +645,7 @@ def evaluate_selection(
 @bootstrap_option
 @click.option("--curve", type=FILE, required=True, help="CSV.")
 @picture_option
-@click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
+@json_option
 def evaluate_distribution(
     scores: tuple[tuple[str, Path], ...],
     logits: tuple[str, ...],
@@ -677,7 +683,7 @@ def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: st
 @click.option("--spec", type=Spec(), required=True, help="What the configuration says of nmt.")
 @src_option
 @tgt_option
-@gpus_option
+@device_option
 @threads_option
 @out_option
 def validation_bleu(
@@ -688,7 +694,7 @@ def validation_bleu(
     spec: dict[str, Any],
     src: str,
     tgt: str,
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
@@ -701,7 +707,7 @@ def validation_bleu(
     from bitextbench.nmt.translate import translate
 
     with tempfile.TemporaryDirectory() as folder:
-        path, device = Path(folder) / f"valid.{tgt}", "gpu" if gpus else "cpu"
+        path = Path(folder) / f"valid.{tgt}"
         sources = {"valid": read_side(tokens, "src")}
         translate([model], data, (src, tgt), sources, spec, {"valid": path}, device=device, threads=threads)
         write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))

@@ -1,4 +1,4 @@
-"""Commands on mined and selected pairs as training data of a translation model; part of `cli`."""
+"""Commands that mine, filter and score pairs: `mine`, `filter`, `score`, and the steps that mine training text; part of `cli`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,42 +7,46 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import cache_folder
 from bitextbench.base.languages import check_language
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
-    ENCODER,
     FILE,
     SIMILARITY,
     Spec,
     bootstrap_option,
+    cache_option,
     chinese_option,
     cores_option,
+    device_option,
+    encoder_option,
     folder_option,
     form_option,
-    gpus_option,
     out_option,
     prefix_option,
     search_options,
-    search_settings,
     seed_option,
     src_option,
     src_shards_option,
     tgt_option,
     tgt_shards_option,
     threads_option,
+    tokens_option,
 )
 
 
 @step.command("mine-corpus")
 @click.argument("corpus", type=FILE)
-@click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
+@tokens_option
 @click.option("--spec", type=Spec(), required=True, help="similarity, retrieval, threshold, documents, filter.")
 @src_shards_option
 @tgt_shards_option
-@click.option("--model", type=FILE, help="An encoder with a calibrated confidence, which the threshold is then of.")
+@click.option(
+    "--model", type=FILE, help="An encoder with a calibrated confidence: the threshold is then one of confidence."
+)
 @src_option
 @tgt_option
-@gpus_option
+@device_option
 @threads_option
 @bootstrap_option
 @out_option
@@ -55,18 +59,17 @@ def mine_corpus(
     model: Path | None,
     src: str,
     tgt: str,
-    gpus: int,
+    device: str,
     threads: int,
     seed: int,
     out: Path,
 ) -> None:
-    """Mine the pairs of a corpus as if its sides were strangers; writes <out>/train.<language> and how many are right."""
+    """Mine pairs from the two sides of a corpus as if nobody had aligned them; writes <out>/train.<language> and how many pairs are right."""
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining.corpora import mine
 
     vectors = read_shards(src_emb), read_shards(tgt_emb)
-    settings = search_settings("torch", gpus, "auto", 1.0, threads)
-    mine(corpus, tokens, vectors, (src, tgt), spec, out, model=model, seed=seed, **settings)
+    mine(corpus, tokens, vectors, (src, tgt), spec, out, model=model, seed=seed, device=device, threads=threads)
 
 
 @step.command("rescoring-pairs")
@@ -79,7 +82,7 @@ def mine_corpus(
 @click.option("--negatives", type=int, default=10, help="For a positive.")
 @click.option("--train", type=float, default=0.8, help="The part that is trained on; the rest is for development.")
 @seed_option
-@gpus_option
+@device_option
 @threads_option
 @folder_option
 def rescoring_pairs(
@@ -92,11 +95,11 @@ def rescoring_pairs(
     negatives: int,
     train: float,
     seed: int,
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
-    """Mine the pairs that a cross-encoder of each half of a comparable corpus learns from, and rescores (Yang et al. 2019)."""
+    """Mine the pairs that cross-encoders learn from and rescore, one for each half of a comparable corpus (Yang et al. 2019)."""
     from bitextbench.evaluation import rescoring
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining import comparable
@@ -111,18 +114,46 @@ def rescoring_pairs(
         train=train,
         seed=seed,
         threads=threads,
-        device="cuda" if gpus else "cpu",
+        device=device,
     )
+
+
+def _vectors(
+    encoder: Path | None,
+    src_emb: Path | None,
+    tgt_emb: Path | None,
+    languages: tuple[str | None, str | None],
+    prefix: str | None,
+    cache: Path | None,
+    threads: int,
+    device: str,
+) -> Any:
+    """The vectors of both texts: out of two files, or made by an encoder. Raises InputError unless one of the two is given."""
+    from bitextbench.mining import texts
+
+    if encoder and (src_emb or tgt_emb):
+        raise InputError("two sources of vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    if src_emb and tgt_emb:
+        for language in filter(None, languages):
+            check_language(language, "mine")
+        return texts.from_files(src_emb, tgt_emb)
+    if not encoder:
+        raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which vectors from files do not
+
+    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
+    sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
+    return texts.from_encoder(loaded, languages, sides, cache or cache_folder())
 
 
 @cli.command(epilog=example("mine crawl.de crawl.en --encoder FOLDER --src-language de --tgt-language en -o pairs.tsv"))
 @click.argument("src_text", type=FILE, metavar="A")
 @click.argument("tgt_text", type=FILE, metavar="B")
-@click.option("--encoder", type=FILE, help=ENCODER)
+@encoder_option
 @click.option("--src-language", help="Language code of A; a published encoder needs none.")
 @click.option("--tgt-language", help="Language code of B.")
 @prefix_option
-@click.option("--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it.")
+@cache_option
 @click.option("--src-emb", type=FILE, help="In place of an encoder: vectors of A, .npy [n, d].")
 @click.option("--tgt-emb", type=FILE, help="Vectors of B.")
 @form_option
@@ -159,40 +190,25 @@ def mine(
     keep_duplicates: bool,
     k: int,
     out: Path,
-    **settings: Any,
+    **search: Any,
 ) -> None:
     """Mine parallel pairs out of two texts (Artetxe and Schwenk 2019).
 
     A text is a sentence a line, id<TAB>sentence, plain, .gz, .xz or .zst, or Parquet; - is standard input.
     """
-    from bitextbench.base.files import cache_folder
     from bitextbench.mining import texts
 
     if str(src_text) == str(tgt_text) == "-":
         raise InputError("both texts are standard input", remedy="name a file for one of them")
-    if encoder and (src_emb or tgt_emb):
-        raise InputError("two sources of vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
     if (precision_target is None) != (gold is None) or (gold and threshold is not None):
         remedy = "give --threshold, or --precision-target with --gold"
         raise InputError("options of the threshold do not go together", remedy=remedy)
-    search, languages = search_settings(**settings), (src_language, tgt_language)
-    if src_emb and tgt_emb:
-        for language in filter(None, languages):
-            check_language(language, "mine")
-        vectors = texts.from_files(src_emb, tgt_emb)
-    elif encoder:
-        from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which vectors from files do not
-
-        loaded = sentence_encoder(encoder, prefix=prefix, threads=search["threads"], device=search["device"])
-        sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
-        vectors = texts.from_encoder(loaded, languages, sides, cache or cache_folder())
-    else:
-        raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    languages = src_language, tgt_language
     texts.mine(
         src_text,
         tgt_text,
         out,
-        vectors,
+        _vectors(encoder, src_emb, tgt_emb, languages, prefix, cache, search["threads"], search["device"]),
         margin=margin,
         retrieval=retrieval,
         k=k,
@@ -208,7 +224,7 @@ def mine(
 
 
 def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The pairs, how they are scored, and by what."""
+    """The arguments that `filter` and `score` share: the pairs, and what scores them."""
     for option in reversed(SCORER_OPTIONS):
         command = option(command)
     return command
@@ -217,14 +233,14 @@ def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
 SCORER_OPTIONS = (
     click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
     click.option("--columns", help="Of one file of pairs: source, target, perhaps id. Numbers from 1; names in Parquet."),
-    click.option("--encoder", type=FILE, help=ENCODER),
+    encoder_option,
     prefix_option,
     click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
     click.option("--settings", type=Spec(), default="{}", help="Of the similarity: its OPTIONS, as the configuration has them."),
     click.option("--scorer", type=FILE, multiple=True, help="What `filter --save-scorer` wrote."),
     chinese_option,
     seed_option,
-    gpus_option,
+    device_option,
     cores_option,
 )  # fmt: skip
 
@@ -248,16 +264,15 @@ def scorers_of(
     prefix: str | None,
     chinese: str,
     seed: int,
-    gpus: int,
+    device: str,
     threads: int,
 ) -> list[Any]:
-    """The scorers of these similarities, and those in these files, with one encoder for all."""
+    """New scorers by these similarities, and the fitted ones of these files; all with one encoder."""
     from bitextbench.encoders.plain import sentence_encoder
     from bitextbench.mining import scorers
 
     for language in filter(None, languages):
         check_language(language, "the command line")
-    device = "cuda" if gpus else "cpu"
     loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device) if encoder else None
     more: dict[str, Any] = {"encoder": loaded, "chinese": chinese, "seed": seed}
     return [
@@ -280,7 +295,7 @@ def scorers_of(
     type=Spec(),
     help="In place of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
 )
-@click.option("--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it.")
+@cache_option
 @click.option("--similarity", help="Score of a pair: margin (with an encoder the default), cosine, mlp, zipporah, ...")
 @click.option("--save-scorer", type=FILE, help="Where to keep what the similarity has learned: one file, .npz.")
 @click.option("--words", type=click.IntRange(1), help="Keep the best pairs up to so many words of the targets.")
@@ -318,13 +333,13 @@ def filter_command(
     share: float | None,
     threshold: float | None,
     explain: Path | None,
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
     """Filter a crawl: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
 
-    Rules, copies, and a score; what is kept, in the order of lines. Without an encoder or a similarity, what passes the rules.
+    Drops what the rules reject, then copies, then low scores; keeps the order of lines. Without an encoder or a similarity nothing is scored.
     """
     from bitextbench.mining import crawl
 
@@ -332,19 +347,19 @@ def filter_command(
         raise InputError("two scorers", remedy="give one --similarity, or one --scorer")
     names = (similarity,) if similarity else ("margin",) if encoder and not scorer else ()
     languages = (src_language, tgt_language)
-    found = scorers_of(names, scorer, languages, encoder, prefix, chinese, seed, gpus, threads)
+    scorers = scorers_of(names, scorer, languages, encoder, prefix, chinese, seed, device, threads)
     crawl.filter_crawl(
         pairs_of(texts, columns),
         languages,
         out,
         rules=crawl.RULES if rules is None else rules,
-        scorer=found[0] if found else None,
+        scorer=scorers[0] if scorers else None,
         limit=crawl.Limit(words, pairs, share, threshold),
         lesson=crawl.Lesson(clean or (), settings, save_scorer),
         explain=explain,
         folder=cache,
         threads=threads,
-        device="cuda" if gpus else "cpu",
+        device=device,
     )
 
 
@@ -371,21 +386,21 @@ def score(
     chinese: str,
     seed: int,
     append: bool,
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
     """Score pairs in a stream: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
 
-    A line for each pair, with its scores. Memory does not grow with the number of pairs.
+    Writes the scores of a pair to a line. Memory does not grow with the number of pairs.
     """
     from bitextbench.mining import stream
 
     files, languages = pairs_of(texts, columns), (src_language, tgt_language)
-    found = scorers_of(similarities, scorer, languages, encoder, prefix, chinese, seed, gpus, threads)
-    if not found:
+    scorers = scorers_of(similarities, scorer, languages, encoder, prefix, chinese, seed, device, threads)
+    if not scorers:
         raise InputError("nothing says what to score by", remedy="give a --similarity, or a fitted --scorer")
-    stream.score_stream(files, found, out, append=append, clean=clean or (), settings=settings)
+    stream.score_stream(files, scorers, out, append=append, clean=clean or (), settings=settings)
 
 
 @step.command("bucc-set")

@@ -12,7 +12,9 @@ from bitextbench.cli.options import (
     FILE,
     Mapping,
     Spec,
-    gpus_option,
+    batch_tokens_option,
+    checkpoints_option,
+    device_option,
     out_option,
     seed_option,
     spec_option,
@@ -52,9 +54,9 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @click.option("--spec", type=Spec(), required=True, help="Sizes and schedule of this model.")
 @click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence, as of the data.")
 @seed_option
-@gpus_option
+@device_option
 @threads_option
-@click.option("--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails.")
+@checkpoints_option
 @out_option
 def likelihood_train(
     name: str,
@@ -62,29 +64,28 @@ def likelihood_train(
     spec: dict[str, Any],
     max_length: int,
     seed: int,
-    gpus: int,
+    device: str,
     threads: int,
     checkpoints: Path,
     out: Path,
 ) -> None:
-    """Train one of four fairseq models, from its last checkpoint on: translation forward, backward, LM of src, of tgt."""
+    """Train one of four fairseq models: translation forward or backward, LM of src or tgt; resumes from its last checkpoint."""
     from bitextbench.nmt.likelihood_models import train
 
-    device = "gpu" if gpus else "cpu"
     train(name, data, spec, max_length, seed, out, checkpoints, device=device, threads=threads)
 
 
 @step.command()
 @click.argument("ids", type=FILE)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}.")
-@click.option("--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it.")
-@gpus_option
+@batch_tokens_option
+@device_option
 @out_option
-def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, gpus: int, out: Path) -> None:
+def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, device: str, out: Path) -> None:
     """Log-probabilities of the pairs of an id shard (named without .src and .tgt) under the four models; writes a .npz."""
     from bitextbench.nmt.likelihood_models import score
 
-    score(ids, dict(models), out, batch_tokens=batch_tokens, device="cuda" if gpus else "cpu")
+    score(ids, dict(models), out, batch_tokens=batch_tokens, device=device)
 
 
 @step.command("nmt-prepare")
@@ -115,7 +116,7 @@ def nmt_prepare(
 @src_option
 @tgt_option
 @click.option("--seed", "seeds", type=int, multiple=True, required=True, help="Of the model of each DATA.")
-@gpus_option
+@device_option
 @threads_option
 @click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
 @click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
@@ -126,12 +127,12 @@ def nmt_train(
     src: str,
     tgt: str,
     seeds: tuple[int, ...],
-    gpus: int,
+    device: str,
     threads: int,
     checkpoints: tuple[Path, ...],
     out: tuple[Path, ...],
 ) -> None:
-    """Train a fairseq Transformer on each DATA, from its last checkpoint on, and translate test sets; writes <out>/model.pt.
+    """Train a fairseq Transformer on each DATA, resuming from its last checkpoint, and translate test sets; writes <out>/model.pt.
 
     All in one process: loading torch and fairseq takes as long as training and translating at the smallest scale.
     """
@@ -141,7 +142,6 @@ def nmt_train(
 
     if len({len(data), len(seeds), len(checkpoints), len(out)}) > 1:
         raise InputError("unequal numbers of DATA, --seed, --checkpoints and --out", remedy="give each model all four")
-    device = "gpu" if gpus else "cpu"
     sources = {name: read_side(folder, "src") for name, folder in tests}
     for text, seed, kept, folder in zip(data, seeds, checkpoints, out, strict=True):
         models = train(text, (src, tgt), spec, seed, folder / "model.pt", kept, device=device, threads=threads)

@@ -77,7 +77,14 @@ threads_option = click.option("--threads", type=int, default=1, help="CPU thread
 cores_option = click.option(
     "--threads", type=int, default=cores, show_default="all cores", help="CPU threads; results do not depend on it."
 )
-gpus_option = click.option("--gpus", type=int, default=0, help="0 computes on the CPU.")
+device_option = click.option(
+    "--gpus",
+    "device",
+    type=int,
+    default=0,
+    callback=lambda _, __, gpus: "cuda" if gpus else "cpu",
+    help="0 computes on the CPU.",
+)
 lowercase_option = click.option(
     "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."
 )
@@ -88,8 +95,10 @@ chinese_option = click.option(
     help="Tokens of Chinese: Jieba's words, or characters.",
 )
 spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
+method_option = click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
 data_option = click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
 corpus_option = click.option("--corpus", type=FILE, required=True, help="Folder of a corpus.")
+tokens_option = click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
 checkpoints_option = click.option(
     "--checkpoints", type=FILE, required=True, help="Folder of checkpoints; kept when the job fails."
 )
@@ -100,7 +109,14 @@ scale_option = click.option(
     help="Of the run; verdicts are of paper alone.",
 )
 count_option = click.option(
-    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Whose words count."
+    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
+)
+budget_option = click.option("--budget", required=True, help="The budget's name.")
+batch_tokens_option = click.option(
+    "--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it."
+)
+cache_option = click.option(
+    "--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it."
 )
 form_option = click.option(
     "--text-format",
@@ -114,6 +130,7 @@ tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="The
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
 tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
 ENCODER = "Folder of a trained encoder, or of one of sentence-transformers or transformers."
+encoder_option = click.option("--encoder", type=FILE, help=ENCODER)
 prefix_option = click.option("--prefix", help="Put before each sentence for a published encoder, as 'query: ' for e5.")
 src_shards_option = click.option(
     "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
@@ -154,13 +171,12 @@ folder_option = click.option("-o", "--out", type=Output("folder"), required=True
 json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
 picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
-
-
+csv_option = click.option("-o", "--out", type=FILE, required=True, help="CSV.")
 SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
 
 
 def search_options(k: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options of a search, with a default of k; no other changes what comes out."""
+    """The options of a search, `k` and the keywords of `neighbours.search`; only k changes the result."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for option in SEARCH_OPTIONS:
@@ -177,26 +193,22 @@ SEARCH_OPTIONS = (
         default="torch",
         help="Of the search; torch: on a CPU the fastest product.",
     ),
-    gpus_option,
+    device_option,
     click.option(
         "--precision",
         type=click.Choice(["auto", "fp32", "bf16"]),
         default="auto",
         help="Of the search; auto: the fastest.",
     ),
-    click.option("--memory", type=float, default=1.0, help="GiB beside the vectors and the result."),
+    click.option(
+        "--memory",
+        type=float,
+        default=1.0,
+        callback=lambda _, __, gib: int(gib * 2**30),
+        help="GiB beside the vectors and the result.",
+    ),
     threads_option,
 )
-
-
-def search_settings(backend: str, gpus: int, precision: str, memory: float, threads: int) -> dict[str, Any]:
-    return {
-        "backend": backend,
-        "device": "cuda" if gpus else "cpu",
-        "precision": precision,
-        "memory": int(memory * 2**30),
-        "threads": threads,
-    }
 
 
 def show(result: dict[str, Any], out: Path | None) -> None:
@@ -209,6 +221,7 @@ def show(result: dict[str, Any], out: Path | None) -> None:
 
 
 def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """One or several similarities; `more`: what the help says beside their names."""
     text = f"{SIMILARITY}{more} May be given several times."
     return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
 

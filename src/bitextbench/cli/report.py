@@ -1,4 +1,4 @@
-"""The command `examples`: pages of examples, as the papers print them; part of `cli`."""
+"""Commands that write tables, figures, pages of examples and the report; part of `cli`."""
 
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from bitextbench.cli.options import (
     Spec,
     by_method,
     cells_option,
+    csv_option,
+    named_scores_option,
     out_option,
     page_option,
     picture_option,
@@ -58,10 +60,10 @@ mined("failures", "False positives and false negatives of cosine similarity (Yan
 
 @examples.command("corners")
 @click.argument("corpus", type=FILE)
-@click.option("--scores", type=(str, FILE), multiple=True, required=True, help="METHOD FILE, for each shard in order.")
+@named_scores_option
 @page_option
 def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> None:
-    """Pairs that two similarities judge alike and otherwise; the second one's are logits (Kim et al. 2019, Table 4)."""
+    """Pairs on which two similarities agree, and on which they do not; scores of the second are logits (Kim et al. 2019, Table 4)."""
     from bitextbench.formats.scores import scores_by_id
     from bitextbench.report import examples as pages
 
@@ -96,11 +98,11 @@ def phrases(grammar: Path, out: Path) -> None:
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--benchmarks", type=FILE, required=True, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, required=True, help="Where the provenance goes.")
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+@csv_option
 def compare_encoders(
     measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, out: Path
 ) -> None:
-    """Set what `measure-encoder` wrote side by side, a line an encoder and test; prints it."""
+    """Compare encoders: what `measure-encoder` wrote, a line for each encoder and test; prints it."""
     from bitextbench.report import encoders
     from bitextbench.report.provenance import collect
 
@@ -116,7 +118,7 @@ def compare_encoders(
 )
 @click.option("-o", "--out", type=FILE, required=True, help="CSV: loss and development score by update.")
 def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
-    """Collect what FOLDERS of trained encoders say of their training."""
+    """Collect the learning curves and costs of the encoders in FOLDERS."""
     from bitextbench.report.training import write
 
     write(folders, costs, out)
@@ -133,7 +135,7 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 def figure_margins(
     points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, out: Path
 ) -> None:
-    """Draw F1 and mean cosines over the margins of training, of what `evaluate` measured (Yang et al. 2019, figure 4)."""
+    """Draw F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
     from bitextbench.report import margins
     from bitextbench.report.table import write
 
@@ -145,7 +147,7 @@ def figure_margins(
 @step.command("figure-thresholds")
 @click.option("--point", "points", type=(int, FILE), multiple=True, required=True, help="PAIRS BLEU")
 @picture_option
-@click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+@csv_option
 def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: Path) -> None:
     """Draw the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
     from bitextbench.base.files import read_json
@@ -187,7 +189,7 @@ def table(
     selected: Path | None,
     out: Path,
 ) -> None:
-    """Set our numbers beside the paper's: CSV and, where they are asked for, draws, selections and provenance."""
+    """Set our numbers beside the paper's: CSV, and on request draws, selections and provenance."""
     from bitextbench.base.files import atomic
     from bitextbench.evaluation import significance as paired
     from bitextbench.report import draws as drawn
@@ -278,7 +280,7 @@ def show(csv: Path) -> None:
 @cli.command(epilog=example("report results/small"))
 @click.argument("folder", type=FILE)
 def report(folder: Path) -> None:
-    """Make the pages of a run from its CSVs: FOLDER/index.html and those beside it. What is missing, they say."""
+    """Make the pages of a run from its CSVs: FOLDER/index.html and those beside it. They say what is missing."""
     from bitextbench.report.site import write
 
     click.echo(write(folder))
@@ -291,7 +293,7 @@ def report(folder: Path) -> None:
 @click.option("--roc", type=FILE, required=True, help="CSV: the points of the ROC curves.")
 @out_option
 def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, out: Path) -> None:
-    """The table of what `evaluate quality` found: CSV and picture."""
+    """Make the table of what `evaluate quality` measured: CSV and picture."""
     from bitextbench.report.quality import table
 
     table(cells, scale, out, roc, picture)

@@ -11,29 +11,33 @@ from bitextbench.cli.options import (
     FILE,
     Rows,
     Spec,
+    budget_option,
     corpus_option,
+    count_option,
     data_option,
+    device_option,
     extreme_options,
     folder_option,
-    gpus_option,
+    method_option,
     out_option,
     scored_pairs,
     scores_option,
     search_options,
-    search_settings,
     seed_option,
     src_emb_option,
     src_option,
+    src_shards_option,
     tgt_emb_option,
     tgt_option,
     tgt_shards_option,
     threads_option,
+    tokens_option,
 )
 
 
 @step.command("fit-text-similarity")
 @click.argument("similarity")
-@click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
+@method_option
 @click.option(
     "--bitext", "bitext_tokens", type=FILE, multiple=True, required=True, help="Tokenised shards to learn words from."
 )
@@ -57,11 +61,9 @@ def fit_text_similarity(
 @step.command("neighbourhoods")
 @click.argument("similarity")
 @click.option("--spec", type=Spec(), default="{}", help="What the configuration says of it, as its OPTIONS.")
-@click.option(
-    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, a file for each shard."
-)
+@src_shards_option
 @tgt_shards_option
-@gpus_option
+@device_option
 @threads_option
 @out_option
 def neighbourhoods(
@@ -69,16 +71,16 @@ def neighbourhoods(
     spec: dict[str, Any],
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
-    gpus: int,
+    device: str,
     threads: int,
     out: Path,
 ) -> None:
-    """How near the sides of given pairs are to their nearest neighbours: what a similarity like `margin` scores by."""
+    """Measure how near the sides of given pairs are to their nearest neighbours: a similarity like `margin` scores by it."""
     from bitextbench import scoring
     from bitextbench.formats import vectors
 
     src, tgt = (vectors.read_shards(paths) for paths in (src_emb, tgt_emb))
-    scoring.similarity(similarity).fit(src, tgt, spec, out, threads=threads, device="cuda" if gpus else "cpu")
+    scoring.similarity(similarity).fit(src, tgt, spec, out, threads=threads, device=device)
 
 
 @step.command("tune-confidence")
@@ -96,7 +98,7 @@ def tune_confidence(
     seed: int,
     out: Path,
 ) -> None:
-    """Fine-tune an encoder's calibrated confidence on pairs that other scores find extreme (Guo et al. 2018)."""
+    """Fine-tune an encoder's calibrated confidence on the pairs with the best and the worst of other scores (Guo et al. 2018)."""
     from bitextbench import scoring
 
     src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
@@ -150,7 +152,7 @@ def neighbours(
             )
         sides.append(vectors.part(rows.start, stop))
         ranges.append(slice(rows.start, stop))
-    both = search(sides[0], sides[1], k, metric=metric, **search_settings(**settings))
+    both = search(sides[0], sides[1], k, metric=metric, **settings)
     save(out, both, metric, k, ranges[0], ranges[1])
 
 
@@ -158,7 +160,7 @@ def neighbours(
 @click.argument("parts", type=FILE, nargs=-1, required=True)
 @folder_option
 def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
-    """Join what `neighbours` found for each range of sources and of targets."""
+    """Join what `neighbours` wrote for each range of sources and of targets."""
     from bitextbench.scoring.neighbours import merge
 
     merge(parts, out)
@@ -208,7 +210,7 @@ def selected_pairs(corpus: Path, scores: tuple[Path, ...], selection: Path, out:
 
 @step.command("fit-similarity")
 @click.argument("similarity")
-@click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
+@method_option
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option("--pool", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option(
@@ -236,15 +238,13 @@ def fit_similarity(
 
 @step.command()
 @click.argument("method")
-@click.option("--budget", required=True, help="The budget's name.")
+@budget_option
 @click.option("--seed", type=int, default=1, help="Of the scores.")
 @click.option("--words", type=int, required=True, help="The budget in words.")
 @corpus_option
-@click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
+@tokens_option
 @scores_option
-@click.option(
-    "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
-)
+@count_option
 @src_option
 @tgt_option
 @out_option

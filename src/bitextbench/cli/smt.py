@@ -7,8 +7,8 @@ import click
 from bitextbench.cli.groups import step
 from bitextbench.cli.options import (
     FILE,
+    device_option,
     folder_option,
-    gpus_option,
     lowercase_option,
     out_option,
     seed_option,
@@ -158,16 +158,16 @@ def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercas
 @click.option("--model", type=FILE, required=True, help="A descriptor_autoencoder or bow_autoencoder.")
 @click.option("--pieces", type=FILE, required=True, help="Its text model.")
 @lowercase_option
-@gpus_option
+@device_option
 @threads_option
 @out_option
 def smt_similarity(
-    grammar: Path, model: Path, pieces: Path, lowercase: bool, gpus: int, threads: int, out: Path
+    grammar: Path, model: Path, pieces: Path, lowercase: bool, device: str, threads: int, out: Path
 ) -> None:
     """Add the similarity of their phrases to the features of rules."""
     from bitextbench.smt.similarity import add
 
-    add(grammar, model, pieces, out, lowercase=lowercase, threads=threads, device="gpu" if gpus else "cpu")
+    add(grammar, model, pieces, out, lowercase=lowercase, threads=threads, device=device)
 
 
 references_option = click.option(
@@ -218,5 +218,5 @@ def smt_significance(
     columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
     for row, column, test, path in hypotheses:
         columns.setdefault((column, test), {}).setdefault(row, []).append([*read_lines(path)])
-    found = (compare_nist(systems, texts[test], column, test) for (column, test), systems in columns.items())
-    write([comparison for column in found for comparison in column], out)
+    compared = (compare_nist(systems, texts[test], column, test) for (column, test), systems in columns.items())
+    write([comparison for column in compared for comparison in column], out)

@@ -71,10 +71,10 @@ def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
 
     Raises InputError for an unknown type or key.
     """
-    members.source("encoders", spec["type"])
+    path = members.source("encoders", spec["type"])
     model = importlib.import_module(f"{__name__}.models.{spec['type']}").Model
     sizes = spec.get("model") or {}
-    known = [name for name in inspect.signature(model).parameters if name != "vocab_size"]
+    known = [*(members.arguments(path, "Model") or inspect.signature(model).parameters)]
     if unknown := set(sizes) - set(known):
         raise InputError(
             f"unknown key {', '.join(sorted(unknown))}",

@@ -109,8 +109,8 @@ def train(
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
-    `training.json`, which has the report; with `text`, what makes of the folder one that works by itself (`folder`), where
-    `out` is called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU the bytes are
+    `training.json`, which has the report; with `text` also the files by which the folder works by itself (`folder`): then
+    `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU the bytes are
     the same for any number of threads.
 
     Returns the report, or {} on other ranks than the first: {"type", "seed", "metric", "dimension", "parameters",
@@ -124,11 +124,7 @@ def train(
     training = training_of(spec)
     where, rank, ranks = join(setup(threads, device))
     dtype = number_format(training.precision, where)
-    torch.manual_seed(seed)
-    model = encoders.create(spec, vocab_size)
-    matched = model.initialise(vectors, pieces or []) if vectors else {}
-    for side, count in matched.items():
-        log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} pieces")
+    model, matched = new_model(spec, vocab_size, seed, vectors, pieces)
     model.to(where)
     optimizer = optimizer_of(spec, training, model, ranks)
     corpora = read_corpora(model, data, vocab_size)
@@ -150,6 +146,18 @@ def train(
         describe(out.parent, model, text, {"spec": kept_spec, "seed": seed, "updates": at.update})
     last.path.unlink(missing_ok=True)
     return report
+
+
+def new_model(
+    spec: dict[str, Any], vocab_size: int, seed: int, vectors: dict[str, Path] | None, pieces: list[str] | None
+) -> tuple[Encoder, dict[str, int]]:
+    """An untrained encoder, and how many of its pieces start from word vectors, by side."""
+    torch.manual_seed(seed)
+    model = encoders.create(spec, vocab_size)
+    matched = model.initialise(vectors, pieces or []) if vectors else {}
+    for side, count in matched.items():
+        log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} pieces")
+    return model, matched
 
 
 def optimizer_of(spec: dict[str, Any], training: Training, model: Encoder, ranks: int) -> torch.optim.Optimizer:

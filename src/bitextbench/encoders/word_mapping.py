@@ -38,7 +38,7 @@ STARTS = ("adversarial", "dictionary", "identical")
 
 
 @dataclass(frozen=True)
-class Spec:
+class Settings:
     """The keys of a mapping in the configuration. Defaults: Conneau et al. 2018, sections 3.1 to 3.4, and code."""
 
     start: str = "adversarial"
@@ -61,14 +61,14 @@ class Spec:
     judged: int = 10_000  # frequent source words in the criterion
 
 
-def spec_of(given: dict[str, Any]) -> Spec:
+def settings_of(given: dict[str, Any]) -> Settings:
     """The configuration of a mapping. Raises InputError for an unknown key, `start` or `normalise`."""
-    keys = [key.name for key in fields(Spec)]
+    keys = [key.name for key in fields(Settings)]
     if unknown := set(given) - set(keys):
         raise InputError(
             f"unknown key {', '.join(sorted(unknown))}", "word mapping", remedy=f"known: {', '.join(keys)}"
         )
-    spec = Spec(**given)
+    spec = Settings(**given)
     if spec.start not in STARTS or spec.normalise not in ("none", "unit", "centre"):
         raise InputError(
             f"start: {spec.start}, normalise: {spec.normalise}",
@@ -148,7 +148,7 @@ def map_files(
     {"words": {side: n}, "criterion": after the start and each refinement, "induction": see `induction`, None without
     `test`}. Dictionaries are files, see `entries`. Raises InputError as `learn` and `induction` do.
     """
-    checked, sides = spec_of(spec), (read(src), read(tgt))
+    checked, sides = settings_of(spec), (read(src), read(tgt))
     weight, values = learn(*sides, checked, seed, entries(dictionary, lowercase))
     accuracy = induction(*sides, weight, entries(test, lowercase), checked) if test else None
     for side, words in zip(("src", "tgt"), mapped(*sides, weight, checked), strict=True):
@@ -173,7 +173,7 @@ def normalised(x: torch.Tensor, how: str) -> torch.Tensor:
 def learn(
     source: WordVectors,
     target: WordVectors,
-    spec: Spec,
+    spec: Settings,
     seed: int = 1,
     dictionary: Iterable[tuple[str, str]] | None = None,
 ) -> tuple[torch.Tensor, list[float]]:
@@ -194,7 +194,7 @@ def learn(
     return refine(x, y, weight, spec)
 
 
-def refine(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, spec: Spec) -> tuple[torch.Tensor, list[float]]:
+def refine(x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, spec: Settings) -> tuple[torch.Tensor, list[float]]:
     """Dictionary and Procrustes in turn, from a first W. Returns the best W by the criterion, and all criteria."""
     tried, values = [weight], [criterion(x @ weight, y, spec)]
     for number in range(1, spec.refinements + 1):
@@ -221,7 +221,7 @@ def procrustes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return (u @ vh).to(x.dtype)
 
 
-def adversarial(x: torch.Tensor, y: torch.Tensor, spec: Spec, seed: int) -> torch.Tensor:
+def adversarial(x: torch.Tensor, y: torch.Tensor, spec: Settings, seed: int) -> torch.Tensor:
     """W by the adversarial training of eq. 3 and 4, from the identity; the best of all epochs by the criterion."""
     torch.manual_seed(seed)
     d, nn = x.shape[1], torch.nn
@@ -296,7 +296,7 @@ def mutual(x: torch.Tensor, y: torch.Tensor, k: int) -> tuple[torch.Tensor, torc
     return rows, forward[rows]
 
 
-def criterion(x: torch.Tensor, y: torch.Tensor, spec: Spec) -> float:
+def criterion(x: torch.Tensor, y: torch.Tensor, spec: Settings) -> float:
     """The mean cosine of the frequent rows of x, which is mapped, and their CSLS translations in y: section 3.4.
 
     As in the code, translations are searched among the frequent words of the criterion only.
@@ -349,7 +349,7 @@ def indices(pairs: Iterable[tuple[str, str]], source: WordVectors, target: WordV
 
 
 def induction(
-    source: WordVectors, target: WordVectors, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Spec
+    source: WordVectors, target: WordVectors, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Settings
 ) -> dict[str, Any]:
     """P@1 of lexicon induction by CSLS, among all target words, in percent with its interval, and {"words", "known"}.
 
@@ -372,7 +372,7 @@ def induction(
 
 
 def mapped(
-    source: WordVectors, target: WordVectors, weight: torch.Tensor, spec: Spec
+    source: WordVectors, target: WordVectors, weight: torch.Tensor, spec: Settings
 ) -> tuple[WordVectors, WordVectors]:
     """The vectors of both languages in one space, for `Encoder.initialise`."""
     x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))

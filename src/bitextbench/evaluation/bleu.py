@@ -69,8 +69,8 @@ class Nist:
 
     def statistics(self, hypotheses: Sequence[str]) -> list[list[int]]:
         """sacreBLEU's counts of each sentence: lengths of both, right n-grams, n-grams."""
-        found = self.metric._extract_corpus_statistics(hypotheses, self.references)
-        return [[counts[0], shortest, *counts[2:]] for counts, shortest in zip(found, self.shortest, strict=True)]
+        counted = self.metric._extract_corpus_statistics(hypotheses, self.references)
+        return [[counts[0], shortest, *counts[2:]] for counts, shortest in zip(counted, self.shortest, strict=True)]
 
 
 def nist(

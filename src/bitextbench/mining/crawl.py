@@ -57,7 +57,7 @@ ALL, NONE = Limit(), Lesson()
 
 
 def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
-    """Raises InputError for none or several limits, one without a score, and what is to be learned without clean text, or not at all."""
+    """Raises InputError for no limit or several, a limit without a scorer, a scorer that learns without clean text, and clean text that no scorer needs."""
     given = [key for key, value in limit._asdict().items() if value is not None]
     if scorer is None:
         if given:
@@ -155,7 +155,7 @@ def _texts(corpus: Path) -> Iterator[pa.Table]:
 def _scores(
     scorer: Scorer, corpus: Path, n: int, lesson: Lesson, folder: Path, search: Mapping[str, Any]
 ) -> NDArray[np.float32]:
-    """The scores of all pairs [n], after the scorer has learned what it has to."""
+    """The scores of all pairs [n]; fits the scorer first, if it learns."""
     made = corpus.parent / "scorer.npz"
     clean = clean_pairs(lesson.clean) if scorer.learns else None
     if "vectors" not in scorer.needs:
@@ -193,16 +193,16 @@ def _numbers(corpus: Path) -> NDArray[np.int64]:
 
 def _ids(files: Files, numbers: NDArray[np.int64]) -> pa.ChunkedArray:
     """The ids of the pairs in these lines, ascending: the crawl's own, or the numbers."""
-    found, done = [], 0
+    parts, done = [], 0
     for table in pairs.read(files) if "pairs" in files and files["pairs"] != "-" else ():
         if "id" not in table.column_names:
             break
         first, last = np.searchsorted(numbers, [done + 1, done + len(table) + 1])
-        found.append(table["id"].take(pa.array(numbers[first:last] - done - 1)))
+        parts.append(table["id"].take(pa.array(numbers[first:last] - done - 1)))
         done += len(table)
     else:
-        if found:
-            return pa.chunked_array([chunk for ids in found for chunk in ids.chunks], pa.string())
+        if parts:
+            return pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string())
     return pa.chunked_array([pa.array(numbers).cast(pa.string())])
 
 
@@ -227,7 +227,7 @@ def _explain(
     keep: NDArray[np.bool_],
     scores: NDArray[np.float32],
 ) -> None:
-    """What became of every line: kept, below, or why it was dropped."""
+    """The fate of every line: kept, below, or the reason for which it was dropped."""
     names, done = [*ALL_RULES], 0
     with atomic(path) as written, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](written) as file:
         for table in parts.read(part, languages, Path(), 0):

@@ -1,4 +1,4 @@
-"""Scorers of plain sentence pairs: a similarity (`scoring.similarities`), and all that it needs to be given sentences alone.
+"""Scorers of plain sentence pairs: a similarity (`scoring.similarities`) with the encoder, tokeniser and fitted model that it needs.
 
 A similarity that learns is fitted on clean pairs by the workflow's own code. What it has learned is one file (.npz), with one array
 more than the workflow's: `scorer`, which says as JSON what it is, for which languages, and of which encoder.
@@ -37,7 +37,7 @@ Lines = Sequence[pa.ChunkedArray]
 
 
 class Fitted(NamedTuple):
-    """What a file has learned, and for what."""
+    """The contents of a saved scorer: what it has learned, and what it was fitted for."""
 
     path: Path
     name: str
@@ -77,7 +77,7 @@ class Scorer:
 
     @property
     def learns(self) -> bool:
-        """Is there something to learn from clean pairs, that is not learned yet?"""
+        """Whether it has to be fitted on clean pairs first."""
         return self.fit in ("vectors", "tokens") and self.model is None
 
     @cached_property
@@ -98,12 +98,12 @@ class Scorer:
     def vectors(self, lines: Lines) -> tuple[Vectors, Vectors, int]:
         """The vectors of both sides [n, d], and how many sentences were cut."""
         assert self.encoder
-        found, cut = [], 0
+        both, cut = [], 0
         for text, language, side in zip(lines, self.languages, self.sides, strict=True):
             vectors = np.zeros((len(text), self.encoder.dimension), np.float32)
             cut += sum(done.cut for done in self.encoder.encode(text.to_pylist(), language, side, vectors))
-            found.append(vectors)
-        return found[0], found[1], cut
+            both.append(vectors)
+        return both[0], both[1], cut
 
     def stored(self, tables: Iterator[pa.Table], n: int, stem: Path, folder: Path) -> list[Path]:
         """The vectors of n pairs, taken from or kept in the cache `folder`: <stem>.src.npy and <stem>.tgt.npy."""
@@ -148,7 +148,7 @@ class Scorer:
     def fit_vectors(
         self, clean: pa.Table, pool: Sequence[Path], given: Mapping[str, Any], out: Path, folder: Path
     ) -> None:
-        """Fit a similarity of vectors on clean pairs, and as many of the `pool` that cosines find bad; see `score.fit_similarity`."""
+        """Fit a similarity of vectors on clean pairs, and on as many pairs of the `pool` with low cosines; see `score.fit_similarity`."""
         good = self.stored(iter([clean]), len(clean), out.with_name("clean"), folder)
         ranks = out.with_name("ranks.npy")
         arrays.save(ranks, by_blocks(Scorer("cosine", self.languages, encoder=self.encoder), [*map(read, pool)]))
@@ -157,7 +157,7 @@ class Scorer:
         self.model = out
 
     def save(self, path: Path) -> None:
-        """Write what it has learned, and what it is for, as one file."""
+        """Write what it has learned, and what it was fitted for, as one file."""
         assert self.model
         key = self.encoder.key if self.encoder else None
         about = json.dumps({"similarity": self.name, "languages": self.languages, "encoder": key})
@@ -177,7 +177,7 @@ def by_blocks(scorer: Scorer, vectors: Sequence[Embeddings]) -> NDArray[np.float
 
 
 def fitted(path: Path) -> Fitted:
-    """What a file that `save` wrote is for. Raises InputError for another file."""
+    """Read a file that `save` wrote. Raises InputError for another file."""
     try:
         held = json.loads(str(arrays.load_npz(path, "fit it again", [SELF])[SELF]))
         return Fitted(path, held["similarity"], tuple(held["languages"]), held["encoder"])
@@ -186,7 +186,7 @@ def fitted(path: Path) -> Fitted:
 
 
 def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **more: Any) -> Scorer:
-    """The scorer in a file. Raises InputError as `Scorer`, and for other languages or another encoder than it was fitted for."""
+    """The scorer in a file. Raises InputError as `Scorer` does, and for languages or an encoder that it was not fitted for."""
     held = fitted(path)
     if None not in languages and languages != held.languages:
         what = f"is for {' and '.join(map(str, held.languages))}, not {' and '.join(map(str, languages))}"

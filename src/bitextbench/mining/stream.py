@@ -1,4 +1,4 @@
-"""Scores pairs in a stream: as many lines out as in, in their order, and some thousand of them in memory."""
+"""Scores pairs in a stream: a line out for each line in, in the same order; some thousand lines are in memory."""
 
 import contextlib
 import sys
@@ -68,7 +68,7 @@ def score_stream(
 
 
 def check(scorer: Scorer, clean: bool) -> None:
-    """Raises InputError for a scorer that looks at the whole crawl, and for one that has learned nothing, and cannot from `clean` text."""
+    """Raises InputError for a scorer that needs the whole crawl at once, and for one that is not fitted and has no `clean` text to learn from."""
     if scorer.fit == "neighbourhoods":
         remedy = "a stream has none: take `bitextbench filter --threshold -inf`, say"
         raise InputError(f"{scorer.name} compares a pair with the whole crawl", "--similarity", remedy=remedy)

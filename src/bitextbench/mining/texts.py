@@ -114,11 +114,11 @@ def mine(
 
 Rows = tuple[NDArray[np.int64], ...]
 Vectors = Callable[[tuple[Sentences, ...], Rows], tuple[tuple[Embeddings, ...], int]]
-"""Of both texts and the places of the sentences to search: their vectors, and how many of them were cut."""
+"""A function of both texts and the places of the sentences to search, which gives their vectors and how many sentences were cut."""
 
 
 def from_files(src: Path, tgt: Path) -> Vectors:
-    """Vectors of all sentences of both texts, from `.npy` files, which are looked at now.
+    """Vectors of all sentences of both texts, from `.npy` files, which are opened and checked now.
 
     Raises InputError as `read_pair` does, and later for numbers that differ from those of the texts, and for vectors that
     `bitextbench encode` made of another text.
@@ -169,7 +169,7 @@ def check_sources(texts: Sequence[Sentences], both: Sequence[Embeddings]) -> Non
 
 
 def check_copies(text: Sentences, vectors: Embeddings, most: int = 1000) -> None:
-    """Log a warning where copies of a sentence have vectors that differ: they are perhaps not of this text."""
+    """Warn where copies of a sentence have different vectors: the vectors may be those of another text."""
     first: dict[str, int] = {}
     copies = ((first.setdefault(line, place), place) for place, line in enumerate(text.text) if line.strip())
     pairs = np.array(list(itertools.islice((pair for pair in copies if pair[0] != pair[1]), most)), np.int64)

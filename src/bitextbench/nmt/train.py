@@ -44,7 +44,7 @@ def train(
     it stops; 0: never), ensemble, normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al. 2017), clip (the
     largest norm of the gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square
     root schedule.
-    `device`: "cpu" or "gpu" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
+    `device`: "cpu" or "cuda" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
     """

@@ -14,7 +14,7 @@ from bitextbench.base.progress import log
 from bitextbench.formats.ids import UNK, Ragged
 from bitextbench.nmt.data import Pair, encode, load_bpe
 from bitextbench.nmt.ids import to_fairseq, write_texts
-from bitextbench.nmt.train import device_options
+from bitextbench.nmt.train import arguments, device_options
 
 
 def translate(
@@ -49,38 +49,22 @@ def translate(
     lines = list(itertools.chain.from_iterable(sources.values()))  # one batch of work: fairseq needs a second to start
     with tempfile.TemporaryDirectory() as folder:
         _binarize(lines, pair, spec["max_length"], data, Path(folder))
-        fairseq_shim.run(
-            "generate",
-            [
-                folder,
-                *options,
-                "--source-lang",
-                pair[0],
-                "--target-lang",
-                pair[1],
-                "--path",
-                os.pathsep.join(map(str, models)),
-                "--gen-subset",
-                "test",
-                "--results-path",
-                folder,
-                "--no-progress-bar",
-                "--beam",
-                str(spec["beam"]),
-                "--lenpen",
-                str(spec["length_penalty"]),
-                "--max-len-a",
-                "2",
-                "--max-len-b",
-                "10",
-                "--max-tokens",
-                str(spec["batch_tokens"]),
-                "--required-batch-size-multiple",
-                "1",
-                "--num-workers",
-                "0",
-            ],
-        )
+        settings = {
+            "source-lang": pair[0],
+            "target-lang": pair[1],
+            "path": os.pathsep.join(map(str, models)),
+            "gen-subset": "test",
+            "results-path": folder,
+            "no-progress-bar": True,
+            "beam": spec["beam"],
+            "lenpen": spec["length_penalty"],
+            "max-len-a": 2,
+            "max-len-b": 10,
+            "max-tokens": spec["batch_tokens"],
+            "required-batch-size-multiple": 1,
+            "num-workers": 0,
+        }
+        fairseq_shim.run("generate", [folder, *options, *arguments(settings)])
         pieces = _read_hypotheses(Path(folder) / "generate-test.txt", len(lines))
     texts = load_bpe(data).decode([*map(_pieces, pieces)])
     tokens = (hypothesis if line.strip() else "" for hypothesis, line in zip(texts, lines, strict=True))

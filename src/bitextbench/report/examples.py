@@ -162,18 +162,18 @@ def phrases(path: Path, count: int = 3, best: int = 3) -> Iterator[str]:
     if FEATURE not in features:
         raise InputError(f"no feature {FEATURE}", path, remedy="name the grammar of a system with an encoder")
     column = len(grammar.HEAD) + features.index(FEATURE)
-    found: dict[str, list[tuple[float, str]]] = {}
+    translations: dict[str, list[tuple[float, str]]] = {}
     for fields in rules:
         if not set(grammar.GAP_TOKENS) & set(fields[0].split()):
-            found.setdefault(fields[0], []).append((-float(fields[column]), fields[1]))
-    several = [source for source, targets in found.items() if len(targets) >= best]
-    chosen = sorted(several, key=lambda source: (-len(source.split()), -len(found[source]), source))[:count]
+            translations.setdefault(fields[0], []).append((-float(fields[column]), fields[1]))
+    several = [source for source, targets in translations.items() if len(targets) >= best]
+    chosen = sorted(several, key=lambda source: (-len(source.split()), -len(translations[source]), source))[:count]
     yield "# Translations of phrases by their similarity\n"
     yield f"The {best} most similar translations of the longest phrases that have as many, for Zhang et al. 2016, Table 1.\n"
     rows = (
         (unescaped(source), unescaped(target), f"{-value:.6f}")
         for source in chosen
-        for value, target in sorted(found[source])[:best]
+        for value, target in sorted(translations[source])[:best]
     )
     yield from table(("source", "target", FEATURE), rows)
 

@@ -81,8 +81,8 @@ def _unknown(mine: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     for key, value in mine.items():
         if key not in own:
             return str(key)
-        if isinstance(value, dict) and (found := _unknown(value, own[key] if isinstance(own[key], dict) else {})):
-            return f"{key}.{found}"
+        if isinstance(value, dict) and (unknown := _unknown(value, own[key] if isinstance(own[key], dict) else {})):
+            return f"{key}.{unknown}"
     return ""
 
 
@@ -110,8 +110,8 @@ def _job(rule: str, keys: Mapping[str, str], group: int) -> Job:
         tuple(filter(None, keys.get("output", "").split(", "))),
         int(needs.get("gpu", 0)),
         int(keys.get("threads", 1)),
-        int(found) if (found := needs.get("mem_mb", "")).isdigit() else 0,
-        60 * int(found) if (found := needs.get("runtime", "")).isdigit() else float("inf"),
+        int(memory) if (memory := needs.get("mem_mb", "")).isdigit() else 0,
+        60 * int(minutes) if (minutes := needs.get("runtime", "")).isdigit() else float("inf"),
         group,
     )
 

@@ -25,14 +25,14 @@ from bitextbench.smt.words import NULL, Vocabulary, Words, packed, read_pairs
 MODEL_1, HMM = 5, 5  # iterations of each
 NO_WORD = 0.2  # probability that a word of the target has no source: Och and Ney 2003
 FAR = 10
-SMOOTHING = 0.1  # the share of the distances' probability that is dealt out evenly
-FLOOR = 1e-12  # of the probability of a word
-LONGEST = 100  # words of a sentence; the HMM takes time by the square of them
-PAIRS = 100_000  # whose co-occurring words are in memory at a time
+SMOOTHING = 0.1  # share of the jump probabilities that is spread evenly over distances
+FLOOR = 1e-12  # least probability of a word
+LONGEST = 100  # words of a sentence; the time of the HMM grows with their square
+PAIRS = 100_000  # pairs whose co-occurring words are in memory at a time
 Links = NDArray[np.int64]
 
 
-class Table(NamedTuple):
+class Translations(NamedTuple):
     """t(target word | source word) for the words that occur together; those of source word s are at starts[s] : starts[s + 1]."""
 
     starts: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 def align(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[Links], dict[str, int]]:
     """Links [n, 2] (source, target position) of each pair of tokenised lines, sorted; and counts.
 
-    A pair with an empty side, or a side of more than LONGEST words, has no links, and teaches nothing. Raises InputError for unequal numbers of lines.
+    A pair with an empty side, or a side of more than LONGEST words, gets no links and is not trained on. Raises InputError for unequal numbers of lines.
     """
     if len(sources) != len(targets):
         raise InputError(f"{len(sources):,} and {len(targets):,} lines", remedy="give texts line by line")
@@ -56,8 +56,8 @@ def align(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[Links], 
         for lines in (sources, targets)
     ]
     forward, backward = best_links(sides[0], sides[1]), best_links(sides[1], sides[0])
-    found = iter(symmetrised(sides[0].starts, sides[1].starts, forward, backward))
-    links = [next(found) if good else np.empty((0, 2), np.int64) for good in usable]
+    of_usable = iter(symmetrised(sides[0].starts, sides[1].starts, forward, backward))
+    links = [next(of_usable) if good else np.empty((0, 2), np.int64) for good in usable]
     counts = {
         "pairs": len(links),
         "empty": sum(not min(pair) for pair in lengths),
@@ -99,7 +99,8 @@ def symmetrised(
 
 @compiled
 def grow_diag_final_and(forward: NDArray[np.int32], backward: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Links, bool [source, target], of a pair: the links of both, those of either beside a link, then of words without any."""
+    """Links, bool [source, target], of a pair: those of both directions, then those of either that are next to a link, then those of two words
+    without links."""
     shape = len(backward), len(forward)
     ways = np.zeros((2, *shape), np.bool_)
     for j in range(shape[1]):
@@ -123,7 +124,7 @@ def grow_diag_final_and(forward: NDArray[np.int32], backward: NDArray[np.int32])
 
 @compiled
 def _grow(links, either, rows, columns) -> None:  # type: ignore[no-untyped-def]
-    """Add links of `either` that are beside a link and whose row or column has none, until there are no more."""
+    """Add links of `either` that are next to a link and whose row or column has none, until there are no more."""
     neighbours = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
     grown = True
     while grown:
@@ -140,8 +141,8 @@ def _grow(links, either, rows, columns) -> None:  # type: ignore[no-untyped-def]
                         links[a, b] = rows[a] = columns[b] = grown = True
 
 
-def _cooccurring(given: Words, made: Words) -> Table:
-    """The words that occur together, all equally likely; NULL occurs with all."""
+def _cooccurring(given: Words, made: Words) -> Translations:
+    """The words that occur in one pair, all equally likely; NULL occurs with all."""
     width = np.int64(made.ids.max(initial=0)) + 1
     keys = np.unique(made.ids).astype(np.int64)  # of NULL
     for first in range(0, len(given), PAIRS):
@@ -149,7 +150,7 @@ def _cooccurring(given: Words, made: Words) -> Table:
         keys = np.union1d(keys, _pairs(*given, *made, first, last, width))
     height = int(given.ids.max(initial=0)) + 1
     starts = np.searchsorted(keys, np.arange(height + 1) * width)
-    return Table(starts, (keys % width).astype(np.int32), np.ones(len(keys)))
+    return Translations(starts, (keys % width).astype(np.int32), np.ones(len(keys)))
 
 
 @compiled
@@ -167,7 +168,7 @@ def _pairs(given, given_at, made, made_at, first, last, width):  # type: ignore[
     return keys
 
 
-def _normalised(table: Table, counts: NDArray[np.float64]) -> Table:
+def _normalised(table: Translations, counts: NDArray[np.float64]) -> Translations:
     """The table of these counts; a word that was never counted keeps its values."""
     values = table.values.copy()
     _normalise(table.starts, counts, values)
@@ -187,7 +188,7 @@ def _normalise(starts, counts, values) -> None:  # type: ignore[no-untyped-def]
 
 @compiled
 def _place(starts, targets, word, target) -> int:  # type: ignore[no-untyped-def]
-    """Where the target word is in the row of a source word; it is there."""
+    """The place of a target word in the row of a source word, which has it."""
     low, high = starts[word], starts[word + 1]
     while low < high:
         middle = (low + high) // 2
@@ -237,16 +238,16 @@ def _transitions(jumps, size):  # type: ignore[no-untyped-def]
 
 @compiled
 def _emissions(places, values):  # type: ignore[no-untyped-def]
-    found = np.empty(places.shape)
+    emissions = np.empty(places.shape)
     for j in range(places.shape[0]):
         for i in range(places.shape[1]):
-            found[j, i] = max(values[places[j, i]], FLOOR)
-    return found
+            emissions[j, i] = max(values[places[j, i]], FLOOR)
+    return emissions
 
 
 @compiled
 def _forward(moves, words):  # type: ignore[no-untyped-def]
-    """Scaled forward probabilities [made, 2, given], of positions and of their twins without a word; and the scales."""
+    """Scaled forward probabilities [made, 2, given] of positions and of their twins, which generate from no word; and the scales."""
     length, size = words.shape[0], words.shape[1] - 1
     alpha, scales = np.empty((length, 2, size)), np.empty(length)
     for j in range(length):
@@ -328,17 +329,17 @@ def read(path: Path, sources: Words, targets: Words) -> tuple[Links, NDArray[np.
 
     Raises InputError for a number of lines that is not that of the pairs, for what is no link, and for a position beyond its sentence.
     """
-    found: list[tuple[int, int]] = []
+    links: list[tuple[int, int]] = []
     starts = [0]
     for number, line in enumerate(read_lines(path), 1):
         if number <= len(sources):
             sizes = [int(words.starts[number] - words.starts[number - 1]) for words in (sources, targets)]
-            found += (_link(link, sizes, path, number) for link in line.split())
-        starts.append(len(found))
+            links += (_link(link, sizes, path, number) for link in line.split())
+        starts.append(len(links))
     if len(starts) - 1 != len(sources):
         what = f"{len(starts) - 1:,} lines for {len(sources):,} pairs"
         raise InputError(what, path, remedy="align the same corpora")
-    return np.array(found, np.int64).reshape(-1, 2), np.array(starts, np.int64)
+    return np.array(links, np.int64).reshape(-1, 2), np.array(starts, np.int64)
 
 
 def _link(text: str, sizes: Sequence[int], path: Path, number: int) -> tuple[int, int]:

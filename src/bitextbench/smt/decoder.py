@@ -1,11 +1,12 @@
 """A decoder of a synchronous grammar: CKY parsing with cube pruning (Chiang 2007, section 5.3), compiled.
 
-Rules apply to spans of up to `span` words; glue joins what they make from left to right. A cell of the chart holds items: all derivations that
-later words cannot tell apart, as the words at their left whose context is open, and the language model's state at their right. The cubes of a
-cell are the matches of source sides: rules by items by items. Of all cubes together the best derivations are popped by a heap, up to `beam`;
-the neighbours of what was popped follow, each from one predecessor. Every derivation that was popped stays as an edge, for n-best lists.
+Rules apply to spans of up to `span` words; glue joins their translations from left to right. A cell of the chart holds the items of a span. An item
+is all derivations that a larger one cannot tell apart: they have the same leftmost words, those whose probabilities depend on words before them,
+and the same state of the language model at their right end. Each match of a source side with the span is a cube: rules by items of the first gap by
+items of the second. A heap pops the best derivations of all cubes together, up to `beam`; the neighbours of a popped one are pushed, each by one
+predecessor only. Popped derivations are kept as edges, for n-best lists.
 
-Ties go to what comes first: shorter first gaps, earlier rules.
+Of equally good derivations the first is popped: that of the shorter first gap, of the earlier rule.
 """
 
 from typing import NamedTuple
@@ -24,8 +25,8 @@ Scores = NDArray[np.float64]
 
 
 class Items(NamedTuple):
-    """`score` of the best derivation and its `lm`, ln p of the language model; `left_lm`: the part of the words `left` [:size], `open` where they
-    are all words; `right`, the state; `edge`, the best one."""
+    """Columns: `score` of the best derivation; `lm`, its ln p by the language model; `left_lm`, the part of that which the leftmost words have,
+    `left`[:size]; `open`, whether these are all its words; `right`, the state of the language model after it; `edge`, the best derivation."""
 
     score: Scores
     lm: Scores
@@ -38,7 +39,7 @@ class Items(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """A derivation by `rule` of `item` from the items `first` and `second`, -1 for none; `lm`: what it adds to theirs."""
+    """Columns: `item` is derived by `rule` from the items `first` and `second`, -1 for none; `lm`: the ln p that the rule adds to theirs."""
 
     item: Numbers
     rule: Numbers
@@ -56,7 +57,8 @@ class Forest(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Room for what is popped in one cell; columns as of Items and Edges. `cube` int32 [room, 4]: cube, rule, first, second, as ranks."""
+    """The candidates of a cell: their `items`; `cube` int32 [room, 4]: the cube of each, and the ranks of its rule and of its two items; `heap`: which
+    of them wait to be popped."""
 
     items: Items
     cube: Numbers
@@ -93,7 +95,7 @@ def _copy(source, n, target, m):  # type: ignore[no-untyped-def]
 
 @compiled
 def _combine(model, target, items, first, second, made, n):  # type: ignore[no-untyped-def]
-    """Write what a target side makes of two items into place n of `made`: all but the score."""
+    """Apply a target side to two items; write the item that this makes, but for its score, to place n of `made`."""
     total, left_lm, size, opened, state = 0.0, 0.0, np.int64(0), True, model.state[0]
     left = made.left[n]
     for symbol in target:
@@ -160,7 +162,7 @@ def _pop(heap, count, scores):  # type: ignore[no-untyped-def]
 
 @compiled
 def _same(a, n, b, m):  # type: ignore[no-untyped-def]
-    """Whether later words cannot tell two items apart."""
+    """Whether a larger derivation cannot tell two items apart."""
     if a.right[n] != b.right[m] or a.size[n] != b.size[m]:
         return False
     for i in range(a.size[n]):  # noqa: SIM110 (numba)
@@ -171,16 +173,16 @@ def _same(a, n, b, m):  # type: ignore[no-untyped-def]
 
 @compiled
 def _hash(items, n):  # type: ignore[no-untyped-def]
-    found = np.uint64(items.right[n]) * np.uint64(0x9E3779B97F4A7C15)
+    value = np.uint64(items.right[n]) * np.uint64(0x9E3779B97F4A7C15)
     for i in range(items.size[n]):
-        found = (found ^ np.uint64(items.left[n, i])) * np.uint64(0xBF58476D1CE4E5B9)
-        found ^= found >> np.uint64(29)
-    return np.int64(found >> np.uint64(8))
+        value = (value ^ np.uint64(items.left[n, i])) * np.uint64(0xBF58476D1CE4E5B9)
+        value ^= value >> np.uint64(29)
+    return np.int64(value >> np.uint64(8))
 
 
 @compiled
 def _made(model, weighted, lm_weight, items, cubes, cell, n, c, r, a, b):  # type: ignore[no-untyped-def]
-    """Write the candidate of cube c that stands at r, a, b into place n of the cell."""
+    """Write the candidate at ranks r, a, b of cube c to place n of the cell."""
     cube = cubes[c]
     rule = weighted.order[cube[0] + r]
     first = cube[2] + a if cube[3] else -1
@@ -206,13 +208,13 @@ def _popped(model, weighted, lm_weight, beam, items, cubes):  # type: ignore[no-
     room = min(total, len(cubes) + 3 * most)
     cell = Cell(_room(room, model.order - 1), np.zeros((room, 4), np.int32), np.zeros(room, np.int32))
     scores = cell.items.score
-    found = np.zeros(most, np.int32)
+    popped = np.zeros(most, np.int32)
     for c in range(len(cubes)):
         _made(model, weighted, lm_weight, items, cubes, cell, c, c, 0, 0, 0)
         _push(cell.heap, c, scores, c)
     used = waiting = len(cubes)
     for k in range(most):
-        best = found[k] = _pop(cell.heap, waiting, scores)
+        best = popped[k] = _pop(cell.heap, waiting, scores)
         waiting -= 1
         c, r, a, b = cell.cube[best]
         cube = cubes[c]
@@ -224,19 +226,19 @@ def _popped(model, weighted, lm_weight, beam, items, cubes):  # type: ignore[no-
                 _made(model, weighted, lm_weight, items, cubes, cell, used, c, r2, a2, b2)
                 _push(cell.heap, waiting, scores, used)
                 used, waiting = used + 1, waiting + 1
-    return cell, found
+    return cell, popped
 
 
 @compiled
-def _recombined(cell, found):  # type: ignore[no-untyped-def]
+def _recombined(cell, popped):  # type: ignore[no-untyped-def]
     """For each popped place the number of its item, and for each item its best place."""
     slots = 16
-    while slots < 2 * len(found):
+    while slots < 2 * len(popped):
         slots *= 2
     table = np.full(slots, -1, np.int32)
-    item, best, count = np.zeros(len(found), np.int32), np.zeros(len(found), np.int32), 0
-    for k in range(len(found)):
-        n = found[k]
+    item, best, count = np.zeros(len(popped), np.int32), np.zeros(len(popped), np.int32), 0
+    for k in range(len(popped)):
+        n = popped[k]
         at = _hash(cell.items, n) & (slots - 1)
         while table[at] >= 0 and not _same(cell.items, best[table[at]], cell.items, n):
             at = (at + 1) & (slots - 1)
@@ -252,7 +254,7 @@ def _recombined(cell, found):  # type: ignore[no-untyped-def]
 
 @compiled
 def _grown(items, edges, item_count, edge_count, more, width):  # type: ignore[no-untyped-def]
-    """The same with room for `more` items and edges."""
+    """Items and edges with room for `more` of each."""
     if item_count + more > len(items.score):
         larger = _room(2 * (item_count + more), width)
         for n in range(item_count):
@@ -270,16 +272,16 @@ def _grown(items, edges, item_count, edge_count, more, width):  # type: ignore[n
 @compiled
 def _fill(model, weighted, lm_weight, beam, cubes, items, edges, item_count, edge_count):  # type: ignore[no-untyped-def]
     """Add the items of a cell, the best first, and their edges; returns both tables and their sizes."""
-    cell, found = _popped(model, weighted, lm_weight, beam, items, cubes)
-    item, best = _recombined(cell, found)
+    cell, popped = _popped(model, weighted, lm_weight, beam, items, cubes)
+    item, best = _recombined(cell, popped)
     order = np.argsort(-cell.items.score[best], kind="mergesort")
     rank = np.zeros(len(order), np.int32)
-    items, edges = _grown(items, edges, item_count, edge_count, len(found), model.order - 1)
+    items, edges = _grown(items, edges, item_count, edge_count, len(popped), model.order - 1)
     for i in range(len(order)):
         rank[order[i]] = item_count + i
         _copy(cell.items, best[order[i]], items, item_count + i)
-    for k in range(len(found)):
-        n, at = found[k], edge_count + k
+    for k in range(len(popped)):
+        n, at = popped[k], edge_count + k
         cube = cubes[cell.cube[n, 0]]
         edges.item[at], edges.rule[at] = rank[item[k]], weighted.order[cube[0] + cell.cube[n, 1]]
         edges.first[at] = cube[2] + cell.cube[n, 2] if cube[3] else -1
@@ -290,7 +292,7 @@ def _fill(model, weighted, lm_weight, beam, cubes, items, edges, item_count, edg
                 edges.lm[at] -= items.lm[below]
         if best[item[k]] == n:
             items.edge[rank[item[k]]] = at
-    return items, edges, item_count + len(order), edge_count + len(found)
+    return items, edges, item_count + len(order), edge_count + len(popped)
 
 
 @compiled
@@ -300,12 +302,12 @@ def _set(row, rules, number, place1, number1, place2, number2):  # type: ignore[
 
 @compiled
 def _cubes(weighted, words, begin, end, cells):  # type: ignore[no-untyped-def]
-    """The matches of source sides with a span: int32 [cubes, 6], place and number of rules, of items of the first gap, and of the second.
+    """The matches of source sides with a span: int32 [cubes, 6], first place and number of the rules, of the items of the first gap, and of the second.
 
-    `cells` int32 [words, longest span + 1, 2]: place and number of the items of a span, by its begin and length.
+    `cells` int32 [words, longest span + 1, 2]: first place and number of the items of a span, by its begin and length.
     """
     stack = np.zeros(((end - begin + 2) * (weighted.longest + 1), 6), np.int32)  # node, place, two gaps
-    found, count, top = np.zeros((16, 6), np.int32), 0, 1
+    cubes, count, top = np.zeros((16, 6), np.int32), 0, 1
     stack[0, 1] = begin
     while top:
         top -= 1
@@ -314,11 +316,11 @@ def _cubes(weighted, words, begin, end, cells):  # type: ignore[no-untyped-def]
         if at == end:
             number = weighted.starts[node + 1] - weighted.starts[node]
             if number:
-                if count == len(found):
+                if count == len(cubes):
                     wider = np.zeros((2 * count, 6), np.int32)
-                    wider[:count] = found
-                    found = wider
-                _set(found[count], weighted.starts[node], number, place1, number1, place2, number2)
+                    wider[:count] = cubes
+                    cubes = wider
+                _set(cubes[count], weighted.starts[node], number, place1, number1, place2, number2)
                 count += 1
             continue
         gap = lm.child(weighted.trie, node, rules_of.GAP)
@@ -335,24 +337,24 @@ def _cubes(weighted, words, begin, end, cells):  # type: ignore[no-untyped-def]
         if below:
             _set(stack[top], below, at + 1, place1, number1, place2, number2)
             top += 1
-    return found[:count]
+    return cubes[:count]
 
 
 @compiled
 def _glued(weighted, end, cells, joined):  # type: ignore[no-untyped-def]
     """The cubes of S -> X and S -> S X, as of `_cubes`, over the first `end` words. `joined` int32 [words + 1, 2]: the items of S."""
     begins = range(max(end + 1 - cells.shape[1], 0), end)
-    found, count = np.zeros((len(begins), 6), np.int32), 0
+    cubes, count = np.zeros((len(begins), 6), np.int32), 0
     glue = len(weighted.order)
     for begin in begins:
         place, number = cells[begin, end - begin, 0], cells[begin, end - begin, 1]
         if number and begin:
-            _set(found[count], glue + rules_of.JOIN, 1, joined[begin, 0], joined[begin, 1], place, number)
+            _set(cubes[count], glue + rules_of.JOIN, 1, joined[begin, 0], joined[begin, 1], place, number)
             count += 1
         elif number:
-            _set(found[count], glue + rules_of.START, 1, place, number, 0, 0)
+            _set(cubes[count], glue + rules_of.START, 1, place, number, 0, 0)
             count += 1
-    return found[:count]
+    return cubes[:count]
 
 
 @compiled
@@ -385,9 +387,9 @@ def forest(
 ) -> Forest:
     """The forest of a sentence of the text, which has at least one word. `beam` 0 prunes nothing."""
     words = rules.text.ids[rules.text.starts[number] : rules.text.starts[number + 1]]
-    found, items, edges = parse(rules.model, weighted, lm_weight, words, beam or UNBOUNDED, span)
+    chart, items, edges = parse(rules.model, weighted, lm_weight, words, beam or UNBOUNDED, span)
     kept_items, kept_edges = (
         type(table)(*(column[:size] for column in table))
-        for table, size in ((found.items, items), (found.edges, edges))
+        for table, size in ((chart.items, items), (chart.edges, edges))
     )
-    return Forest(kept_items, kept_edges, found.goal)
+    return Forest(kept_items, kept_edges, chart.goal)

@@ -73,7 +73,7 @@ def _most_frequent_links(rows: Rows, counts: NDArray[np.float64]) -> tuple[Rows,
 
 @compiled
 def _shapes(start, end, phrases):  # type: ignore[no-untyped-def]
-    """The gaps [a, b) and [c, d) that a phrase [start, end) of the source may have; an empty one is none.
+    """The gaps [a, b) and [c, d) that a phrase [start, end) of the source may have; an empty interval is no gap.
 
     phrases[a, b - a] >= 0 says that [a, b) may be a gap.
     """
@@ -115,17 +115,17 @@ def _pattern(words, start, end, shape, out) -> int:  # type: ignore[no-untyped-d
 
 @compiled
 def _hash(symbols):  # type: ignore[no-untyped-def]
-    found = np.uint64(1469598103934665603)
+    value = np.uint64(1469598103934665603)
     for symbol in symbols:
-        found = (found ^ np.uint64(np.int64(symbol) + 3)) * np.uint64(0x9E3779B97F4A7C15)
-        found ^= found >> np.uint64(29)
-    return found
+        value = (value ^ np.uint64(np.int64(symbol) + 3)) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(29)
+    return value
 
 
 @compiled
 def _patterns(words, starts):  # type: ignore[no-untyped-def]
     """The hashes of all source sides that could match a sentence."""
-    found, size = np.empty(1 << 16, np.uint64), 0
+    hashes, size = np.empty(1 << 16, np.uint64), 0
     symbols = np.empty(SYMBOLS, np.int32)
     for n in range(len(starts) - 1):
         sentence = words[starts[n] : starts[n + 1]]
@@ -136,12 +136,12 @@ def _patterns(words, starts):  # type: ignore[no-untyped-def]
                     length = _pattern(sentence, start, end, shape, symbols)
                     if (symbols[:length] == NULL).any():  # a word that the training text does not have
                         continue
-                    if size == len(found):
-                        found = np.concatenate((np.unique(found), np.empty(len(found), np.uint64)))
-                        size = len(found) - size
-                    found[size] = _hash(symbols)
+                    if size == len(hashes):
+                        hashes = np.concatenate((np.unique(hashes), np.empty(len(hashes), np.uint64)))
+                        size = len(hashes) - size
+                    hashes[size] = _hash(symbols)
                     size += 1
-    return found[:size]
+    return hashes[:size]
 
 
 @compiled

@@ -52,28 +52,28 @@ def make(tokens: Sequence[Path], links: Path, tests: Sequence[Path], out: Path, 
     sides = [vocabulary.encode(side) for vocabulary, side in zip(vocabularies, lines, strict=True)]
     bitext = Bitext(sides[0], sides[1], *alignment.read(links, *sides))
     test = vocabularies[0].encode((escaped(line) for path in tests for line in read_lines(path)), grow=False)
-    found = extract(bitext, test)
-    if not len(found.rules):
+    counted = extract(bitext, test)
+    if not len(counted.rules):
         raise InputError("no rule matches the test sets", links, remedy="name test sets of the language of the corpora")
-    source_counts = _summed(found.rules[:, :SYMBOLS], found.counts)
+    source_counts = _summed(counted.rules[:, :SYMBOLS], counted.counts)
     forward, backward = lexicons(bitext)
     scores = np.stack(
         [
-            found.counts / source_counts,
-            found.counts / found.target_counts,
-            _lexical_weights(found.rules, *forward, False),
-            _lexical_weights(found.rules, *backward, True),
+            counted.counts / source_counts,
+            counted.counts / counted.target_counts,
+            _lexical_weights(counted.rules, *forward, False),
+            _lexical_weights(counted.rules, *backward, True),
         ],
         axis=1,
     )
-    kept = _best(found.rules[:, :SYMBOLS], scores[:, 0], limit)
+    kept = _best(counted.rules[:, :SYMBOLS], scores[:, 0], limit)
     words = [vocabulary.words() for vocabulary in vocabularies]
-    write(out, FEATURES, _lines(found.rules[kept], scores[kept], words))
+    write(out, FEATURES, _lines(counted.rules[kept], scores[kept], words))
     counts = {
         "pairs": len(bitext.source),
-        "phrase_pairs": round(found.seen),
-        "matching": len(found.rules),
-        "over_limit": len(found.rules) - len(kept),
+        "phrase_pairs": round(counted.seen),
+        "matching": len(counted.rules),
+        "over_limit": len(counted.rules) - len(kept),
         "rules": len(kept),
     }
     log(f"{out}: {', '.join(f'{name} {count:,}' for name, count in counts.items())}")
@@ -88,13 +88,13 @@ def _first(rows: Rows) -> NDArray[np.bool_]:
 
 
 def _summed(sources: Rows, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of the counts of equal rows, which stand together, for each of them."""
+    """For each row the sum of the counts of all rows equal to it, which are next to each other."""
     first = _first(sources)
     return np.add.reduceat(counts, np.flatnonzero(first))[np.cumsum(first) - 1]
 
 
 def _best(sources: Rows, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """The places, in order, of the `limit` best of equal rows, which stand together; of ties the first."""
+    """The places, ascending, of the `limit` best of each group of equal rows, which are next to each other; of ties the first."""
     group = np.cumsum(_first(sources))
     order = np.lexsort((np.arange(len(group)), -scores, group))
     starts = np.flatnonzero(np.diff(group, prepend=0))
@@ -103,7 +103,7 @@ def _best(sources: Rows, scores: NDArray[np.float64], limit: int) -> NDArray[np.
 
 
 def lexicons(bitext: Bitext) -> tuple[Lexicon, Lexicon]:
-    """w(target | source) and w(source | target): the share of a word among the links of the other; words without links are NULL's."""
+    """w(target | source) and w(source | target), relative frequencies of links; a word without links counts as linked to NULL."""
     texts = bitext.source, bitext.target
     ends = []
     for side, text in enumerate(texts):
@@ -123,8 +123,8 @@ def _lexicon(given: NDArray[np.int64], made: NDArray[np.int64], free: NDArray[np
 
 @compiled
 def _lexical_weights(rules, keys, weights, width, backward):  # type: ignore[no-untyped-def]
-    """The product, over the words of a side, of their mean weight with the words linked to them, or with none: float64 [rules]."""
-    found = np.ones(len(rules))
+    """float64 [rules]: the product over the words of a side; each has the mean of its weights given the words that it is linked to, or given NULL."""
+    products = np.ones(len(rules))
     sizes = (SPAN, SYMBOLS) if backward else (SYMBOLS, SPAN)
     starts = (SYMBOLS, 0) if backward else (0, SYMBOLS)
     for n in range(len(rules)):
@@ -141,9 +141,12 @@ def _lexical_weights(rules, keys, weights, width, backward):  # type: ignore[no-
                     total += weights[np.searchsorted(keys, np.int64(row[starts[0] + i]) * width + word)]
                     number += 1
             if number == 0:
-                total, number = weights[np.searchsorted(keys, np.int64(word))], 1  # free wherever the rule was
-            found[n] *= total / number
-    return found
+                total, number = (
+                    weights[np.searchsorted(keys, np.int64(word))],
+                    1,
+                )  # without a link in all its occurrences
+            products[n] *= total / number
+    return products
 
 
 def _lines(rules: Rows, scores: NDArray[np.float64], words: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -151,8 +154,8 @@ def _lines(rules: Rows, scores: NDArray[np.float64], words: Sequence[Sequence[st
         bits = row[-2] | row[-1] << LOW
         sides = row[:SYMBOLS], row[SYMBOLS : SYMBOLS + SPAN]
         source, target = (
-            " ".join(known[symbol] if symbol > 0 else GAP_TOKENS[-1 - symbol] for symbol in side if symbol)
-            for side, known in zip(sides, words, strict=True)
+            " ".join(names[symbol] if symbol > 0 else GAP_TOKENS[-1 - symbol] for symbol in side if symbol)
+            for side, names in zip(sides, words, strict=True)
         )
         links = " ".join(f"{bit // SPAN}-{bit % SPAN}" for bit in range(bits.bit_length()) if bits >> bit & 1)
         yield "\t".join([source, target, links, *(repr(rounded(math.log(value))) for value in values)])

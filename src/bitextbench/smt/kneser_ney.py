@@ -59,7 +59,7 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
     if order < 2:
         raise InputError(f"an order of {order}", remedy="give 2 or more")
     levels = counted(text, order, size)
-    found: list[Smoothed] = []
+    models: list[Smoothed] = []
     probabilities = np.full(size + 1, 1 / (size - 1))  # of no context: all words but BEGIN
     for length, level in enumerate(levels, 1):
         discounts = modified(level.counts[level.words != 2]) if length == 1 else modified(level.counts)
@@ -71,22 +71,22 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
         weights = np.divide(np.bincount(level.contexts, taken), totals, out=np.ones_like(totals), where=totals > 0)
         lower = probabilities[level.words if length == 1 else level.suffixes]
         probabilities = (level.counts - taken) / totals[level.contexts] + weights[level.contexts] * lower
-        if found:
-            backoffs = np.ones(len(found[-1].grams))
+        if models:
+            backoffs = np.ones(len(models[-1].grams))
             backoffs[: len(weights)] = np.where(totals > 0, weights, 1)
-            found[-1] = found[-1]._replace(backoffs=np.log10(backoffs))
+            models[-1] = models[-1]._replace(backoffs=np.log10(backoffs))
         grams = level.words[:, None]
-        if found:
-            grams = np.concatenate([found[-1].grams[level.contexts], grams], axis=1)
-        found.append(Smoothed(grams, np.log10(probabilities), np.zeros(len(grams))))
-    found[0].probabilities[found[0].grams[:, 0] == 2] = NEVER
-    return found
+        if models:
+            grams = np.concatenate([models[-1].grams[level.contexts], grams], axis=1)
+        models.append(Smoothed(grams, np.log10(probabilities), np.zeros(len(grams))))
+    models[0].probabilities[models[0].grams[:, 0] == 2] = NEVER
+    return models
 
 
 def counted(text: Words, order: int, size: int) -> list[Order]:
-    """The n-grams of all orders, with counts: of the longest how often they occur, of others how many words they follow.
+    """The n-grams of all orders, with counts: of the longest, how often they occur; of others, how many different words they follow.
 
-    What begins with BEGIN follows nothing: it is counted as it occurs.
+    An n-gram that begins with BEGIN follows no word: its count is how often it occurs.
     """
     words, place = framed(text)
     numbers = words - 1  # of the n-gram that ends here
@@ -130,8 +130,8 @@ def modified(counts: Numbers) -> tuple[float, ...]:
     if not all(n[1:]):
         return FALLBACK
     y = n[1] / (n[1] + 2 * n[2])
-    found = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, 4))
-    return found if all(0 <= discount <= k for k, discount in enumerate(found, 1)) else FALLBACK
+    discounts = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, 4))
+    return discounts if all(0 <= discount <= k for k, discount in enumerate(discounts, 1)) else FALLBACK
 
 
 def arpa(levels: Sequence[Smoothed], words: Sequence[str]) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""An n-gram language model for the decoder: ARPA as a hash table that compiled code asks.
+"""An n-gram language model for the decoder: an ARPA file as a hash table that compiled code reads.
 
-N-grams are nodes of a trie of reversed words: below the node of `c` hangs that of `b c`, below it that of `a b c`. A node's number stands for
-its words, so that the state behind a word is one number: the node of the longest suffix that can matter to later words
-(Li and Khudanpur 2008; Heafield 2011, section 4). Numbers 1 to V are the words', 0 is the empty n-gram.
+N-grams are nodes of a trie of reversed words: the node of `b c` is a child of that of `c`, the node of `a b c` a child of that of `b c`.
+The state after a word is one number: the node of the longest suffix that can matter to later words
+(Li and Khudanpur 2008; Heafield 2011, section 4). Nodes 1 to V are the words, 0 is the empty n-gram.
 """
 
 import math
@@ -29,17 +29,19 @@ Rows = NDArray[np.int32]
 
 
 class Table(NamedTuple):
-    """Children of nodes by open addressing: `keys` (node << 32 | symbol) + 1 int64, 0 where free; `values` int32. Their number is a power of 2."""
+    """Table of nodes, by open addressing: `keys` int64, (node << 32 | symbol) + 1, 0 for a free slot; `values` int32. The number of slots is a
+    power of 2."""
 
     keys: NDArray[np.int64]
     values: NDArray[np.int32]
 
 
 class Model(NamedTuple):
-    """Nodes: natural logs `p` and `backoff` float64; `parent`, of the n-gram without its first word, and `state`, the node that a later word is
-    asked with, int32; `depth` int8, the number of words; `context` int32 [nodes, order - 1], the words from the last to the first.
+    """Arrays by node: `p`, `backoff` float64, natural logarithms; `parent` int32: the n-gram without its first word; `state` int32: the node that is
+    the state after these words; `depth` int8: the number of words; `context` int32 [nodes, order - 1]: the words from the last to the first;
+    `longer`: whether a longer n-gram of the model ends with this one.
 
-    `longer`: whether any n-gram of the model ends with this one. `word`: the number of each word of the vocabulary, or UNKNOWN's.
+    `word`: the node of each word of the vocabulary, UNKNOWN for those that the model does not have.
     """
 
     order: int
@@ -56,7 +58,7 @@ class Model(NamedTuple):
 
 @compiled
 def slot(table, node, symbol):  # type: ignore[no-untyped-def]
-    """Where the child stands, or would."""
+    """The slot of a child, or the free one where it would be."""
     mask = len(table.keys) - 1
     key = (np.int64(node) << 32 | np.int64(symbol)) + 1
     place = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
@@ -87,13 +89,13 @@ def empty_table(size: int) -> Table:
 
 @compiled
 def step(model, state, word):  # type: ignore[no-untyped-def]
-    """ln p(word | state); the state behind it; how many words the longest n-gram has that was found, and its node."""
+    """ln p(word | state); the state after the word; the length of the longest n-gram of the model that ends here, and its node."""
     node = word
     for i in range(model.depth[state]):
-        found = child(model.children, node, model.context[state, i])
-        if found == 0:
+        below = child(model.children, node, model.context[state, i])
+        if below == 0:
             break
-        node = found
+        node = below
     p, matched = model.p[node], np.int64(model.depth[node])
     while model.depth[state] >= matched:
         p += model.backoff[state]
@@ -117,7 +119,7 @@ def score(model: Model, vocabulary: Vocabulary, line: str) -> float:
 
 
 def read(path: Path, vocabulary: Vocabulary) -> Model:
-    """The model of the words of a vocabulary, which begins as SPECIAL: n-grams with other words are left out.
+    """The model, as far as it has words of a vocabulary, which begins with SPECIAL: n-grams with other words are left out.
 
     Raises InputError for a file that is no ARPA model, an n-gram without its context, and a model that knows no word of the vocabulary.
     """
@@ -126,20 +128,20 @@ def read(path: Path, vocabulary: Vocabulary) -> Model:
         parts += [[] for _ in range(order - len(parts))]
         parts[order - 1].append(_parsed(lines, order, vocabulary, path, number))
     levels = [tuple(map(np.concatenate, zip(*rows, strict=True))) for rows in parts if rows]
-    known = np.unique(levels[0][0]) if levels else np.zeros(0, np.int32)
-    if not (known > END).any():
+    words = np.unique(levels[0][0]) if levels else np.zeros(0, np.int32)
+    if not (words > END).any():
         remedy = "is the model of the target language, tokenised and cased like the grammar?"
         raise InputError("knows no word of the grammar", path, remedy=remedy)
     grams = sum(len(level[0]) for level in levels)
-    log(f"{path}: {len(levels)}-gram model, {grams:,} n-grams of {len(known):,} words in use")
+    log(f"{path}: {len(levels)}-gram model, {grams:,} n-grams of {len(words):,} words in use")
     room = len(vocabulary) + 1 + grams
-    while (model := _built(levels, known, len(vocabulary), room, path)) is None:  # n-grams were missing
+    while (model := _built(levels, words, len(vocabulary), room, path)) is None:  # n-grams were missing
         room += room // 4
     return model
 
 
 def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
-    """Lines of n-grams: how many words they have, the number of the first line, and the lines."""
+    """Blocks of lines with n-grams of one order: the order, the number of the first line, the lines."""
     order, number, ended = 0, 1, False
     for block in read_arrays(path, max_bytes=1 << 16):
         marks = np.flatnonzero(pc.starts_with(block, "\\").to_numpy(zero_copy_only=False))
@@ -164,7 +166,7 @@ def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
 def _parsed(
     lines: pa.StringArray, order: int, vocabulary: Vocabulary, path: Path, number: int
 ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
-    """The words [n, order] of the n-grams whose words are all known, and their logs of probability and backoff."""
+    """The words [n, order] of the n-grams whose words are all in the vocabulary, and ln of their probabilities and backoff weights."""
     held = np.flatnonzero(pc.not_equal(pc.utf8_trim(lines, " \t"), "").to_numpy(zero_copy_only=False))
     fields = pc.split_pattern(lines.take(pa.array(held)), "\t")
     sizes = pc.list_value_length(fields).to_numpy(zero_copy_only=False)
@@ -176,8 +178,8 @@ def _parsed(
         wrong = pc.list_value_length(words).to_numpy(zero_copy_only=False) != order
     if wrong.any():
         raise InputError(f"no {order}-gram", path, line=number + int(held[wrong.argmax()]), remedy=ARPA)
-    known = np.fromiter(map(vocabulary.known, words.flatten().to_pylist()), np.int32, order * len(words))
-    ids = known.reshape(-1, order)
+    numbers = np.fromiter(map(vocabulary.known, words.flatten().to_pylist()), np.int32, order * len(words))
+    ids = numbers.reshape(-1, order)
     kept = (ids > 0).all(1)
     backoff = np.zeros(len(ids))
     with_backoff = np.flatnonzero(sizes == 3)
@@ -195,7 +197,7 @@ def _floats(texts: Any) -> NDArray[np.float64]:
     return pc.cast(texts, pa.float64()).to_numpy(zero_copy_only=False)
 
 
-def _built(levels: list[tuple[Any, ...]], known: Rows, words: int, room: int, path: Path) -> Model | None:
+def _built(levels: list[tuple[Any, ...]], in_use: Rows, words: int, room: int, path: Path) -> Model | None:
     """The trie, its short n-grams first; None where `room` nodes are too few."""
     order = max(len(levels), 2)
     model = Model(
@@ -214,7 +216,7 @@ def _built(levels: list[tuple[Any, ...]], known: Rows, words: int, room: int, pa
     model.p[1 : words + 1] = MISSING * math.log(10)
     model.p[singles[:, 0]], model.backoff[singles[:, 0]] = p, backoff
     model.depth[1 : words + 1], model.context[1 : words + 1, 0] = 1, np.arange(1, words + 1)
-    model.word[known] = known
+    model.word[in_use] = in_use
     extended, used = np.zeros(room, bool), words + 1
     for rows, p, backoff in levels[1:]:
         used, lost = _insert(model, extended, used, rows, p, backoff)
@@ -240,9 +242,9 @@ def _node(model, words):  # type: ignore[no-untyped-def]
 
 @compiled
 def _insert(model, extended, used, rows, p, backoff):  # type: ignore[no-untyped-def]
-    """Insert n-grams of one length, and, without probabilities, those of their suffixes that are missing.
+    """Insert n-grams of one length, and those of their suffixes that the model lacks, without probabilities.
 
-    Returns the number of nodes, negative where there is no room, and the place of an n-gram without a context, else -1.
+    Returns the number of nodes, -1 where there is no room; and the place of the first n-gram whose context is missing, or -1.
     """
     length = rows.shape[1]
     for n in range(len(rows)):
@@ -254,24 +256,24 @@ def _insert(model, extended, used, rows, p, backoff):  # type: ignore[no-untyped
         node = words[0]
         for i in range(1, length):
             model.longer[node] = True
-            found = child(model.children, node, words[i])
-            if found == 0:
+            below = child(model.children, node, words[i])
+            if below == 0:
                 if used == len(model.p):
                     return -1, -1
-                found, used = np.int32(used), used + 1
-                put(model.children, node, words[i], found)
-                model.parent[found], model.depth[found] = node, i + 1
-                model.p[found] = np.nan
+                below, used = np.int32(used), used + 1
+                put(model.children, node, words[i], below)
+                model.parent[below], model.depth[below] = node, i + 1
+                model.p[below] = np.nan
                 last = min(i + 1, model.order - 1)
-                model.context[found, :last] = words[:last]
-            node = found
+                model.context[below, :last] = words[:last]
+            node = below
         model.p[node], model.backoff[node] = p[n], backoff[n]
     return used, -1
 
 
 @compiled
 def _finish(model, extended, used):  # type: ignore[no-untyped-def]
-    """Fill in the probabilities that are missing, p(c | a b) = backoff(a b) p(c | b), and the states."""
+    """Set the probabilities that are missing, p(c | a b) = backoff(a b) p(c | b), and the states."""
     for node in range(1, used):
         if np.isnan(model.p[node]):
             before = _node(model, model.context[node][1 : model.depth[node]])

@@ -18,7 +18,7 @@ DIGITS = 6
 FRAMES = 100_000  # a derivation is as high as its sentence is long
 
 
-class Entry(NamedTuple):
+class Translation(NamedTuple):
     """A translation: its tokens, and its `features` float64 [names], rounded as they are written."""
 
     tokens: str
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
 
 class Derivation(NamedTuple):
-    """The order of these is that of derivations, the best first. `ranks`: which derivations of the edge's items."""
+    """Sorted by cost, the best first. `ranks`: which derivation of each of the edge's items."""
 
     cost: float
     edge: int
@@ -34,7 +34,7 @@ class Derivation(NamedTuple):
 
 
 class Derivations:
-    """The derivations of the items of one forest, as far as they have been asked for: of those of an item that say the same words, the best."""
+    """The derivations of the items of one forest, made when they are asked for. Of an item's derivations with equal words, only the best counts."""
 
     def __init__(self, forest: Forest, rules: Rules, weighted: Weighted, lm_weight: float) -> None:
         table = forest.edges
@@ -48,18 +48,18 @@ class Derivations:
         for edge, item in enumerate(table.item.tolist()):
             self.edges[item].append(edge)
         self.words: dict[int, dict[tuple[int, ...], Derivation]] = {}
-        self.found: dict[int, list[tuple[int, ...]]] = {}
+        self.texts: dict[int, list[tuple[int, ...]]] = {}
         self.waiting: dict[int, list[Derivation]] = {}
-        self.last: dict[int, Derivation] = {}  # those after it do not wait yet
+        self.last: dict[int, Derivation] = {}  # taken last; its successors do not wait yet
         self.seen: set[tuple[int, tuple[int, int]]] = set()
 
     def get(self, item: int, rank: int) -> Derivation | None:
-        """The derivation of an item at a place from 0 on; None where there are fewer."""
-        if item not in self.found:
-            self.found[item], self.words[item] = [], {}
+        """The derivation of an item at a rank, 0 for the best; None where there are fewer."""
+        if item not in self.texts:
+            self.texts[item], self.words[item] = [], {}
             self.waiting[item] = sorted(Derivation(self.best[edge], edge, (0, 0)) for edge in self.edges[item])
-        found, waiting = self.found[item], self.waiting[item]
-        while len(found) <= rank:
+        texts, waiting = self.texts[item], self.waiting[item]
+        while len(texts) <= rank:
             if item in self.last:
                 _, edge, (a, b) = self.last.pop(item)
                 self._wait(item, edge, (a + 1, b))
@@ -70,11 +70,11 @@ class Derivations:
             words = self._said(derivation)
             if words not in self.words[item]:
                 self.words[item][words] = derivation
-                found.append(words)
-        return self.words[item][found[rank]]
+                texts.append(words)
+        return self.words[item][texts[rank]]
 
     def _wait(self, item: int, edge: int, ranks: tuple[int, int]) -> None:
-        """Let a derivation wait for its turn, if it exists and has not waited yet."""
+        """Add a derivation to those that wait for their turn, if it exists and is new."""
         if (edge, ranks) in self.seen:
             return
         self.seen.add((edge, ranks))
@@ -100,7 +100,7 @@ class Derivations:
             else:
                 below, rank = self.below[edge][-1 - symbol], ranks[-1 - symbol]
                 self.get(below, rank)
-                words += self.found[below][rank]
+                words += self.texts[below][rank]
         return tuple(words)
 
     def used(self, derivation: Derivation) -> tuple[list[int], float]:
@@ -112,11 +112,11 @@ class Derivations:
             total += self.lm[edge]
             for below, rank in zip(self.below[edge], ranks, strict=True):
                 if below >= 0:
-                    stack.append(self.words[below][self.found[below][rank]])
+                    stack.append(self.words[below][self.texts[below][rank]])
         return rules, total
 
 
-def best(derivations: Derivations, rules: Rules, count: int) -> list[Entry]:
+def best(derivations: Derivations, rules: Rules, count: int) -> list[Translation]:
     """The best `count` different translations of a sentence, each by its best derivation; fewer where there are no more."""
     names, goal, entries = rules.target.words(), derivations.goal, []
     with recursion(FRAMES):
@@ -125,15 +125,16 @@ def best(derivations: Derivations, rules: Rules, count: int) -> list[Entry]:
             if derivation is None:
                 break
             used, total = derivations.used(derivation)
-            tokens = " ".join(names[word] for word in derivations.found[goal][rank] if word not in (lm.BEGIN, lm.END))
+            tokens = " ".join(names[word] for word in derivations.texts[goal][rank] if word not in (lm.BEGIN, lm.END))
             features = np.append(rules.features[used].sum(0), total).round(DIGITS) + 0.0  # no -0.0
-            entries.append(Entry(tokens, features))
+            entries.append(Translation(tokens, features))
     return entries
 
 
 @contextmanager
 def recursion(frames: int) -> Iterator[None]:
-    """At least so many frames of Python within; no more after it, as C code (json's) would overflow its stack before."""
+    """Allow at least so many frames of Python within the block. The old limit returns after it: with a higher one C code (json's) may overflow its
+    stack."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, frames))
     try:
@@ -142,7 +143,9 @@ def recursion(frames: int) -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def lines(number: int, entries: Iterable[Entry], names: Sequence[str], weights: Mapping[str, float]) -> Iterator[str]:
+def lines(
+    number: int, entries: Iterable[Translation], names: Sequence[str], weights: Mapping[str, float]
+) -> Iterator[str]:
     """The n-best list of a sentence: `number ||| tokens ||| name=value ... ||| total`."""
     values = np.array([weights[name] for name in names])
     for entry in entries:

@@ -2,7 +2,7 @@
 
 | feature | what |
 |---|---|
-| those of the grammar | as they stand there |
+| those of the grammar | see `smt.grammar` |
 | `glue` | -1 for each S -> S X (Chiang 2007, eq. 7) |
 | `unknown` | -1 for each word that no rule translates by itself, which passes through |
 | `words` | -1 for each word of the target |
@@ -30,13 +30,16 @@ OWN = ("glue", "unknown", "words", "rules", "lm")
 GAP = 0  # of a source side; those of a target side are -1 and -2
 GAPS = {name: -place for place, name in enumerate(grammar.GAP_TOKENS, 1)}
 GLUE = ((lm.BEGIN, -1), (-1, -2), (-1, lm.END))  # S -> X, S -> S X, and the whole sentence
-START, JOIN, GOAL = -3, -2, -1  # their places, from the end
-MOST = 1e6  # a feature beyond it is damage
+START, JOIN, GOAL = -3, -2, -1  # places of the rules of GLUE, from the end
+MOST = 1e6  # a larger feature is taken for a damaged file
 
 
 class Weighted(NamedTuple):
-    """What the decoder reads. `trie`: source sides by symbol; `order` int32, rules of one source side together, the best first, those of node n at
-    starts[n] : starts[n + 1]; `score` float64 [rules] without the language model; `target` int32, of rule r at ends[r] : ends[r + 1].
+    """Rules under given weights, as the decoder reads them.
+
+    `trie`: source sides by symbol; `order` int32: rules by node of the trie, those of node n at starts[n] : starts[n + 1], the best first;
+    `score` float64 [rules]: without the language model; `target` int32: target sides, that of rule r at ends[r] : ends[r + 1];
+    `longest`: symbols of the longest source side.
     """
 
     trie: lm.Table
@@ -45,12 +48,13 @@ class Weighted(NamedTuple):
     score: NDArray[np.float64]
     target: NDArray[np.int32]
     ends: NDArray[np.int64]
-    longest: int  # source side
+    longest: int
 
 
 class Rules(NamedTuple):
-    """`text`: the sentences to translate, by `source`'s words. `features` float64 [rules, names - 1]: all but `lm`; the last three rules are GLUE.
+    """The rules that can apply to a text; the last three are GLUE.
 
+    `source`, `target`: vocabularies; `text`: the sentences to translate; `features` float64 [rules, names - 1]: all but `lm`;
     `sides`: the symbols of the source and of the target side of each rule; `estimates` float64 [rules]: ln p of the words between gaps.
     """
 
@@ -75,24 +79,24 @@ class Rules(NamedTuple):
         order = np.lexsort((np.arange(len(nodes)), -(score + values[-1] * self.estimates), nodes)).astype(np.int32)
         starts = np.searchsorted(nodes[order], np.arange(last + 2))
         longest = int(np.diff(source.starts).max())
-        known = np.where(target.ids > 0, self.model.word[np.maximum(target.ids, 0)], target.ids)
-        return Weighted(trie, starts, order, score, known, target.starts, longest)
+        words = np.where(target.ids > 0, self.model.word[np.maximum(target.ids, 0)], target.ids)
+        return Weighted(trie, starts, order, score, words, target.starts, longest)
 
 
 @compiled
 def _grow(trie, symbols, starts):  # type: ignore[no-untyped-def]
-    """Put all source sides into the trie; returns the node of each, int32, the first being 1."""
+    """Insert all source sides into the trie; returns the node of each, int32, from 1 on."""
     nodes = np.zeros(len(starts) - 1, np.int32)
     used = np.int32(0)
     for n in range(len(nodes)):
         node = np.int32(0)
         for symbol in symbols[starts[n] : starts[n + 1]]:
-            found = lm.child(trie, node, symbol)
-            if found == 0:
+            below = lm.child(trie, node, symbol)
+            if below == 0:
                 used += 1
-                found = used
-                lm.put(trie, node, symbol, found)
-            node = found
+                below = used
+                lm.put(trie, node, symbol, below)
+            node = below
         nodes[n] = node
     return nodes
 
@@ -100,16 +104,16 @@ def _grow(trie, symbols, starts):  # type: ignore[no-untyped-def]
 @compiled
 def _estimates(model, symbols, starts):  # type: ignore[no-untyped-def]
     """ln p of the words of target sides, each run of words between gaps by itself."""
-    found = np.zeros(len(starts) - 1)
-    for n in range(len(found)):
+    estimates = np.zeros(len(starts) - 1)
+    for n in range(len(estimates)):
         state = model.state[0]
         for symbol in symbols[starts[n] : starts[n + 1]]:
             if symbol < 0:
                 state = model.state[0]
             else:
                 p, state, _, _ = lm.step(model, state, model.word[symbol])
-                found[n] += p
-    return found
+                estimates[n] += p
+    return estimates
 
 
 def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
@@ -119,9 +123,9 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
     """
     reader = _Reader(lines)
     names, rules = grammar.read(path)
-    if known := set(names) & set(OWN):
+    if reserved := set(names) & set(OWN):
         raise InputError(
-            f"the decoder has the feature {min(known)} itself", path, line=1, remedy="call yours otherwise"
+            f"the decoder has the feature {min(reserved)} itself", path, line=1, remedy="call yours otherwise"
         )
     number = 1
     for number, fields in enumerate(progress(rules, f"read {path}", unit="rules"), 2):
@@ -140,7 +144,7 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
 
 
 class _Reader:
-    """Rules as they are read."""
+    """Collects the rules of a grammar that a text can use."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.source, self.target = Vocabulary(), Vocabulary(lm.SPECIAL)
@@ -150,7 +154,7 @@ class _Reader:
         self.count = self.unknown = 0
 
     def add(self, fields: Sequence[str]) -> None:
-        """Take the rule of a line if the text has all its words. Raises ValueError for a wrong rule."""
+        """Add a rule if the text has all words of its source side. Raises ValueError for a wrong rule."""
         source, target = (side.split() for side in fields[:2])
         gaps = [token for token in source if token in GAPS]
         if len(gaps) == len(source) or not target:

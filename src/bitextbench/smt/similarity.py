@@ -67,5 +67,5 @@ def score(
         numbers = [{phrase: number for number, phrase in enumerate(dict.fromkeys(side))} for side in sides]
         sources, _ = ids(encoder, [[*numbers[0]], [None] * len(numbers[0])], pieces, Path(name) / "sources", lowercase)
         _, targets = ids(encoder, [[None] * len(numbers[1]), [*numbers[1]]], pieces, Path(name) / "targets", lowercase)
-        rows = [np.array([known[phrase] for phrase in side]) for known, side in zip(numbers, sides, strict=True)]
+        rows = [np.array([places[phrase] for phrase in side]) for places, side in zip(numbers, sides, strict=True)]
         return distances(encoder, sources, targets, rows[0], where, rows[1]).astype(float)

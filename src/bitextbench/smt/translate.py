@@ -18,20 +18,20 @@ from bitextbench.smt.words import escaped, packed
 
 def translations(
     rules: Rules, weights: Mapping[str, float], count: int, *, beam: int, span: int, threads: int = 1
-) -> Iterator[list[nbest.Entry]]:
-    """The best `count` translations of each sentence of the text of the rules; an empty one has one, without tokens."""
+) -> Iterator[list[nbest.Translation]]:
+    """The best `count` translations of each sentence of the text of the rules; an empty sentence has one, without tokens."""
     weighted, lm_weight = rules.weighted(weights), weights["lm"]
 
-    def translate(number: int) -> list[nbest.Entry]:
+    def translate(number: int) -> list[nbest.Translation]:
         if rules.text.starts[number] == rules.text.starts[number + 1]:
-            return [nbest.Entry("", np.zeros(len(rules.names)))]
-        found = forest(rules, weighted, lm_weight, number, beam, span)
-        return nbest.best(nbest.Derivations(found, rules, weighted, lm_weight), rules, count)
+            return [nbest.Translation("", np.zeros(len(rules.names)))]
+        parsed = forest(rules, weighted, lm_weight, number, beam, span)
+        return nbest.best(nbest.Derivations(parsed, rules, weighted, lm_weight), rules, count)
 
     sizes = np.diff(rules.text.starts)
     with ThreadPoolExecutor(threads) as pool:
-        found = zip(pool.map(translate, range(len(sizes))), sizes.tolist(), strict=True)
-        for entries, _ in progress(found, "decode", total=int(sizes.sum()), unit="words", size=lambda pair: pair[1]):
+        lists = zip(pool.map(translate, range(len(sizes))), sizes.tolist(), strict=True)
+        for entries, _ in progress(lists, "decode", total=int(sizes.sum()), unit="words", size=lambda pair: pair[1]):
             yield entries
 
 
@@ -48,7 +48,7 @@ def translate(
     count: int = 1,
     list_out: Path | None = None,
 ) -> None:
-    """Write the translation of a text of tokens, a line each, and the n-best lists into `list_out`; all as `smt-text` writes text, escaped.
+    """Write the translation of a text of tokens, a line a sentence, and its n-best lists to `list_out`; both escaped, as `smt-text` writes text.
 
     Raises InputError as `load` and `read_weights` do, and for options that are out of range.
     """
@@ -69,8 +69,8 @@ def translate(
     with ExitStack() as files:
         text = files.enter_context(packed(out))
         lists = files.enter_context(packed(list_out)) if list_out else None
-        found = translations(rules, values, count, beam=beam, span=span, threads=threads)
-        for number, entries in enumerate(found):
+        translated = translations(rules, values, count, beam=beam, span=span, threads=threads)
+        for number, entries in enumerate(translated):
             text.write(f"{entries[0].tokens}\n".encode())
             if lists:
                 lists.writelines(f"{line}\n".encode() for line in nbest.lines(number, entries, rules.names, values))

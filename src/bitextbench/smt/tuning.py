@@ -1,9 +1,9 @@
 """Minimum error rate training (Och 2003): weights with the highest BLEU of n-best lists.
 
-The text is decoded, its n-best list joins those of the rounds before, and the weights are searched for that choose the best translations out of
-them: from the weights at hand and from random ones, along the direction with the highest gain, one feature after another or a random mix
-(as Koehn does it in Moses), until no direction gains. Along a line the BLEU of all weights is exact: each sentence's choice changes at
-the corners of an upper envelope. Then the text is decoded again, until nothing new appears or BLEU stays.
+A round decodes the text and adds its n-best lists to those of earlier rounds. Then it searches the weights that choose the best translations from all
+lists. A search starts from the present weights and from random ones; a step goes along the direction with the highest gain, a single feature or a
+random mix (as in Koehn's implementation in Moses), until no direction gains. Along a line BLEU is exact: the choice for a sentence changes at the
+corners of an upper envelope. Rounds end when no new entry appears or BLEU no longer rises.
 
 BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalty), both sides lower-cased: zhang2016 section 6.1.
 """
@@ -21,26 +21,26 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import check_output, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.smt.decoder import BEAM, SPAN
-from bitextbench.smt.nbest import Entry
+from bitextbench.smt.nbest import Translation
 from bitextbench.smt.rules import OWN, Rules, load
 from bitextbench.smt.translate import translations
 from bitextbench.smt.words import escaped
 
 ORDER = 4
 COUNT, ROUNDS, STARTS, MIXES = 100, 12, 10, 3  # entries a list; decodings; random starts; random directions
-GAIN = 1e-5  # of BLEU (0 to 1): less is none
+GAIN = 1e-5  # of BLEU (0 to 1); a smaller one does not count
 FIRST = {"lm": 0.5, "words": -0.3, "rules": -0.1, "glue": 0.2, "unknown": 1.0}  # weights to start from; of others 0.2
 OTHERS = 0.2
 LIMIT = 1000.0  # of steps along a line
-NARROW = 1e-6  # between corners: less is not looked at, as arithmetic may end beside it
-BEYOND = 0.1  # how far a step goes behind the first or last corner
+NARROW = 1e-6  # intervals between corners that are narrower are skipped: rounding may end outside of them
+BEYOND = 0.1  # length of a step beyond the first or last corner
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
 class Lists(NamedTuple):
-    """N-best lists: `features` float64 [entries, features]; `counts` int64 [entries, 2 * ORDER + 1], the right n-grams of each length, all of
-    them, the length of the shortest reference; the entries of sentence n stand at starts[n] : starts[n + 1]."""
+    """N-best lists: `features` float64 [entries, features]; `counts` int64 [entries, 2 * ORDER + 1]: matching n-grams by length, all n-grams by
+    length, the length of the shortest reference; the entries of sentence n are at starts[n] : starts[n + 1]."""
 
     features: Array
     counts: Counts
@@ -48,7 +48,7 @@ class Lists(NamedTuple):
 
 
 def statistics(tokens: str, references: Sequence[str]) -> list[int]:
-    """What BLEU is computed from, of a sentence."""
+    """The counts of a sentence from which BLEU is computed, as `Lists.counts`."""
     words, others = tokens.lower().split(), [line.lower().split() for line in references]
     right, total = [], []
     for length in range(1, ORDER + 1):
@@ -78,7 +78,7 @@ def bleu(counts):  # type: ignore[no-untyped-def]
 
 @compiled
 def _envelope(offsets, slopes):  # type: ignore[no-untyped-def]
-    """Which lines are the highest somewhere, from left to right; of equal ones the first."""
+    """The lines that are the highest at some step, from left to right; of equal ones the first."""
     order = np.argsort(slopes, kind="mergesort")
     kept, count = np.zeros(len(order), np.int64), 0
     for line in order:
@@ -104,7 +104,7 @@ def _crossing(offsets, slopes, a, b):  # type: ignore[no-untyped-def]
 @compiled
 def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def]
     """The step along a line with the highest BLEU, and that BLEU: exact (Och 2003, section 4). `offsets`, `slopes` float64 [entries]: the score at
-    step 0, and its growth. Of equal ones the step nearest to 0; a step ends in the middle of what is equal."""
+    step 0, and its growth. A step is the middle of an interval of equal BLEU; of equally good ones the nearest to 0."""
     steps = np.zeros(len(offsets))
     changes = np.zeros((len(offsets), counts.shape[1]), np.int64)
     total, number = np.zeros(counts.shape[1], np.int64), 0
@@ -129,9 +129,9 @@ def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def
                 middle = right - BEYOND
             else:
                 middle = left + BEYOND if k == number else (left + right) / 2
-            found = bleu(total)
-            if found > highest or (found == highest and abs(middle) < abs(step)):
-                highest, step = found, middle
+            reached = bleu(total)
+            if reached > highest or (reached == highest and abs(middle) < abs(step)):
+                highest, step = reached, middle
         if k < number:
             total += changes[order[k]]
     return step, highest
@@ -144,9 +144,9 @@ def _climb(lists: Lists, weights: Array, draw: np.random.Generator) -> tuple[Arr
         axes = np.eye(len(weights))
         directions = np.concatenate([axes, draw.uniform(-1, 1, (MIXES, len(weights)))])
         offsets = lists.features @ weights
-        found = [search_line(lists.starts, lists.counts, offsets, lists.features @ line) for line in directions]
-        best = max(range(len(found)), key=lambda n: found[n][1])
-        step, reached = found[best]
+        optima = [search_line(lists.starts, lists.counts, offsets, lists.features @ line) for line in directions]
+        best = max(range(len(optima)), key=lambda n: optima[n][1])
+        step, reached = optima[best]
         if reached < highest + GAIN:
             return weights, highest
         highest, weights = reached, weights + step * directions[best]
@@ -154,11 +154,11 @@ def _climb(lists: Lists, weights: Array, draw: np.random.Generator) -> tuple[Arr
 
 
 def optimise(lists: Lists, weights: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
-    """The best weights, their absolute values adding up to 1, and their BLEU: from `weights` and from random ones between -1 and 1."""
+    """The best weights, whose absolute values sum to 1, and their BLEU. Searches from `weights` and from random ones between -1 and 1."""
     draw = np.random.default_rng(seed)
     begins = [weights / np.abs(weights).sum(), *draw.uniform(-1, 1, (starts, len(weights)))]
-    found = [_climb(lists, begin, draw) for begin in begins]
-    return max(found, key=lambda pair: pair[1])  # of equal ones the first
+    optima = [_climb(lists, begin, draw) for begin in begins]
+    return max(optima, key=lambda pair: pair[1])  # of equal ones the first
 
 
 class Pool:
@@ -168,7 +168,7 @@ class Pool:
         self.references = references
         self.entries: list[dict[tuple[str, bytes], tuple[Array, list[int]]]] = [{} for _ in references]
 
-    def add(self, lists: Iterator[list[Entry]]) -> tuple[int, float]:
+    def add(self, lists: Iterator[list[Translation]]) -> tuple[int, float]:
         """Add lists; returns how many entries are new, and the BLEU of the first of each list."""
         new, total = 0, np.zeros(2 * ORDER + 1, np.int64)
         for entries, held, truth in zip(lists, self.entries, self.references, strict=True):
@@ -200,7 +200,7 @@ def tune(
     span: int,
     threads: int = 1,
 ) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """The weights of the round with the highest BLEU of the decoded text, and each round: BLEU decoded, BLEU expected after, new entries."""
+    """The weights of the round whose decoded text has the highest BLEU; and of each round that BLEU, the one expected next, and the new entries."""
     pool = Pool(references)
     best, highest, history = dict(weights), -1.0, []
     for number in range(1, rounds + 1):
@@ -232,7 +232,7 @@ def tune_files(
     span: int = SPAN,
     threads: int = 1,
 ) -> None:
-    """Tune on a text and its references, a line a sentence; writes the weights, and the rounds into `<out>.rounds.json`.
+    """Tune on a text and its references, a line a sentence; write the weights, and the rounds to `<out>.rounds.json`.
 
     Raises InputError as `load` does, for texts of different lengths, and for a text without a word.
     """

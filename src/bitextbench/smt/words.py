@@ -15,7 +15,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.mined_pairs import PACKERS
 
 NULL = 0  # the id of no word
-# as Moses does it: a bare bracket stands around a gap, a bare bar parts the fields of an n-best list
+# as in Moses: bare brackets mark gaps, bare bars separate the fields of an n-best list
 ESCAPES: dict[str, str] = {"[": "&#91;", "]": "&#93;", "|": "&#124;"}
 TRANSLATION = str.maketrans(dict(ESCAPES))
 
@@ -56,12 +56,12 @@ class Vocabulary(dict[str, int]):
 
 
 def escaped(line: str) -> str:
-    """A line of tokens in which nothing can be taken for a gap or for the end of a field."""
+    """A line of tokens without bare brackets and bars, which mark gaps and the ends of fields."""
     return line.translate(TRANSLATION)
 
 
 def unescaped(line: str) -> str:
-    """The text before `escaped`."""
+    """The reverse of `escaped`."""
     for character, escape in ESCAPES.items():
         line = line.replace(escape, character)
     return line
@@ -86,13 +86,13 @@ def side_lines(folder: Path, side: str, *, lowercase: bool) -> Iterator[str]:
 
 @contextlib.contextmanager
 def packed(path: Path) -> Iterator[Any]:
-    """A file of bytes to write, packed as its name says, which takes its place when the block ends well."""
+    """A file to write bytes to, compressed as its suffix says. It gets its name when the block ends without an error."""
     with atomic(path) as part, PACKERS.get(path.suffix, PACKERS[""])(part) as out:
         yield out
 
 
 def write_side(folder: Path, side: str, out: Path, *, lowercase: bool) -> None:
-    """Write one side of a tokenised corpus as text, escaped: translations come out as it went in."""
+    """Write one side of a tokenised corpus as text, escaped as translations are, so that the two can be compared."""
     with packed(out) as file:
         for line in side_lines(folder, side, lowercase=lowercase):
             file.write(f"{line}\n".encode())

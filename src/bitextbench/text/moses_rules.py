@@ -63,17 +63,17 @@ def _flagged(flags: Table, chars: dict[int, str]) -> Table:
 
 @cache
 def composable() -> NDArray[np.bool_]:
-    """The characters that Unicode's NFC may change or join to the one before: a line without any is NFC."""
-    found = np.zeros(0x110000, bool)
-    found[0x1160:0x1200] = found[END:] = True  # letters of Hangul; what is not looked at
+    """The characters that Unicode's NFC may change or join to the one before, bool [characters]: a line without any is NFC."""
+    flags = np.zeros(0x110000, bool)
+    flags[0x1160:0x1200] = flags[END:] = True  # letters of Hangul; what is not looked at
     for code in range(0xC0, END):
         char = chr(code)
         if unicodedata.combining(char) or not unicodedata.is_normalized("NFC", char):
-            found[code] = True
+            flags[code] = True
         parts = unicodedata.decomposition(char).split()
         if len(parts) == 2 and parts[0][0] != "<":
-            found[int(parts[1], 16)] = True
-    return found
+            flags[int(parts[1], 16)] = True
+    return flags
 
 
 @compiled
@@ -132,16 +132,16 @@ def _longest(bounds: Any) -> int:
 @compiled
 def uncomposed(data: Any, bounds: Any, marked: Any) -> Any:
     """The lines that have a marked character, bool [n]."""
-    found = np.zeros(len(bounds) - 1, np.bool_)
+    hits = np.zeros(len(bounds) - 1, np.bool_)
     text = np.empty(_longest(bounds), np.int32)
-    for line in range(len(found)):
+    for line in range(len(hits)):
         high = np.uint8(0)
         for at in range(bounds[line], bounds[line + 1]):
             high = max(high, data[at])
         if high >= 0xC3:  # U+00C0 and on
             for place in range(decoded(data, bounds[line], bounds[line + 1], text)):
-                found[line] |= marked[text[place]]
-    return found
+                hits[line] |= marked[text[place]]
+    return hits
 
 
 # ---- punctuation
@@ -247,21 +247,21 @@ def _squeeze(kind: int, a: Any, n: int, flags: Any, by: int, b: Any) -> int:
     """Rules that drop or replace the middle one of three characters: CLOSED, PERCENTAGE, NUMBER."""
     place = m = 0
     while place < n:
-        found = False
+        matches = False
         if place + 2 < n:
             first, second, third = a[place], a[place + 1], a[place + 2]
             if kind == CLOSED:
                 mark = (
                     third == 0x2E or third == 0x21 or third == 0x3A or third == 0x3F or third == 0x3B or third == 0x2C
                 )
-                found = first == CLOSE and second == BLANK and mark
+                matches = first == CLOSE and second == BLANK and mark
             elif kind == PERCENTAGE:
-                found = flags[first] & DECIMAL != 0 and second == BLANK and third == PERCENT
+                matches = flags[first] & DECIMAL != 0 and second == BLANK and third == PERCENT
             else:
-                found = flags[first] & DECIMAL != 0 and second == NBSP and flags[third] & DECIMAL != 0
+                matches = flags[first] & DECIMAL != 0 and second == NBSP and flags[third] & DECIMAL != 0
         b[m] = a[place]
         m, place = m + 1, place + 1
-        if found:
+        if matches:
             if kind == NUMBER:
                 b[m] = by
                 m += 1
@@ -389,15 +389,17 @@ def tokens(moses: MosesTokenizer) -> Tokens:
         ~(ALPHA | N) & 0xFF
     )  # there are spaces around it when its neighbours are looked at
     numeric = set(moses.NUMERIC_ONLY_PREFIXES)
-    known = sorted({*moses.NONBREAKING_PREFIXES, *numeric} - {""})
-    slots = np.full(1 << (4 * len(known) + 1).bit_length(), -1)
-    for number, text in enumerate(known):
+    prefixes = sorted({*moses.NONBREAKING_PREFIXES, *numeric} - {""})
+    slots = np.full(1 << (4 * len(prefixes) + 1).bit_length(), -1)
+    for number, text in enumerate(prefixes):
         slot = int(_hashed(points(text), 0, len(text))) % len(slots)
         while slots[slot] >= 0:
             slot = (slot + 1) % len(slots)
         slots[slot] = number
-    bounds, few = np.cumsum([0, *map(len, known)]), np.array([text in numeric for text in known], bool)
-    return Tokens(flags, APOSTROPHES.get(moses.lang, PLAIN), points(MARKER), slots, points("".join(known)), bounds, few)
+    bounds, few = np.cumsum([0, *map(len, prefixes)]), np.array([text in numeric for text in prefixes], bool)
+    return Tokens(
+        flags, APOSTROPHES.get(moses.lang, PLAIN), points(MARKER), slots, points("".join(prefixes)), bounds, few
+    )
 
 
 @compiled

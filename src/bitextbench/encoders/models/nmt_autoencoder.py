@@ -24,6 +24,7 @@ What the paper leaves open, and what is done here:
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,28 +37,17 @@ from bitextbench.formats.word_vectors import read_vectors
 
 
 class Model(Seq2Seq):
-    """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10."""
+    """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10. `sizes`: those of `Seq2Seq`."""
 
-    def __init__(
-        self,
-        vocab_size: int,
-        *,
-        cell: str = "gru",
-        embedding: int = 512,
-        hidden: int = 512,
-        dropout: float = 0.0,
-        autoencode: str = "tgt",
-        pooling: str = "max",
-        attention: bool = False,
-    ) -> None:
-        super().__init__(vocab_size, cell=cell, embedding=embedding, hidden=hidden, dropout=dropout, pooling=pooling)
+    def __init__(self, vocab_size: int, *, autoencode: str = "tgt", attention: bool = False, **sizes: Any) -> None:
+        super().__init__(vocab_size, **sizes)
         if autoencode not in self.sides:
             raise InputError(
                 f"autoencode: {autoencode}", "encoder nmt_autoencoder: model", remedy="autoencode is src or tgt"
             )
         self.autoencode = autoencode
         self.translate = "src" if autoencode == "tgt" else "tgt"  # the side that is only encoded
-        self.attend = torch.nn.Linear(2 * hidden, hidden) if attention else None
+        self.attend = torch.nn.Linear(2 * self.dimension, self.dimension) if attention else None
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """Half of a batch translates; half autoencodes one side of the bitext and monolingual text (section 3.2)."""

@@ -25,11 +25,6 @@ from bitextbench.encoders.recurrent import Seq2Seq
 class Model(Seq2Seq):
     """Shapes: b sentences, t positions, n tokens without padding, D sentence embedding (`hidden`), V vocabulary."""
 
-    def __init__(
-        self, vocab_size: int, *, cell: str = "gru", embedding: int = 512, hidden: int = 512, dropout: float = 0.0
-    ) -> None:
-        super().__init__(vocab_size, cell=cell, embedding=embedding, hidden=hidden, dropout=dropout)
-
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """Half of a batch from each bitext. Raises InputError when a role is missing."""
         if missing := {f"pivot_{side}" for side in self.sides} - set(corpora):
