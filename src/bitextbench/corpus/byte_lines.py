@@ -117,6 +117,14 @@ class Lines:
         return _runs(self.lengths, np.cumsum(self.lengths), self.hashes)
 
 
+def filled(column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+    """Whether each line has more than white space; null for a null."""
+    whole = pa.chunked_array([column], column.type) if isinstance(column, pa.Array) else column
+    text = whole.chunk(0) if whole.num_chunks == 1 else whole.combine_chunks()  # which would copy a single chunk
+    lines = Lines(text, "")
+    return pa.array(_filled(lines.data, lines.bounds, _table("space")), mask=text.is_null().to_numpy(False))
+
+
 def after(bits: Bits) -> Bits:
     """Each bit moved to the next byte."""
     moved = bits << np.uint64(1)
@@ -185,6 +193,19 @@ def _space(data, table):
                 for part in range(at, min(at + width, 64 * len(bits)) if table[point] else at):
                     bits[part >> 6] |= np.uint64(1) << np.uint64(part & 63)
     return bits
+
+
+@compiled
+def _filled(data, bounds, space):
+    """Whether each line has a character that is no white space, bool [n]: mostly the first."""
+    keep = np.zeros(len(bounds) - 1, np.bool_)
+    for i in range(len(keep)):
+        at = bounds[i]
+        while at < bounds[i + 1] and not keep[i]:
+            point, width = _decoded(data, at) if data[at] >= 0x80 else (np.int64(data[at]), 1)
+            keep[i] = not space[point]
+            at += width
+    return keep
 
 
 @compiled
