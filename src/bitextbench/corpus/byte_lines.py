@@ -62,6 +62,11 @@ class Lines:
         return text[:size] if len(text) >= size else np.append(text[:b], np.zeros(size - b, np.uint8))
 
     @cached_property
+    def words(self) -> Bits:
+        """The eight bytes from each byte on, as a number: x86 and ARM read unaligned words."""
+        return np.ndarray(len(self.data) - 7, np.uint64, self.data, strides=(1,))
+
+    @cached_property
     def space(self) -> Bits:
         """The bytes of white space."""
         return _space(self.data, _table("space"))
@@ -106,10 +111,7 @@ class Lines:
     @cached_property
     def hashes(self) -> Bits:
         """A hash of each token [t], of all its bytes."""
-        at_any_byte = np.ndarray(
-            len(self.data) - 7, np.uint64, self.data, strides=(1,)
-        )  # x86 and ARM read unaligned words
-        return _hashes(at_any_byte, self.starts, self.stops, self.lengths.sum())
+        return _hashes(self.words, self.starts, self.stops, self.lengths.sum())
 
     @cached_property
     def runs(self) -> Places:
