@@ -15,14 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled, lowest_bit
+from bitextbench.base.murmur import FIRST, SECOND
 from bitextbench.corpus.words import UNSPACED
 
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes after the text, for words of eight bytes that begin in it
 PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 LENGTH = np.uint64(0xD6E8FEB86659FD93)  # tells lengths apart, also of tokens that end with NUL
-# masks of the bytes of a token of n bytes: in the eight bytes from its beginning, and in the next eight
-FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(17)] for k in (0, 8)], np.uint64)
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]

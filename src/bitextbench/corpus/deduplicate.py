@@ -15,14 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bitextbench.base import arrays
-from bitextbench.base.compiled import compiled
-from bitextbench.corpus.byte_lines import FIRST, SECOND, Lines
+from bitextbench.base import arrays, murmur
+from bitextbench.corpus.byte_lines import Lines
 
 MEMORY = 512 << 20
 SORTING = 64  # bytes of memory a row of a partition that is sorted
 FANOUT_BITS = 6  # 64 partitions at a time, a file each
-A, B = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)  # of MurmurHash3
 
 Mask = NDArray[np.bool_]
 RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u8")])
@@ -35,44 +33,8 @@ def digests(table: pa.Table) -> NDArray[np.uint64]:
     pairs = pc.binary_join_element_wise(*sides, pa.scalar("\n", pa.large_string()))
     found = [np.empty((0, 2), np.uint64)]
     for lines in (Lines(chunk, "") for chunk in pairs.chunks):
-        found.append(_murmur(lines.words, lines.bounds))
+        found.append(murmur.digests(lines.words, lines.bounds))
     return np.concatenate(found)
-
-
-@compiled
-def _murmur(words, bounds):
-    """MurmurHash3 (Appleby 2011, x64, 128 bits, seed 0) of each range of bytes, uint64 [n, 2]; `words`: see `Lines`."""
-    digests = np.empty((len(bounds) - 1, 2), np.uint64)
-    for i in range(len(digests)):
-        at, size, low, high = bounds[i], bounds[i + 1] - bounds[i], np.uint64(0), np.uint64(0)
-        for _ in range(size // 16):
-            low = (_turned(low ^ _mixed(words[at], A, B, 31), 27) + high) * np.uint64(5) + np.uint64(0x52DCE729)
-            high = (_turned(high ^ _mixed(words[at + 8], B, A, 33), 31) + low) * np.uint64(5) + np.uint64(0x38495AB5)
-            at += 16
-        low ^= _mixed(words[at] & FIRST[size % 16], A, B, 31) ^ np.uint64(size)
-        high ^= _mixed(words[at + 8] & SECOND[size % 16], B, A, 33) ^ np.uint64(size)
-        low += high
-        high += low
-        low, high = _spread(low), _spread(high)
-        digests[i] = low + high, low + high + high
-    return digests
-
-
-@compiled
-def _mixed(word, first, second, bits):
-    return _turned(word * first, bits) * second
-
-
-@compiled
-def _turned(word, bits):
-    return word << np.uint64(bits) | word >> np.uint64(64 - bits)
-
-
-@compiled
-def _spread(word):
-    word = (word ^ word >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
-    word = (word ^ word >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
-    return word ^ word >> np.uint64(33)
 
 
 def _firsts(high: NDArray[np.uint64], low: NDArray[np.uint64], number: NDArray[np.integer]) -> NDArray[np.integer]:
