@@ -80,6 +80,7 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from bitextbench.base.memory import keep_freed
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus import parts
+from bitextbench.corpus.byte_lines import BLOCK
 from bitextbench.corpus.deduplicate import Deduplicator
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.noise import add_noise
@@ -341,9 +342,13 @@ def whole(name: str, steps: Sequence[str], lines: int, clock: Clock) -> dict[str
 
 
 def warm(folder: Path) -> None:
-    """Load what is compiled, and the model of languages: that takes seconds once, for any crawl."""
-    table = next(crawl(100, seed=3))
+    """Load what is compiled, and the model of languages: that takes seconds once, for any crawl.
+
+    Some blocks of lines: what is compiled for arrays of Arrow is not what is compiled for those of numpy.
+    """
+    table = next(crawl(3 * BLOCK, seed=3))
     prefilter(table, RULES | LANGUAGE, PAIR)
+    Deduplicator(folder / "warm").add(table, np.ones(len(table), bool))
     for side, code in zip(SIDES, PAIR, strict=True):
         tokens = moses.tokens(table[side], code)
         ngrams.Ngrams([], 10, 10, 3, 6).ids(tokens)

@@ -54,10 +54,15 @@ class Lines:
         return self._offsets.astype(np.int64) - int(self._offsets[0])
 
     @cached_property
+    def text(self) -> NDArray[np.uint8]:
+        """The bytes of all lines, uint8 [b], and what happens to be behind them."""
+        return np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
+
+    @cached_property
     def data(self) -> NDArray[np.uint8]:
         """The bytes of all lines, uint8, padded to whole words of bits, plus ROOM; bytes from b on are undefined."""
         b, size = int(self.bounds[-1]), (int(self.bounds[-1]) // 64 + 2) * 64 + ROOM
-        text = np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
+        text = self.text
         return text[:size] if len(text) >= size else np.append(text[:b], np.zeros(size - b, np.uint8))
 
     @cached_property
@@ -123,7 +128,7 @@ def filled(column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
     whole = pa.chunked_array([column], column.type) if isinstance(column, pa.Array) else column
     text = whole.chunk(0) if whole.num_chunks == 1 else whole.combine_chunks()  # which would copy a single chunk
     lines = Lines(text, "")
-    return pa.array(_filled(lines.data, lines.bounds, _table("space")), mask=text.is_null().to_numpy(False))
+    return pa.array(_filled(lines.text, lines.bounds, _table("space")), mask=text.is_null().to_numpy(False))
 
 
 def after(bits: Bits) -> Bits:

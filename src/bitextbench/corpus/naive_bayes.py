@@ -36,12 +36,12 @@ class NaiveBayes:
     def identify(self, column: pa.Array) -> list[str]:
         """The language of each line, none of them null."""
         lines = Lines(column, "")
-        if (doubtful := _doubtful(lines.data, lines.bounds)).any():
+        if (doubtful := _doubtful(lines.text, lines.bounds)).any():
             mask = pa.array(doubtful)
             some = [line.lower() if line.isupper() else line for line in column.filter(mask).to_pylist()]
             composed = pc.utf8_normalize(pa.array(some, column.type), form="NFC")
             lines = Lines(pc.replace_with_mask(column, mask, composed), "")
-        best = _likeliest(lines.data, lines.bounds, self.next, self.states, self.weights, self.prior)
+        best = _likeliest(lines.text, lines.bounds, self.next, self.states, self.weights, self.prior)
         return [self.codes[i] for i in best.tolist()]
 
 
