@@ -146,6 +146,20 @@ def gathered(blocks):
     return lines, []
 
 
+@pytest.mark.parametrize("size", [1, 3, 1 << 20])
+def test_a_thread_ahead_gives_the_same_bytes_and_the_same_error(monkeypatch, size):
+    monkeypatch.setattr(files, "BLOCK", size)
+    data = bytes(range(50))
+    with io.BufferedReader(files.Ahead(io.BytesIO(data))) as stream:
+        assert [stream.read(7), stream.read(), stream.read(1)] == [data[:7], data[7:], b""]
+    with io.BufferedReader(files.Ahead(io.BytesIO(data))) as stream:
+        assert stream.read(1) == b"\0"  # and no more: it ends without waiting for the rest
+    half = lzma.compress(data)[:-20]
+    broken = files.Streams(io.BytesIO(half), lzma.LZMADecompressor)
+    with io.BufferedReader(files.Ahead(io.BufferedReader(broken))) as stream, pytest.raises(EOFError):
+        stream.read()
+
+
 def test_not_an_archive(tmp_path):
     (tmp_path / "text.gz").write_bytes(b"plain")
     with pytest.raises(InputError, match=r"text.gz: is not packed as .gz; call it text$"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.corpus import language_id
-from bitextbench.corpus.byte_lines import BLOCK, Lines
+from bitextbench.corpus.byte_lines import BLOCK, Lines, filled
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.prefilter import RULES, prefilter
 from bitextbench.corpus.words import UNKNOWN, words
@@ -31,6 +31,17 @@ SENTENCES = {
 def table(pairs: list[tuple[str | None, str | None]]) -> pa.Table:
     src, tgt = zip(*pairs, strict=True) if pairs else ((), ())
     return pa.table({"src": pa.array(src, pa.string()), "tgt": pa.array(tgt, pa.string())})
+
+
+def test_filled_is_what_strip_leaves():
+    characters = [chr(point) for point in (*range(0x3100), 0xFEFF, 0x1F600)]
+    lines = [text for char in characters for text in (char, f" {char}", f"{char}\u3000", f"{char}x")] + ["", None]
+    expected = [None if line is None else bool(line.strip()) for line in lines]
+    whole = pa.chunked_array([["dropped", *lines]])
+    for column in (whole.slice(1), pa.array(lines), pa.chunked_array([lines[:9], lines[9:]])):
+        assert filled(column).to_pylist() == expected
+    assert filled(pa.chunked_array([], pa.string())).to_pylist() == filled(pa.nulls(0, pa.string())).to_pylist() == []
+    assert filled(pa.nulls(2, pa.string())).to_pylist() == [None, None]
 
 
 def share_of_letters(text: str) -> float:

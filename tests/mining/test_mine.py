@@ -5,6 +5,7 @@ import lzma
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
@@ -205,6 +208,27 @@ def test_pairs_come_back_as_they_were(tmp_path):
     back = mined_pairs.read(tmp_path / "p.tsv")
     np.testing.assert_array_equal(back.scores, scores)
     assert (back.src, back.tgt) == (["b", "a"], ["a", "b"])
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(st.floats(width=32), *[st.text("a\t\r\nü\u2028\0\x85 ", max_size=5)] * 4), max_size=9),
+    st.booleans(),
+)
+def test_lines_are_those_of_one_by_one(rows, arrow):
+    scores = np.array([row[0] for row in rows], np.float32)
+    texts = [[row[place] for row in rows] for place in range(1, 5)]
+    blocks = [(scores, *([pa.chunked_array([column], pa.string()) for column in texts] if arrow else texts))] * 2
+    clean = str.maketrans("\t\r\n", "   ")
+    lines = [
+        "\t".join([score, *(field.translate(clean) for field in fields)]) + "\n"
+        for score, *fields in zip(scores.astype(str), *texts, strict=True)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        for packing, unpack in (("", bytes), (".gz", gzip.decompress), (".xz", lzma.decompress)):
+            path = Path(folder) / f"p.tsv{packing}"
+            mined_pairs.write_blocks(path, iter(blocks))
+            assert unpack(path.read_bytes()) == "".join(lines * 2).encode()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from bitextbench.formats.vectors import Embeddings
 from bitextbench.scoring import Pairs, Text, dictionary, ngram_lm
 from bitextbench.scoring.dictionary import Dictionary
 from bitextbench.scoring.similarities import margin, oracle, zipporah
+from bitextbench.text import ngrams
 
 SENTENCES = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=5)
 PAIRS = st.lists(st.tuples(*[st.lists(st.integers(0, 3), max_size=4)] * 2), min_size=1, max_size=5)
@@ -51,11 +52,6 @@ def test_the_dictionary_is_that_of_model_one(pairs, rounds, block):
     assert dict(zip(zip(s.tolist(), t.tolist(), strict=True), found.values.tolist(), strict=True)) == pytest.approx(
         expected
     )
-    every = np.arange(4).repeat(4), np.tile(np.arange(4), 4)
-    assert found(*every).tolist() == pytest.approx(
-        [expected.get(key, 0) for key in zip(*(x.tolist() for x in every), strict=True)]
-    )
-    assert found.knows(4).tolist() == [any(key[0] == s for key in expected) for s in range(4)]
 
 
 def test_a_dictionary_of_the_first_pairs(monkeypatch, capsys):
@@ -122,7 +118,46 @@ def test_adequacy_by_hand(pairs):
             loss -= math.log(q + zipporah.FLOOR) / len(tgt)
         expected.append(loss)
     src, tgt = (Ragged.of(side) for side in zip(*pairs, strict=True))
-    assert zipporah.adequacy(src, tgt, translations, translations.knows(4)).tolist() == pytest.approx(expected)
+    assert zipporah.adequacy(src, tgt, translations).tolist() == pytest.approx(expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS, st.integers(1, 3))
+def test_sums_are_those_of_single_cells(pairs, rounds):
+    """To the last bit: the order of a sum is that of source tokens."""
+    src, tgt = (Ragged.of(side) for side in zip(*pairs, strict=True))
+    found = dictionary.learn(src, tgt, rounds=rounds)
+    s, t = np.divmod(found.keys.astype(np.int64), 1 << 32)
+    table = dict(zip(zip(s.tolist(), t.tolist(), strict=True), found.values, strict=True))
+    src, tgt = src.take(np.arange(len(src))[::-1]), tgt  # some words have no entry with these
+    places, group = dictionary.cells(src, tgt)
+    cells = zip(src.flat[places].tolist(), tgt.flat[group].tolist(), strict=True)
+    p = [table.get(cell, np.float32(0)) + np.float32(cell[0] == cell[1] and cell[0] not in s) for cell in cells]
+    expected = np.bincount(group, np.array(p, np.float32), minlength=len(tgt.flat))
+    np.testing.assert_array_equal(found.sums(src, tgt), expected)
+
+
+def test_words_have_the_ids_of_python():
+    """Known ones by place; any other the same on both sides, and in no case."""
+    lines = ["Straße ΟΔΟΣ İ Ǆ unbekannt", "", None, "x Unbekannt y", "ÀÉÞŸ \x85 \xa0 µ"]
+    words = ["straße", "οδος", "i̇", "ǆ", "y", "x"]
+    text = Text(pa.chunked_array([lines], pa.string()), pa.chunked_array([lines[:2], ["unbekannt NEU", "", "neu X"]]))
+    index = {word: place for place, word in enumerate(words)}
+    found = zipporah.Words(words).ids(text)
+    seen: dict[int, str] = {}
+    for side, ids in zip(text, found, strict=True):
+        for line, numbers in zip(side.to_pylist(), ids, strict=False):
+            tokens = [token.lower() for token in (line or "").split(" ") if token]
+            assert len(tokens) == len(numbers)
+            for token, number in zip(tokens, numbers.tolist(), strict=True):
+                assert index.get(token, len(words)) == min(number, len(words))
+                assert seen.setdefault(number, token) == token
+    assert len(set(seen.values())) == len(seen)
+
+
+def test_lowered_is_lower():
+    words = [chr(point) + end for point in range(1, 0x2FFF) if not chr(point).isspace() for end in ("", "B")]
+    assert ngrams.lowered(pa.array(words)).to_pylist() == [word.lower() for word in words]
 
 
 def generated(stretch: str, lines: int) -> Text:

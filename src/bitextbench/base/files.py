@@ -15,6 +15,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +28,7 @@ from bitextbench.base.progress import log
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
-BLOCK = 1 << 17  # bytes read at a time
+BLOCK = 1 << 20  # bytes read at a time
 COMPRESSED = (".gz", ".tgz", ".bz2", ".xz", ".zst")
 MAGIC = {
     b"\x1f\x8b": ".gz",
@@ -244,7 +245,7 @@ def check_output(path: Path, kind: str = "file") -> None:
 
 
 def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:
-    """What is packed, in the way that the name `path` tells; `position.tell()` is how much of it was read.
+    """What is packed, in the way that the name `path` tells, unpacked by a thread of its own; `position.tell()`: how much of it was read.
 
     Raises InputError (at once, or while reading) where it is empty, damaged, truncated, followed by something else, or
     unpacks to more than MAX_BYTES or to more than MAX_RATIO times its size.
@@ -262,7 +263,30 @@ def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.Buffere
                 stream = pyarrow.input_stream(packed, compression="zstd")
             case _:
                 stream = Streams(packed, lzma.LZMADecompressor if path.suffix == ".xz" else bz2.BZ2Decompressor)
-    return io.BufferedReader(Guarded(stream, path, position), BLOCK)
+    return io.BufferedReader(Ahead(io.BufferedReader(Guarded(stream, path, position), BLOCK)), BLOCK)
+
+
+class Ahead(io.RawIOBase):
+    """A stream that a thread of its own reads, a block ahead; what it raises is raised where the block would be."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.thread, self.block = stream, ThreadPoolExecutor(1), memoryview(b"")
+        self.following = self.thread.submit(stream.read, BLOCK)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self.block and (data := self.following.result()):
+            self.block, self.following = memoryview(data), self.thread.submit(self.stream.read, BLOCK)
+        size = min(len(buffer), len(self.block))
+        buffer[:size], self.block = self.block[:size], self.block[size:]
+        return size
+
+    def close(self) -> None:
+        self.thread.shutdown()
+        self.stream.close()
+        super().close()
 
 
 class Streams(io.RawIOBase):
@@ -414,7 +438,7 @@ def _verified(
             raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
         lines = decode(block, max_bytes)
         yield _checked(block, name, number, max_bytes, too_long) if lines is None else lines
-        number += block.count(b"\n")
+        number += block.count(b"\n") if lines is None else len(lines)
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
     if returns:

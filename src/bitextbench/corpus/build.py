@@ -14,6 +14,7 @@ from bitextbench.base.files import atomic, remove, write_json
 from bitextbench.base.parallel import cores, in_order
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus import parts
+from bitextbench.corpus.byte_lines import filled
 from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
 from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, add_noise
 from bitextbench.corpus.prefilter import check_rules, prefilter
@@ -113,14 +114,14 @@ def _filtered(
     def prepared() -> Iterator[pa.Table]:
         noised = False
         for number, table in enumerate(chunks):
-            table = drop("empty", table, table.filter(_filled(table)))
+            table = drop("empty", table, _only(table, _filled(table)))
             if "noise" in spec:
                 noised |= PARALLEL in table["label"].unique().to_pylist()
                 before = len(table)
                 table = _noise(table, spec["noise"], number, languages)
                 tally["added"]["noise duplicates"] += len(table) - before
             for other, sentences in excluded.items():
-                table = drop(f"in {other}", table, table.filter(pc.invert(_occurs_in(table, sentences))))
+                table = drop(f"in {other}", table, _only(table, pc.invert(_occurs_in(table, sentences))))
             yield table
         if "noise" in spec and not noised:
             what = "noise needs rows labelled parallel, and no part has any"
@@ -134,13 +135,14 @@ def _filtered(
             if copies:
                 copies.add(table, found.passed)
             else:
-                yield table.filter(pa.array(found.passed))
+                yield _only(table, pa.array(found.passed))
         if copies:
             yield from copies.tables()
             tally["dropped"]["duplicate"], tally["alone"]["duplicate"] = copies.first, copies.alone
 
     for table in through():
-        tally["by_label"].update(table["label"].to_pylist())
+        labels = pc.value_counts(table["label"])
+        tally["by_label"].update(dict(zip(*(part.to_pylist() for part in labels.flatten()), strict=True)))
         yield table
 
 
@@ -149,11 +151,16 @@ def _noise(table: pa.Table, spec: Spec, chunk: int, languages: Languages) -> pa.
     return add_noise(table, spec.get("proportions", DEFAULT_PROPORTIONS), int(seed[0]), languages)
 
 
-def _filled(table: pa.Table) -> pa.ChunkedArray:
+def _only(table: pa.Table, mask: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The rows of a mask; all of them without a copy."""
+    return table if pc.all(mask, min_count=0).as_py() else table.filter(mask)
+
+
+def _filled(table: pa.Table) -> pa.Array:
     """A mask of the rows that have a side, and text on every side that they have."""
-    sides = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in SIDES]
+    sides = [pc.fill_null(filled(table[side]), True) for side in SIDES]
     both_null = pc.and_(pc.is_null(table["src"]), pc.is_null(table["tgt"]))
-    return pc.and_not(pc.and_(*(pc.fill_null(side, True) for side in sides)), both_null)
+    return pc.and_not(pc.and_(*sides), both_null)
 
 
 def normalised(text: pa.ChunkedArray) -> pa.ChunkedArray:

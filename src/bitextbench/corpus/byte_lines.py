@@ -15,14 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled, lowest_bit
+from bitextbench.base.murmur import FIRST, SECOND
 from bitextbench.corpus.words import UNSPACED
 
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes after the text, for words of eight bytes that begin in it
 PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 LENGTH = np.uint64(0xD6E8FEB86659FD93)  # tells lengths apart, also of tokens that end with NUL
-# masks of the bytes of a token of n bytes: in the eight bytes from its beginning, and in the next eight
-FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(17)] for k in (0, 8)], np.uint64)
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -55,11 +54,21 @@ class Lines:
         return self._offsets.astype(np.int64) - int(self._offsets[0])
 
     @cached_property
+    def text(self) -> NDArray[np.uint8]:
+        """The bytes of all lines, uint8 [b], and what happens to be behind them."""
+        return np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
+
+    @cached_property
     def data(self) -> NDArray[np.uint8]:
         """The bytes of all lines, uint8, padded to whole words of bits, plus ROOM; bytes from b on are undefined."""
         b, size = int(self.bounds[-1]), (int(self.bounds[-1]) // 64 + 2) * 64 + ROOM
-        text = np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
+        text = self.text
         return text[:size] if len(text) >= size else np.append(text[:b], np.zeros(size - b, np.uint8))
+
+    @cached_property
+    def words(self) -> Bits:
+        """The eight bytes from each byte on, as a number: x86 and ARM read unaligned words."""
+        return np.ndarray(len(self.data) - 7, np.uint64, self.data, strides=(1,))
 
     @cached_property
     def space(self) -> Bits:
@@ -106,15 +115,20 @@ class Lines:
     @cached_property
     def hashes(self) -> Bits:
         """A hash of each token [t], of all its bytes."""
-        at_any_byte = np.ndarray(
-            len(self.data) - 7, np.uint64, self.data, strides=(1,)
-        )  # x86 and ARM read unaligned words
-        return _hashes(at_any_byte, self.starts, self.stops, self.lengths.sum())
+        return _hashes(self.words, self.starts, self.stops, self.lengths.sum())
 
     @cached_property
     def runs(self) -> Places:
         """The longest run of one token in each line [n]."""
         return _runs(self.lengths, np.cumsum(self.lengths), self.hashes)
+
+
+def filled(column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+    """Whether each line has more than white space; null for a null."""
+    whole = pa.chunked_array([column], column.type) if isinstance(column, pa.Array) else column
+    text = whole.chunk(0) if whole.num_chunks == 1 else whole.combine_chunks()  # which would copy a single chunk
+    lines = Lines(text, "")
+    return pa.array(_filled(lines.text, lines.bounds, _table("space")), mask=text.is_null().to_numpy(False))
 
 
 def after(bits: Bits) -> Bits:
@@ -185,6 +199,19 @@ def _space(data, table):
                 for part in range(at, min(at + width, 64 * len(bits)) if table[point] else at):
                     bits[part >> 6] |= np.uint64(1) << np.uint64(part & 63)
     return bits
+
+
+@compiled
+def _filled(data, bounds, space):
+    """Whether each line has a character that is no white space, bool [n]: mostly the first."""
+    keep = np.zeros(len(bounds) - 1, np.bool_)
+    for i in range(len(keep)):
+        at = bounds[i]
+        while at < bounds[i + 1] and not keep[i]:
+            point, width = _decoded(data, at) if data[at] >= 0x80 else (np.int64(data[at]), 1)
+            keep[i] = not space[point]
+            at += width
+    return keep
 
 
 @compiled

@@ -1,6 +1,6 @@
 """Exact deduplication of any number of pairs in bounded memory.
 
-The first of equal pairs is kept; pairs are compared by 128 bits of XXH3. Rows are written to a spool of Arrow batches,
+The first of equal pairs is kept; pairs are compared by 128 bits of MurmurHash3. Rows are written to a spool of Arrow batches,
 and their digests to partitions by their first bits. At the end each partition is sorted by itself, which shows the
 first row of each digest. Disk space while it works: the rows, compressed, and 24 bytes a row.
 """
@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
 from numpy.typing import NDArray
 
-from bitextbench.base import arrays
+from bitextbench.base import arrays, murmur
+from bitextbench.corpus.byte_lines import Lines
 
 MEMORY = 512 << 20
 SORTING = 64  # bytes of memory a row of a partition that is sorted
@@ -30,11 +30,11 @@ RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<u8")])
 def digests(table: pa.Table) -> NDArray[np.uint64]:
     """128 bits [n, 2] for each pair (src, tgt) of byte strings; a null is an empty side."""
     sides = (pc.fill_null(table[side].cast(pa.large_string()), "") for side in ("src", "tgt"))
-    pairs = pc.binary_join_element_wise(*sides, pa.scalar("\n", pa.large_string())).combine_chunks()
-    ends = np.frombuffer(pairs.buffers()[1], np.int64)[pairs.offset : pairs.offset + len(pairs) + 1].tolist()
-    text = memoryview(pairs.buffers()[2] or b"")
-    joined = b"".join([xxhash.xxh3_128_digest(text[start:end]) for start, end in itertools.pairwise(ends)])
-    return np.frombuffer(joined, "<u8").reshape(-1, 2)
+    pairs = pc.binary_join_element_wise(*sides, pa.scalar("\n", pa.large_string()))
+    found = [np.empty((0, 2), np.uint64)]
+    for lines in (Lines(chunk, "") for chunk in pairs.chunks):
+        found.append(murmur.digests(lines.words, lines.bounds))
+    return np.concatenate(found)
 
 
 def _firsts(high: NDArray[np.uint64], low: NDArray[np.uint64], number: NDArray[np.integer]) -> NDArray[np.integer]:

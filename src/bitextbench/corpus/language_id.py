@@ -8,6 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from bitextbench.base.errors import InputError
 from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import atomic, existing, read_lines
@@ -18,8 +21,8 @@ BLOCK = 20_000  # lines identified at a time: about 100 MB for lines of 150 byte
 LABEL = "__label__"  # fastText's prefix of a label
 
 
-def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list[str]:
-    """The likeliest of `languages` (ISO 639-1 codes) for each line; UNKNOWN where no feature of the model occurs.
+def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: str) -> list[str]:
+    """The likeliest of `languages` (ISO 639-1 codes) for each line; UNKNOWN where no feature of the model occurs. A null is empty.
 
     `model` is "py3langid" (naive Bayes, Lui and Baldwin 2012; its model comes with the package) or the path of a
     fastText model such as lid.176.bin (Joulin et al. 2017). The result for a line does not depend on other lines.
@@ -28,7 +31,8 @@ def identify(lines: Sequence[str], languages: Sequence[str], model: str) -> list
     """
     _check(languages, known(model), model)
     identifier = _identifier(model, tuple(sorted(set(languages))))
-    return [code for first in range(0, len(lines), BLOCK) for code in identifier(lines[first : first + BLOCK])]
+    column = pc.fill_null(lines if isinstance(lines, pa.Array) else pa.array(lines, pa.large_string()), "")
+    return [code for first in range(0, len(column), BLOCK) for code in identifier(column.slice(first, BLOCK))]
 
 
 def known(model: str) -> set[str]:
@@ -39,7 +43,7 @@ def known(model: str) -> set[str]:
 
 
 @cache
-def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[Sequence[str]], list[str]]:
+def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[pa.Array], list[str]]:
     """The function that identifies lines; cached, as a model serves many batches."""
     if model == "py3langid":
         from bitextbench.corpus.naive_bayes import NaiveBayes  # numba takes 0.4 s
@@ -55,12 +59,12 @@ def _fasttext(path: str) -> Any:
     return fasttext.load_model(str(existing(path)))
 
 
-def _likeliest(model: Any, languages: frozenset[str], lines: Sequence[str]) -> list[str]:
+def _likeliest(model: Any, languages: frozenset[str], lines: pa.Array) -> list[str]:
     """The likeliest language of each line by fastText. Its `predict` fails on numpy 2; `multilinePredict` does not.
 
     All languages of the model are ranked (k = -1), which is slower, only where the likeliest is none of `languages`.
     """
-    texts = [line.replace("\n", " ") + "\n" for line in lines]
+    texts = [line.replace("\n", " ") + "\n" for line in lines.to_pylist()]
 
     def ranked(texts: list[str], k: int) -> list[list[str]]:
         predictions = model.f.multilinePredict(texts, k, 0.0, "strict")[0] if texts else []

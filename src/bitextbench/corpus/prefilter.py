@@ -121,7 +121,7 @@ def language(src: Column, tgt: Column, model: str) -> Mask:
     candidates = sorted({src.lines.language, tgt.lines.language} | (others & WEB if model == "py3langid" else others))
 
     def right(side: Column) -> Mask:
-        codes = identify([text or "" for text in side.text.to_pylist()], candidates, model)
+        codes = identify(side.text, candidates, model)
         return np.array([code in (side.lines.language, UNKNOWN) for code in codes], bool)
 
     return right(src) & right(tgt)

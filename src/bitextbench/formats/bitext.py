@@ -50,27 +50,13 @@ def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -
             for i in range(shards)
         ]
         first = 0
-        for index, block in enumerate(_blocks(batches)):
-            ids = pa.array(range(first, first + len(block)), pa.int64())
-            writers[index % shards].write_table(block.add_column(0, "id", ids).cast(SCHEMA), row_group_size=BLOCK)
+        texts = (batch.select(SCHEMA.names[1:]).cast(pa.schema(list(SCHEMA)[1:])) for batch in batches)
+        for index, block in enumerate(of_rows(texts, BLOCK)):
+            ids = pa.array(np.arange(first, first + len(block)))
+            whole = block.combine_chunks().add_column(0, SCHEMA.field("id"), ids)
+            writers[index % shards].write_table(whole, row_group_size=BLOCK)
             first += len(block)
     return first
-
-
-def _blocks(batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of BLOCK rows (the last may be shorter)."""
-    pending: list[pa.Table] = []
-    size = 0
-    for batch in batches:
-        pending.append(batch.select(SCHEMA.names[1:]).cast(pa.schema(list(SCHEMA)[1:])))
-        size += len(batch)
-        if size >= BLOCK:
-            table = pa.concat_tables(pending).combine_chunks()
-            whole = size - size % BLOCK
-            yield from (table.slice(start, BLOCK) for start in range(0, whole, BLOCK))
-            pending, size = [table.slice(whole)], size - whole
-    if size:
-        yield pa.concat_tables(pending).combine_chunks()
 
 
 def order_of_ids(sizes: Sequence[int]) -> NDArray[np.int64]:

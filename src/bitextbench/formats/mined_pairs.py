@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -25,7 +26,7 @@ from bitextbench.formats.sentences import Sentences
 
 COLUMNS = ("score", "src_id", "tgt_id", "src", "tgt")
 BLOCK = 65_536
-_CLEAN = str.maketrans("\t\r\n", "   ")  # these characters would end a field or a line
+_CLEAN = bytes.maketrans(b"\t\r\n", b"   ")  # these characters would end a field or a line
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -95,7 +96,7 @@ def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences, *, languages
 
 
 def write_blocks(path: Path, blocks: Iterator[tuple[Any, ...]], *, languages: Languages = (None, None)) -> None:
-    """`write`, of blocks of pairs: scores float32 [n], and four sequences of n texts, as COLUMNS."""
+    """`write`, of blocks of pairs: scores float32 [n], and four sequences or Arrow columns of n texts, as COLUMNS."""
     form, packing = form_of(path)
     with atomic(path) as part:
         if form == ".parquet":
@@ -106,8 +107,7 @@ def write_blocks(path: Path, blocks: Iterator[tuple[Any, ...]], *, languages: La
         else:
             lines = _tmx(blocks, languages) if form == ".tmx" else _tsv(blocks)
             with PACKERS[packing](part) as file:
-                for line in lines:
-                    file.write(line.encode("utf-8"))
+                file.writelines(lines)
 
 
 @contextlib.contextmanager
@@ -126,20 +126,39 @@ PACKERS: dict[str, Callable[[Path], Any]] = {
 FORMS = (".tsv", ".tmx", ".parquet")
 
 
-def _tsv(blocks: Iterator[tuple[Any, ...]]) -> Iterator[str]:
+def _tsv(blocks: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
+    """The lines of each block."""
     for scores, *texts in blocks:
-        for score, *fields in zip(scores.astype(str), *texts, strict=True):
-            yield "\t".join([score, *(field.translate(_CLEAN) for field in fields)]) + "\n"
+        fields = [_strings(scores.astype(str)), *(_cleaned(_strings(column)) for column in texts)]
+        lines = pc.binary_join_element_wise(*fields, pa.scalar("\t", pa.large_string()))
+        ended = pc.binary_join_element_wise(lines, *[pa.scalar(text, pa.large_string()) for text in ("", "\n")])
+        yield ended.buffers()[2] if len(scores) else b""
 
 
-def _tmx(blocks: Iterator[tuple[Any, ...]], languages: Languages) -> Iterator[str]:
+def _strings(column: Any) -> pa.LargeStringArray:
+    """Texts as one array: an Arrow column, or any sequence; a null is empty."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
+    return pc.fill_null(whole.cast(pa.large_string()), "")
+
+
+def _cleaned(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    valid, bounds, data = texts.buffers()
+    clean = pa.py_buffer((data or pa.py_buffer(b"")).to_pybytes().translate(_CLEAN))
+    return pa.Array.from_buffers(texts.type, len(texts), [valid, bounds, clean], offset=texts.offset)
+
+
+def _tmx(blocks: Iterator[tuple[Any, ...]], languages: Languages) -> Iterator[bytes]:
     """TMX 1.4b: a translation unit a pair, with its score and ids."""
+    return (text.encode() for text in _units(blocks, languages))
+
+
+def _units(blocks: Iterator[tuple[Any, ...]], languages: Languages) -> Iterator[str]:
     source, target = (quoteattr(language or "und") for language in languages)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n'
     yield f'<header creationtool="bitextbench" creationtoolversion="{__version__}" segtype="sentence" o-tmf="bitextbench"'
     yield f' adminlang="en" srclang={source} datatype="plaintext"/>\n<body>\n'
     for scores, *texts in blocks:
-        for score, *fields in zip(scores.astype(str), *texts, strict=True):
+        for score, *fields in zip(scores.astype(str), *(_strings(column).to_pylist() for column in texts), strict=True):
             src_id, tgt_id, src, tgt = (escape(_NO_XML.sub(" ", field)) for field in fields)
             yield f'<tu><prop type="score">{score}</prop><prop type="src_id">{src_id}</prop><prop type="tgt_id">{tgt_id}</prop>'
             yield f"<tuv xml:lang={source}><seg>{src}</seg></tuv><tuv xml:lang={target}><seg>{tgt}</seg></tuv></tu>\n"

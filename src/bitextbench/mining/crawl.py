@@ -21,6 +21,7 @@ from bitextbench.base.memory import peak
 from bitextbench.base.progress import log
 from bitextbench.corpus import parts
 from bitextbench.corpus.build import build
+from bitextbench.corpus.byte_lines import filled
 from bitextbench.corpus.prefilter import RULES as ALL_RULES
 from bitextbench.corpus.prefilter import check_rules, prefilter
 from bitextbench.formats import bitext, mined_pairs, pairs
@@ -140,16 +141,9 @@ def filter_crawl(
     return result
 
 
-def _texts(corpus: Path) -> Iterator[pa.Table]:
-    """Text and line numbers of the pairs that passed, ROWS at a time."""
-    held: list[pa.Table] = []
-    for table in bitext.read_batches(corpus, ["src", "tgt", "doc"]):
-        held.append(table)
-        if sum(map(len, held)) >= ROWS:
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
+def _texts(corpus: Path, columns: Sequence[str] = bitext.SIDES) -> Iterator[pa.Table]:
+    """Columns of the pairs that passed, ROWS at a time."""
+    return bitext.of_rows(bitext.read_batches(corpus, [*columns]), ROWS)
 
 
 def _scores(
@@ -179,7 +173,7 @@ def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit) -> float | Non
     if limit.threshold is not None:
         return limit.threshold
     if limit.words is not None:
-        blocks = [count_words(table["tgt"]) for table in _texts(corpus)]
+        blocks = [count_words(table["tgt"]) for table in _texts(corpus, ["tgt"])]
         return cutoff([Scored(scores, np.concatenate([np.empty(0, np.int64), *blocks]))], limit.words)
     most = limit.pairs if limit.share is None else round(limit.share * len(scores))
     return None if most is None else cutoff([Scored(scores, np.ones(len(scores), np.int64))], most - 1)
@@ -187,7 +181,7 @@ def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit) -> float | Non
 
 def _numbers(corpus: Path) -> NDArray[np.int64]:
     """The line of each pair that passed [n]."""
-    blocks = [pc.cast(table["doc"], pa.int64()).to_numpy() for table in _texts(corpus)]
+    blocks = [pc.cast(table["doc"], pa.int64()).to_numpy() for table in _texts(corpus, ["doc"])]
     return np.concatenate([np.empty(0, np.int64), *blocks])
 
 
@@ -213,8 +207,8 @@ def _kept(
     for table in _texts(corpus):
         here = slice(start, start + len(table))
         kept = table.filter(pa.array(keep[here]))
-        src, tgt, names = (column.to_pylist() for column in (kept["src"], kept["tgt"], ids.slice(done, len(kept))))
-        yield scores[here][keep[here]], names, names, src, tgt
+        names = ids.slice(done, len(kept))
+        yield scores[here][keep[here]], names, names, kept["src"], kept["tgt"]
         start, done = start + len(table), done + len(kept)
 
 
@@ -231,11 +225,11 @@ def _explain(
     names, done = [*ALL_RULES], 0
     with atomic(path) as written, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](written) as file:
         for table in parts.read(part, languages, Path(), 0):
-            filled = [[bool(line.strip()) for line in table[side].to_pylist()] for side in bitext.SIDES]
+            both = pc.and_(*(filled(table[side]) for side in bitext.SIDES)).to_pylist()
             why = prefilter(table, rules, languages).why.tolist()
             fates = [
-                "empty" if not (a and b) else names[rule] if rule >= 0 else "duplicate"
-                for a, b, rule in zip(*filled, why, strict=True)
+                "empty" if not full else names[rule] if rule >= 0 else "duplicate"
+                for full, rule in zip(both, why, strict=True)
             ]
             shown = [""] * len(table)
             first, last = np.searchsorted(numbers, [done + 1, done + len(table) + 1])

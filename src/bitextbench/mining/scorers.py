@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
+from bitextbench.corpus.byte_lines import filled
 from bitextbench.encoders import cache
 from bitextbench.encoders.plain import SentenceEncoder
 from bitextbench.formats import bitext, pairs
@@ -203,8 +204,7 @@ def clean_pairs(paths: Sequence[Path]) -> pa.Table:
     table = pa.concat_tables(
         [pa.table({side: pa.array([], pa.string()) for side in SIDES}), *pairs.read(pairs.files(paths))]
     )
-    filled = [pc.not_equal(pc.utf8_trim_whitespace(table[side]), "") for side in SIDES]
-    found = table.filter(pc.and_(*filled))
+    found = table.filter(pc.and_(*(filled(table[side]) for side in SIDES)))
     if not len(found):
         raise InputError("has no pairs to learn from", paths[0], remedy="give clean text of both languages")
     return found.combine_chunks()

@@ -14,6 +14,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic, check_output
 from bitextbench.base.memory import peak
 from bitextbench.base.progress import log, progress
+from bitextbench.corpus.byte_lines import filled
 from bitextbench.formats import bitext, mined_pairs, pairs
 from bitextbench.formats.pairs import Files
 from bitextbench.mining.scorers import Scorer, clean_pairs
@@ -45,7 +46,7 @@ def score_stream(
         _learn([scorer for scorer in scorers if scorer.learns], clean, settings, Path(scratch))
         for table in progress(bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len):
             sides = [table[side] for side in bitext.SIDES]
-            empty = [pc.equal(pc.utf8_trim_whitespace(side), "") for side in sides]
+            empty = [pc.invert(filled(side)) for side in sides]
             columns = [table["line"].to_pylist()] if append else []
             vectors: dict[int, Any] = {}
             for scorer in scorers:

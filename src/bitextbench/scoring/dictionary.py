@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.lookup import Lookup
+from bitextbench.base.compiled import compiled
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import Ragged
 
@@ -26,22 +26,38 @@ class Dictionary:
     keys: NDArray[np.uint64]
     values: NDArray[np.float32]
 
-    def __call__(self, src: NDArray[np.integer], tgt: NDArray[np.integer]) -> NDArray[np.float32]:
-        """p(t | s) of pairs [n]; 0 for a pair that is not in the dictionary."""
-        if not len(self.keys):
-            return np.zeros(len(src), np.float32)
-        place = self._lookup(_keys(src, tgt))
-        return np.where(place >= 0, self.values[place], np.float32(0))
+    def sums(self, src: Ragged, tgt: Ragged) -> NDArray[np.float64]:
+        """For each target token [t], the sum of p(t | s) over the source tokens of its pair, in their order.
+
+        A source word without an entry translates to itself.
+        """
+        return _sums(src.flat, src.offsets, tgt.flat, tgt.offsets, *self._entries)
 
     @cached_property
-    def _lookup(self) -> Lookup:
-        return Lookup(self.keys)
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        """The entries of source word s are bounds[s] to bounds[s + 1]: target words, and their p."""
+        words = (self.keys >> _SHIFT).astype(np.int64)
+        bounds = np.searchsorted(words, np.arange(words.max(initial=-1) + 2))
+        return bounds, (self.keys & _LOWER).astype(np.int64), self.values
 
-    def knows(self, size: int) -> NDArray[np.bool_]:
-        """A mask of the source words below `size` that have an entry [size]."""
-        mask = np.zeros(size, bool)
-        mask[(self.keys >> _SHIFT).astype(np.int64)] = True
-        return mask
+
+@compiled
+def _sums(src, src_bounds, tgt, tgt_bounds, bounds, targets, values):
+    sums, size = np.zeros(len(tgt)), 0
+    for target in targets:
+        size = max(size, target + 1)
+    p = np.zeros(size, np.float32)  # of each target word, for one source word
+    for row in range(len(src_bounds) - 1):
+        for s in src[src_bounds[row] : src_bounds[row + 1]]:
+            first, last = (bounds[s], bounds[s + 1]) if s < len(bounds) - 1 else (0, 0)
+            for entry in range(first, last):
+                p[targets[entry]] = values[entry]
+            for place in range(tgt_bounds[row], tgt_bounds[row + 1]):
+                t = tgt[place]
+                sums[place] += p[t] if first < last and t < size else np.float32(first == last and s == t)
+            for entry in range(first, last):
+                p[targets[entry]] = 0
+    return sums
 
 
 def _keys(src: NDArray[np.integer], tgt: NDArray[np.integer]) -> NDArray[np.uint64]:

@@ -11,10 +11,12 @@ order has one discount D = n1 / (n1 + 2 n2). Single words are interpolated with 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.compiled import compiled
 from bitextbench.base.lookup import Lookup
 from bitextbench.formats.ids import Ragged
 
@@ -50,17 +52,19 @@ class Order:
 
     def p(self, ngrams: Keys, shorter: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probabilities of n-grams [n], given those of the shorter n-grams."""
-        counts = _values(self._of_keys(ngrams), self.counts)
-        heads = self._of_heads(ngrams >> BITS)
-        totals, followers = (_values(heads, values) for values in (self.totals, self.followers))
-        divisor = np.maximum(totals, 1)
-        p = np.maximum(counts - self.discount, 0) / divisor + self.discount * followers / divisor * shorter
-        return np.where(totals > 0, p, shorter)
+        places, heads = self._of_keys(ngrams), self._of_heads(ngrams >> BITS)
+        return _p(places, heads, self.counts, self.totals, self.followers, float(self.discount), shorter)
 
 
-def _values(places: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The values at places [n]; 0 for -1."""
-    return np.where(places >= 0, values[places], 0) if len(values) else np.zeros(len(places), np.int64)
+@compiled
+def _p(places: Any, heads: Any, counts: Any, totals: Any, followers: Any, discount: float, shorter: Any) -> Any:
+    """`Order.p`; `places` of n-grams and `heads` are -1 for those that are not there."""
+    p = shorter.copy()
+    for i in range(len(p)):
+        if heads[i] >= 0 and totals[heads[i]] > 0:
+            total, count = totals[heads[i]], counts[places[i]] if places[i] >= 0 else 0
+            p[i] = max(count - discount, 0.0) / total + discount * followers[heads[i]] / total * shorter[i]
+    return p
 
 
 @dataclass(frozen=True)

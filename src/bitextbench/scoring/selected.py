@@ -32,8 +32,8 @@ def write_selected(corpus: Path, scores: Sequence[Path], selection: Path, out: P
             found = whole[start : start + len(table)]
             keep = found >= least
             kept = table.filter(pa.array(keep))
-            names = pc.if_else(pc.equal(kept["doc"], ""), pc.cast(kept["id"], pa.string()), kept["doc"]).to_pylist()
-            yield found[keep], names, names, kept["src"].to_pylist(), kept["tgt"].to_pylist()
+            names = pc.if_else(pc.equal(kept["doc"], ""), pc.cast(kept["id"], pa.string()), kept["doc"])
+            yield found[keep], names, names, kept["src"], kept["tgt"]
             start += len(table)
 
     mined_pairs.write_blocks(out, blocks())

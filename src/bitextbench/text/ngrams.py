@@ -178,19 +178,34 @@ def split(lines: pa.Array, lowercase: bool) -> tuple[NDArray[np.int64], NDArray[
 
     The words are distinct before they are lower-cased. A null is an empty line.
     """
+    tokens, starts, types = columns(lines)
+    return tokens, starts, (lowered(types) if lowercase else types).to_pylist()
+
+
+def columns(lines: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.Array]:
+    """`split`, with the words, in their case, as an Arrow array."""
     parts = pc.split_pattern(pc.fill_null(lines, ""), " ")
     if isinstance(parts, pa.ChunkedArray):
         parts = parts.combine_chunks()
     words = parts.flatten().dictionary_encode()
-    types = words.dictionary.to_pylist()
+    types = words.dictionary
     tokens = words.indices.to_numpy().astype(np.int64)
     starts = np.asarray(parts.offsets).astype(np.int64) - parts.offsets[0].as_py()
-    if "" in types:
-        empty = types.index("")
+    if (empty := pc.index(types, "").as_py()) >= 0:
         real = tokens != empty
         tokens, starts = (tokens - (tokens > empty))[real], offsets(real)[starts]
-        del types[empty]
-    return tokens, starts, [word.lower() for word in types] if lowercase else types
+        types = types.filter(pc.not_equal(types, ""))
+    return tokens, starts, types
+
+
+def lowered(words: pa.Array) -> pa.Array:
+    """The words as `str.lower` makes them: Arrow's own agrees with it up to U+00FF."""
+    wide = pc.match_substring_regex(words, r"[^\x00-\xff]")
+    found = pc.utf8_lower(words)
+    if pc.any(wide, min_count=0).as_py():
+        exact = pa.array([word.lower() for word in words.filter(wide).to_pylist()], words.type)
+        found = pc.replace_with_mask(found, wide, exact)
+    return found
 
 
 def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:

@@ -19,9 +19,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bitextbench.base import murmur
 from bitextbench.base.arrays import load_npz, save_npz
 from bitextbench.base.errors import InputError
+from bitextbench.base.lookup import Lookup
 from bitextbench.base.progress import log
+from bitextbench.corpus.byte_lines import Lines
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
 from bitextbench.scoring import Pairs, Text, checked, dictionary, ngram_lm
@@ -41,33 +44,38 @@ BLOCK = bitext.BLOCK  # pairs at a time: the same blocks, whose sums run through
 
 
 class Words:
-    """Ids of lower-cased words, of both languages together. Words outside the vocabulary get new ones as they come."""
+    """Ids of lower-cased words, of both languages together. Words are compared by 64 bits of a hash."""
 
     def __init__(self, words: list[str]) -> None:
         self.size = len(words)
-        self.index = {word: place for place, word in enumerate(words)}
+        self.known = Lookup(_hashes(pa.array(words, pa.string())))
 
-    def ids(self, lines: pa.Array) -> Ragged:
-        tokens, starts, types = ngrams.split(lines, lowercase=True)
-        numbers = np.array([self.index.setdefault(word, len(self.index)) for word in types], np.int32)
-        return Ragged(numbers[tokens] if len(tokens) else np.empty(0, np.int32), starts)
+    def ids(self, text: Text) -> tuple[Ragged, Ragged]:
+        """The words of both sides. Those outside the vocabulary have ids from `size` on, the same for the same word of this text."""
+        sides = [ngrams.columns(side) for side in text]
+        hashes = np.concatenate([_hashes(ngrams.lowered(types)) for *_, types in sides])
+        numbers = self.known(hashes)
+        others = np.unique(hashes[numbers < 0], return_inverse=True)[1]
+        numbers[numbers < 0] = self.size + others
+        cut = len(sides[0][2])
+        src, tgt = (
+            Ragged(some.astype(np.int32)[tokens], starts)
+            for some, (tokens, starts, _) in zip((numbers[:cut], numbers[cut:]), sides, strict=True)
+        )
+        return src, tgt
 
-    def forget(self) -> None:
-        """Drop the words outside the vocabulary."""
-        while len(self.index) > self.size:
-            self.index.popitem()
+
+def _hashes(words: pa.Array) -> NDArray[np.uint64]:
+    lines = Lines(words, "")
+    return murmur.digests(lines.words, lines.bounds)[:, 0]
 
 
-def adequacy(src: Ragged, tgt: Ragged, translations: Dictionary, known: NDArray[np.bool_]) -> NDArray[np.float64]:
+def adequacy(src: Ragged, tgt: Ragged, translations: Dictionary) -> NDArray[np.float64]:
     """The cross-entropy [n] of the target's bag of words, translated word by word from the source's; see above.
 
-    `known`: which of the first word ids have an entry in the dictionary. 0 for an empty target.
+    0 for an empty target.
     """
-    places, group = dictionary.cells(src, tgt)
-    s, t = src.flat[places], tgt.flat[group]
-    itself = np.where(s < len(known), ~known[np.minimum(s, len(known) - 1)], True) & (s == t)
-    lengths = np.maximum(src.lengths, 1)[np.repeat(np.arange(len(tgt)), tgt.lengths)]
-    q = np.bincount(group, translations(s, t) + itself, minlength=len(tgt.flat)) / lengths
+    q = translations.sums(src, tgt) / np.repeat(np.maximum(src.lengths, 1), tgt.lengths)
     losses = np.concatenate([[0.0], np.cumsum(-np.log(q + FLOOR))])
     return np.diff(losses[tgt.offsets]) / np.maximum(tgt.lengths, 1)
 
@@ -83,15 +91,11 @@ class Model:
         weights: NDArray[np.float64],
     ) -> None:
         self.words, self.dictionaries, self.fluencies, self.weights = Words(words), dictionaries, fluencies, weights
-        self.known = tuple(translations.knows(max(1, len(words))) for translations in dictionaries)
 
     def features(self, src: Ragged, tgt: Ragged) -> NDArray[np.float64]:
         """Adequacy and fluency [n, 2], mapped; the greater, the worse."""
-        both = ((src, tgt), (tgt, src))
-        translation = sum(
-            adequacy(*sides, *how)
-            for sides, how in zip(both, zip(self.dictionaries, self.known, strict=True), strict=True)
-        )
+        there, back = self.dictionaries
+        translation = adequacy(src, tgt, there) + adequacy(tgt, src, back)
         fluency = np.log(2) * sum(model.bits(side) for model, side in zip(self.fluencies, (src, tgt), strict=True))
         return (np.stack([translation, fluency], axis=1) / SCALE) ** POWER
 
@@ -100,9 +104,8 @@ class Model:
         out = np.empty(len(text.src))
         for start in range(0, len(out), BLOCK):
             block = slice(start, start + BLOCK)
-            features = self.features(*(self.words.ids(side.slice(start, BLOCK)) for side in text))
+            features = self.features(*self.words.ids(Text(*(side.slice(start, BLOCK) for side in text))))
             out[block] = (features * self.weights[:-1]).sum(axis=1) + self.weights[-1]
-            self.words.forget()
         return out
 
 
@@ -115,8 +118,7 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
         what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good ones"
         raise InputError(what, remedy="Zipporah learns from more than one of each")
     words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
-    index = Words(words)
-    src, tgt = (index.ids(side) for side in parallel)
+    src, tgt = Words(words).ids(parallel)
     dictionaries = tuple(
         dictionary.learn(*(_within(side, len(words)) for side in pair)) for pair in ((src, tgt), (tgt, src))
     )
@@ -174,14 +176,13 @@ def _within(sentences: Ragged, size: int) -> Ragged:
 def _examples(model: Model, positives: Text, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Features of good pairs, and of three bad ones made of each: a wrong target, words in random order, and both."""
     rng = np.random.default_rng(seed)
-    src, tgt = (model.words.ids(side) for side in positives)
+    src, tgt = model.words.ids(positives)
     order = rng.permutation(len(src))
     wrong = np.empty_like(order)
     wrong[order] = np.roll(order, 1)  # no sentence keeps its own
     mixed = [_mixed(side, rng) for side in (src, tgt)]
     bad = [(src, tgt.take(wrong)), (mixed[0], mixed[1]), (mixed[0], mixed[1].take(wrong))]
     rows = model.features(src, tgt), np.concatenate([model.features(*pair) for pair in bad])
-    model.words.forget()
     return rows
 
 
