@@ -1,6 +1,6 @@
 ## make tiny    set up, then run the tiny table (no network beyond the package registry, minutes)
 ## make full    the same with every row and three seeds
-## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR; sized for 90 minutes
+## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR, and hours of two cores
 ## make tables  all tables of the tiny run, the audit and the report, results/tiny/index.html (RUN=small: of the small run)
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
 ##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)

@@ -265,7 +265,7 @@ def table2_picture() -> str:
     panels = (
         ("printed in the paper\n(newstest2017)", "small/table2", "test2017", "paper"),
         ("tiny run\n(embedded grammar)", "tiny/table2", "test2017", "ours"),
-        ("small run\n(real text, captions)", "small/table2", "multi30k", "ours"),
+        ("small run\n(real text, captions)", "small/table2", "test2017", "ours"),
     )
 
     def draw(figure: Figure) -> None:
