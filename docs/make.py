@@ -185,7 +185,7 @@ def data_sets() -> dict[str, Any]:
 def users() -> dict[str, list[str]]:
     """Data set -> `<configuration>: <entry>, ...`, for each configuration that names it."""
     found: dict[str, list[str]] = {}
-    for path in [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]:
+    for path in [ROOT / "config.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]:
         run = "paper" if path.name == "config.yaml" else path.stem
         entries = defaultdict(list)
         for section in yaml.safe_load(path.read_text(encoding="utf-8")).values():

@@ -50,7 +50,7 @@ def jobs(output: str) -> dict[str, int]:
 
 
 OVERLAYS = {
-    path.name: command[1]
-    for path in sorted((ROOT / "config").glob("*.yaml"))
+    str(path.relative_to(ROOT / "config")): command[1]
+    for path in sorted((ROOT / "config").rglob("*.yaml"))
     if (command := re.search(r"^#   snakemake (.+)$", path.read_text(encoding="utf-8"), flags=re.M))
 }
