@@ -53,11 +53,11 @@ class SentenceEncoder(Protocol):
 def sentence_encoder(
     path: Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu"
 ) -> SentenceEncoder:
-    """The encoder in a folder: one that was trained here, or one of sentence-transformers or transformers.
+    """The encoder in a folder: one that was trained here, or one of sentence-transformers, transformers or LASER.
 
     `prefix` is put before each sentence (of the latter only). Raises InputError for any other folder.
     """
-    from bitextbench.encoders import folder, pretrained
+    from bitextbench.encoders import folder, laser, pretrained
 
     if not path.exists():
         raise InputError("no such folder", path, remedy="train an encoder, or download one into a folder")
@@ -69,7 +69,9 @@ def sentence_encoder(
         return folder.Trained(path, threads=threads, device=device)
     if any((path / name).exists() for name in pretrained.MARKS):
         return pretrained.Pretrained(path, prefix=prefix, threads=threads, device=device)
-    what = f"has no {folder.DESCRIPTION}, {' or '.join(pretrained.MARKS)}"
+    if any(path.glob(laser.MARK)):
+        return laser.Laser(path, prefix=prefix, threads=threads, device=device)
+    what = f"has no {', '.join((folder.DESCRIPTION, *pretrained.MARKS))} or {laser.MARK}"
     remedy = "train it again" if (path / folder.MODEL).exists() else "name the folder of an encoder"
     raise InputError(what, path, remedy=remedy)
 

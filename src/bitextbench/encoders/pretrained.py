@@ -6,37 +6,31 @@
 | config.json, model.safetensors, tokenizer | the mean over the tokens of the last layer |
 
 Only safetensors are read, no code of the folder is run, and nothing is fetched. sentence-transformers is not needed; a test
-compares with it. Sentences of one length are computed together: there is no padding, and vectors do not depend on the batch.
+compares with it.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xxhash
-from numpy.typing import NDArray
 
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
-from bitextbench.base.languages import check_language
 from bitextbench.base.progress import log
-from bitextbench.encoders.batches import batches_of_one_length
-from bitextbench.encoders.encode import ROWS
-from bitextbench.encoders.plain import Encoded
+from bitextbench.encoders.published import Published, Tokens, fingerprint
 
 MARKS = ("modules.json", "config.json")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 READ = (".json", ".txt", ".model", ".safetensors")  # files that decide what the vectors are
 POOLING = ("cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
-BATCH_TOKENS = 4096
 Step = Callable[[torch.Tensor], torch.Tensor]
 
 
-class Pretrained:
-    """A published encoder that encodes plain sentences of any language; see `plain.SentenceEncoder`.
+class Pretrained(Published):
+    """A Transformer with what follows it.
 
     `prefix` is put before each sentence ("query: " for e5); without one, the default prompt that the folder names, if any.
     Raises InputError for a folder that lacks something, wants code of its own, or has its weights in a pickle.
@@ -64,7 +58,8 @@ class Pretrained:
         self.skipped = max(
             0, len(before) - 1
         )  # tokens of the prefix that are not pooled; the last is the mark of the end
-        self.key = f"{fingerprint(folder, self.prefix)}-{self.device.type}"
+        files = (path for path in folder.rglob("*") if path.suffix in READ and path.is_file())
+        self.key = f"{fingerprint(folder, files, self.prefix)}-{self.device.type}"
 
     def add(self, kind: str, path: Path) -> None:
         """Add a module behind the Transformer. Raises InputError for a kind that is not known."""
@@ -82,41 +77,18 @@ class Pretrained:
                 remedy = "Transformer, Pooling, Dense and Normalize are"
                 raise InputError(f"the module {kind} is not supported", path.parent / MARKS[0], remedy=remedy)
 
-    def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
-        """One side for all languages. Raises InputError for what is no language code, and where a side is `wanted`."""
-        if wanted is not None:
-            raise InputError("has one side for all languages", self.name, remedy="leave the side out")
-        if language is not None:
-            check_language(language, "--language")
-        return "any"
-
-    @torch.inference_mode()
-    def encode(
-        self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
-    ) -> Iterator[Encoded]:
-        """Fill `vectors` [len(lines), dimension]; empty sentences keep zeros. Sentences of too many tokens are cut."""
-        full = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
-        texts = [self.prefix + (lines[row].strip().lower() if self.lower else lines[row].strip()) for row in full]
-        yield Encoded(len(lines) - len(full))
-        if not texts:
-            return
-        tokens = self.tokenizer(texts, truncation=True, max_length=self.most, return_overflowing_tokens=False)
-        lengths = np.array([len(ids) for ids in tokens["input_ids"]])
-        at_most = np.flatnonzero(lengths == self.most)
-        whole = self.tokenizer([texts[row] for row in at_most])["input_ids"] if len(at_most) else []
+    def tokens(self, lines: list[str]) -> Tokens:
+        """The inputs of the Transformer, cut after the most tokens that it takes."""
+        texts = [self.prefix + (line.lower() if self.lower else line) for line in lines]
+        columns = dict(self.tokenizer(texts, truncation=True, max_length=self.most, return_overflowing_tokens=False))
         cut = np.zeros(len(texts), bool)
-        cut[at_most] = [len(ids) > self.most for ids in whole]
-        for rows in batches_of_one_length(lengths, BATCH_TOKENS, BATCH_TOKENS):
-            filled = [*rows, *rows[-1:].repeat(-len(rows) % ROWS)]
-            given = {
-                name: torch.tensor([column[row] for row in filled], device=self.device)
-                for name, column in tokens.items()
-            }
-            batch_vectors = self.pooled(self.model(**given).last_hidden_state.float())[: len(rows)].cpu().numpy()
-            if not np.isfinite(batch_vectors).all():
-                raise InputError("a vector is not finite", self.name, remedy="fetch the model again")
-            vectors[full[rows]] = batch_vectors
-            yield Encoded(len(rows), int(cut[rows].sum()))
+        full = np.flatnonzero([len(ids) == self.most for ids in columns["input_ids"]])
+        if len(full):
+            cut[full] = [len(ids) > self.most for ids in self.tokenizer([texts[row] for row in full])["input_ids"]]
+        return Tokens(columns, cut)
+
+    def vectors(self, columns: dict[str, torch.Tensor]) -> torch.Tensor:
+        return self.pooled(self.model(**columns).last_hidden_state.float())
 
     def pooled(self, states: torch.Tensor) -> torch.Tensor:
         """Sentence vectors [b, dimension] from the states of tokens [b, t, d], all of one length."""
@@ -257,14 +229,3 @@ def default_prompt(folder: Path) -> str:
     if others := sorted({prompt for prompt in prompts.values() if prompt}):
         log(f"{folder}: no prompt is used; it knows {', '.join(map(repr, others))}: choose one by --prefix")
     return ""
-
-
-def fingerprint(folder: Path, prefix: str) -> str:
-    """A hash of the prefix and of all files that decide what the vectors are."""
-    digest = xxhash.xxh3_64(prefix.encode())
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in READ and path.is_file()):
-        digest.update(str(path.relative_to(folder)).encode())
-        with open(path, "rb") as file:
-            while data := file.read(1 << 20):
-                digest.update(data)
-    return digest.hexdigest()

@@ -1,0 +1,87 @@
+"""What encoders that others published have in common: one side for all languages, batches without padding, a key by content."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from bitextbench.base.device import torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.languages import check_language
+from bitextbench.encoders.batches import batches_of_one_length
+from bitextbench.encoders.encode import ROWS
+from bitextbench.encoders.plain import Encoded
+
+BATCH_TOKENS = 4096
+
+
+class Tokens(NamedTuple):
+    """The inputs of a model for n sentences: `columns` of n lists of integers, one a token; `cut` bool [n], those that were too long."""
+
+    columns: dict[str, list[list[int]]]
+    cut: NDArray[np.bool_]
+
+
+class Published:
+    """An encoder that encodes plain sentences of any language; see `plain.SentenceEncoder`.
+
+    Sentences of one length are computed together: there is no padding, and vectors do not depend on the batch.
+    """
+
+    name: str
+    key: str
+    dimension: int
+    device: torch.device
+
+    def tokens(self, lines: list[str]) -> Tokens:
+        """The tokens of sentences, none of them empty."""
+        raise NotImplementedError
+
+    def vectors(self, columns: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Sentence vectors float32 [b, dimension] from columns int64 [b, t] of sentences of one length."""
+        raise NotImplementedError
+
+    def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
+        """One side for all languages. Raises InputError for what is no language code, and where a side is `wanted`."""
+        if wanted is not None:
+            raise InputError("has one side for all languages", self.name, remedy="leave the side out")
+        if language is not None:
+            check_language(language, "--language")
+        return "any"
+
+    @torch.inference_mode()
+    def encode(
+        self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
+    ) -> Iterator[Encoded]:
+        """Fill `vectors` [len(lines), dimension]; empty sentences keep zeros. Sentences of too many tokens are cut."""
+        full = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
+        yield Encoded(len(lines) - len(full))
+        if not len(full):
+            return
+        tokens = self.tokens([lines[row].strip() for row in full])
+        lengths = np.array([len(ids) for ids in next(iter(tokens.columns.values()))])
+        for rows in batches_of_one_length(lengths, BATCH_TOKENS, BATCH_TOKENS):
+            filled = [*rows, *rows[-1:].repeat(-len(rows) % ROWS)]
+            columns = {
+                name: torch.tensor([column[row] for row in filled], device=self.device)
+                for name, column in tokens.columns.items()
+            }
+            batch = self.vectors(columns)[: len(rows)].cpu().numpy()
+            if not np.isfinite(batch).all():
+                raise InputError("a vector is not finite", self.name, remedy="fetch the model again")
+            vectors[full[rows]] = batch
+            yield Encoded(len(rows), int(tokens.cut[rows].sum()))
+
+
+def fingerprint(folder: Path, files: Iterable[Path], *more: str) -> str:
+    """A hash of the names and bytes of `files` in `folder`, and of what else decides what the vectors are."""
+    digest = xxhash.xxh3_64("\0".join(more).encode())
+    for path in sorted(files):
+        digest.update(str(path.relative_to(folder)).encode())
+        with open(path, "rb") as file:
+            while data := file.read(1 << 20):
+                digest.update(data)
+    return digest.hexdigest()
