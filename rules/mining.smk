@@ -46,6 +46,103 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
         " {params.model:q} {params.languages:q} --gpus {params.gpus:q} --threads {threads} --out {params.folder:q} 2> {log:q}"
 
 
+# ---- two large texts, by blocks of their similarity matrix: `mining`
+
+MINED = f"{WORK}/mining/{{mining}}"
+of_mining = lambda *keys: lambda w: spec({key: config["mining"][w.mining].get(key) for key in keys})
+mining_corpus = lambda w: config["mining"][w.mining]["corpus"]
+mining_encoder = lambda w: config["mining"][w.mining]["encoder"]
+mining_vectors = lambda side: lambda w: files.vectors(mining_encoder(w), mining_corpus(w), side)
+mining_gpus = lambda w: config["encoders"][mining_encoder(w)]["gpus"]
+
+
+rule searched:
+    input:
+        corpus=lambda w: files.corpus(mining_corpus(w)),
+    output:
+        directory(f"{MINED}/rows"),
+    log:
+        f"logs/{RUN}/searched/{{mining}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(20, 1500),  # each distinct sentence once
+        runtime="2h",
+    shell:
+        "python -m bitextbench step searched {input.corpus:q} --out {output:q} 2> {log:q}"
+
+
+rule search_block:
+    input:
+        rows=f"{MINED}/rows",
+        src=mining_vectors("src"),
+        tgt=mining_vectors("tgt"),
+    output:
+        directory(f"{MINED}/blocks/{{i}}-{{j}}"),
+    log:
+        f"logs/{RUN}/search_block/{{mining}}.{{i}}-{{j}}.log",
+    benchmark:
+        benchmarked("search_block", "{mining}.{i}-{j}")
+    wildcard_constraints:
+        i=r"\d+",
+        j=r"\d+",
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=lambda w, input, attempt: files.block_megabytes(w.mining, input.size_mb) * attempt,
+        gpu=mining_gpus,
+        runtime="12h",
+    params:
+        spec=of_mining("margin", "k", "index"),
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
+        blocks=lambda w: files.block_options(w.mining, w.i, w.j),
+        gpus=mining_gpus,
+    shell:
+        "python -m bitextbench step search-block --rows {input.rows:q} {params.src:q} {params.tgt:q} {params.blocks} --spec {params.spec:q}"
+        " --gpus {params.gpus:q} --threads {threads} --out {output:q} 2> {log:q}"
+
+
+rule merge_neighbours:
+    input:
+        lambda w: files.blocks(w.mining),
+    output:
+        directory(f"{MINED}/neighbours"),
+    log:
+        f"logs/{RUN}/merge_neighbours/{{mining}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(2, 2000),
+        runtime="4h",
+    shell:
+        "python -m bitextbench merge-neighbours {input:q} --out {output:q} 2> {log:q}"
+
+
+rule mine_blocks:
+    input:
+        corpus=lambda w: files.corpus(mining_corpus(w)),
+        rows=f"{MINED}/rows",
+        neighbours=f"{MINED}/neighbours",
+    output:
+        pairs=f"{RESULTS}/mined/{{mining}}.tsv.gz",
+        counts=f"{RESULTS}/mined/{{mining}}.json",
+    log:
+        f"logs/{RUN}/mine_blocks/{{mining}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(20, 2000),
+        runtime="4h",
+    params:
+        spec=of_mining("margin", "retrieval", "threshold"),
+        languages=lambda w: languages(files.pair(mining_corpus(w))),
+    shell:
+        "python -m bitextbench step mine-blocks {input.corpus:q} --rows {input.rows:q} --neighbours {input.neighbours:q} --spec {params.spec:q}"
+        " {params.languages:q} --out {output.pairs:q} 2> {log:q}"
+
+
 rule bucc_set:  # a comparable corpus in BUCC's format, for any other system
     input:
         f"{WORK}/corpus/{{corpus}}",

@@ -332,6 +332,22 @@ class Files:
             for start in self.starts()
         ]
 
+    # ---- mining by blocks
+
+    def blocks(self, mining: str) -> list[str]:
+        """The neighbours of every block of sources and block of targets."""
+        sources, targets = self.config["mining"][mining]["blocks"]
+        return [f"{self.work}/mining/{mining}/blocks/{i}-{j}" for i in range(sources) for j in range(targets)]
+
+    def block_options(self, mining: str, i: str, j: str) -> str:
+        """Which block a job searches, as options."""
+        sources, targets = self.config["mining"][mining]["blocks"]
+        return f"--src-block {i} {sources} --tgt-block {j} {targets}"
+
+    def block_megabytes(self, mining: str, size: float) -> int:
+        """Memory of a job that reads a block of each side, in MB; `size`: of the vectors of both sides."""
+        return int(3000 + 1.5 * size / min(self.config["mining"][mining]["blocks"]))
+
     # ---- translations
 
     def translated(self, cells: Iterable[Any]) -> list[tuple[str, str, str, str]]:

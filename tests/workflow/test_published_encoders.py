@@ -1,6 +1,8 @@
 """A published encoder as one of the workflow, which is also called without its environment being activated."""
 
+import gzip
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,16 +25,24 @@ OVERLAY = """
 corpora: {pool: {inherit: false, parts: [{generated: pool, lines: 300, label: parallel}]}}
 encoders: {bert: {type: pretrained, folder: bert, prefix: "query: ", gpus: 0}}
 methods: {bert: {similarity: cosine, encoder: bert}}
+mining: {pool: {corpus: pool, encoder: bert, margin: ratio, retrieval: max, k: 4, blocks: [2, 3]}}
 """
 
 
 @pytest.mark.slow
-def test_it_scores_a_pool(tmp_path):
+def test_it_scores_and_mines_a_pool(tmp_path):
     checkout = copy_checkout(tmp_path)
     tiny_bert.save(checkout / "bert")
     (checkout / "own.yaml").write_text(OVERLAY)
     overlays = laid_over("config/tiny.yaml", "tests/micro.yaml", "own.yaml")
-    command = [sys.executable, "-m", "snakemake", *overlays, "work/micro/scores/bert/pool/00000.npy"]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        *overlays,
+        "work/micro/scores/bert/pool/00000.npy",
+        "results/micro/mined/pool.tsv.gz",
+    ]
     bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=checkout, env=bare, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -47,6 +57,10 @@ def test_it_scores_a_pool(tmp_path):
         )  # other kernels: `arithmetic: portable`
     about = read_json(checkout / "work/micro/encoders/bert/pretrained.json")
     assert "model.safetensors" in about["files"]
+    counts = read_json(checkout / "results/micro/mined/pool.json")
+    mined = gzip.decompress((checkout / "results/micro/mined/pool.tsv.gz").read_bytes()).decode().splitlines()
+    assert len(mined) == counts["pairs"] > 100
+    assert len(list((checkout / "work/micro/mining/pool/blocks").iterdir())) == 6
 
 
 def with_encoder(**more) -> dict:
@@ -89,3 +103,14 @@ def test_its_entry_is_checked(change, message):
 
 def test_the_overlay_names_two():
     assert "pretrained" in Path(ROOT, "config/encoders-today.yaml").read_text()
+
+
+def test_ten_million_sentences_are_planned(tmp_path):
+    """config/web.yaml: a job for each block of sources and of targets."""
+    checkout = copy_checkout(tmp_path)
+    (checkout / "models/LaBSE").mkdir(parents=True)
+    (checkout / "models/LaBSE/config.json").touch()
+    command = [sys.executable, "-m", "snakemake", "--profile", "slurm", "--configfile", "config/web.yaml", "-n"]
+    done = subprocess.run([*command, "--", "results/mined/web.tsv.gz"], cwd=checkout, capture_output=True, text=True)
+    assert re.search(r"^search_block +100$", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert re.search(r"^encode_pretrained +20$", done.stdout, re.MULTILINE)

@@ -34,6 +34,8 @@ from bitextbench.cli.options import (
     tokens_option,
 )
 
+rows_option = click.option("--rows", type=FILE, required=True, help="Those that are searched: of `step searched`.")
+
 
 @step.command("mine-corpus")
 @click.argument("corpus", type=FILE)
@@ -70,6 +72,63 @@ def mine_corpus(
 
     vectors = read_shards(src_emb), read_shards(tgt_emb)
     mine(corpus, tokens, vectors, (src, tgt), spec, out, model=model, seed=seed, device=device, threads=threads)
+
+
+@step.command("searched")
+@click.argument("corpus", type=FILE)
+@folder_option
+def searched(corpus: Path, out: Path) -> None:
+    """Write the rows of both sides of a corpus that are searched: neither empty nor later copies."""
+    from bitextbench.mining.blocks import write_searched
+
+    write_searched(corpus, out)
+
+
+@step.command("search-block")
+@rows_option
+@src_shards_option
+@tgt_shards_option
+@click.option("--src-block", type=(int, int), required=True, help="Its number, from 0, and how many blocks there are.")
+@click.option("--tgt-block", type=(int, int), required=True, help="The same of the targets.")
+@click.option("--spec", type=Spec(), required=True, help="margin, k, index.")
+@device_option
+@threads_option
+@folder_option
+def search_block(
+    rows: Path,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    src_block: tuple[int, int],
+    tgt_block: tuple[int, int],
+    spec: dict[str, Any],
+    device: str,
+    threads: int,
+    out: Path,
+) -> None:
+    """Find the neighbours in a block of sources and a block of targets."""
+    from bitextbench.formats.vectors import read_shards
+    from bitextbench.mining import blocks
+
+    vectors = read_shards(src_emb), read_shards(tgt_emb)
+    block = blocks.Block(*src_block), blocks.Block(*tgt_block)
+    blocks.search(vectors, blocks.searched(rows), block, out, **spec, device=device, threads=threads)
+
+
+@step.command("mine-blocks")
+@click.argument("corpus", type=FILE)
+@rows_option
+@click.option("--neighbours", type=FILE, required=True, help="The joined ones: of merge-neighbours.")
+@click.option("--spec", type=Spec(), required=True, help="margin, retrieval, threshold.")
+@src_option
+@tgt_option
+@out_option
+def mine_blocks(
+    corpus: Path, rows: Path, neighbours: Path, spec: dict[str, Any], src: str, tgt: str, out: Path
+) -> None:
+    """Write the pairs out of joined neighbours: score, ids, sentences."""
+    from bitextbench.mining import blocks
+
+    blocks.mine(corpus, blocks.searched(rows), neighbours, spec, (src, tgt), out)
 
 
 @step.command("rescoring-pairs")
