@@ -37,6 +37,11 @@ onstart:
         workflow.persistence.unlock()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     shell._process_args["pass_fds"] = [lock]  # jobs that outlive a killed run keep its lock
+    # Within its usual limit (100 submissions a second) the scheduler looks at all ready jobs again one second after each look, and after
+    # each job that ends: looks add up until they take a core. A limit of your own is kept.
+    limiter = workflow.scheduler.job_rate_limiter
+    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
     if any(job.rule.name == "table2" for job in workflow.dag.jobs):
         write_json(Path(f"{RESULTS}/rules.json"), rule_graph(workflow.dag))  # the report draws it
 

@@ -382,3 +382,21 @@ def test_all_tables_end_in_the_audit(finished):
     assert "holds" in (results / "claims.csv").read_text()
     pages = {str(path.relative_to(results)) for path in results.rglob("*.md")}
     assert pages == {"artetxe2019/table1.md", "kim2019/table4.md", "yang2019/table7.md", "zhang2016/table1.md"}
+
+
+def test_the_scheduler_looks_at_ready_jobs_once_a_job(tmp_path):
+    """Not ever more often: see onstart in the Snakefile."""
+    corpora = [f"work/micro/corpus/{name}" for name in ("valid", "test2017", "test2018")]
+    checkout = copy_checkout(tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        "1",
+        "--verbose",
+        *laid_over("config/tiny.yaml", "tests/micro.yaml"),
+    ]
+    done = subprocess.run([*command, *corpora], cwd=checkout, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).count("Resources before job selection") == len(corpora)
