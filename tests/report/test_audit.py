@@ -130,7 +130,7 @@ def test_reproduced_means_that_the_interval_has_a_number_that_rounds_to_the_pape
             r"table1.csv:2: the paper's number for a, x is 19.9, but 20.0 in the references",
         ),
         ([ours("z", "x", 19.9, 20.0, 1.0)], "the paper's number for z, x is 19.9, but None"),
-        ([ours("a", "x", 20.0, 20.0, 1.0)] * 2, r"table1.csv:3: p/table1, a, x stands also in .*table1.csv:2"),
+        ([ours("a", "x", 20.0, 20.0, 1.0)] * 2, r"table1.csv:3: p/table1, a, x is also in .*table1.csv:2"),
         (
             [ours("a", "x", 20.0, 20.0, 1.0), ours("b", "x", 25.0, 2.0, 1.0, "tiny")],
             "tables of several scales: paper, tiny",

@@ -179,7 +179,7 @@ def test_a_file_of_claims(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GOOD + GOOD, "claim x stands twice"),
+        (GOOD + GOOD, "claim x appears twice"),
         ("- {id: x, table: t", "not YAML"),
         ("x: 1\n", "is not of type 'array'"),
         ("[]\n", "[]"),

@@ -82,7 +82,7 @@ def test_wrong_entries_are_errors_with_file_and_line(tmp_path, entry, message):
 
 
 def test_a_key_stands_once_and_a_folder_has_settings(tmp_path):
-    with pytest.raises(InputError, match=r"settings\.yaml:8: rate stands twice"):
+    with pytest.raises(InputError, match=r"settings\.yaml:8: rate appears twice"):
         compared(tmp_path, RATE, {**RATE})
     with pytest.raises(InputError, match=r"no <paper>/settings\.yaml in this folder"):
         settings.write(ROOT / "envs", ROOT / "config.yaml", tmp_path / "out.csv")

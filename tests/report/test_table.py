@@ -137,7 +137,7 @@ def test_the_reference_is_the_papers_table():
         ("19.1", "nan", ":2: value is not a number"),
         ("19.1", "19,1", ":2: a field is missing or empty"),
         ("19.1", "", ":2: a field is missing or empty"),
-        ("test2018,23.1", "test2017,23.1", ":3: random, 10M/test2017 stands twice"),
+        ("test2018,23.1", "test2017,23.1", ":3: random, 10M/test2017 appears twice"),
         ("Random sampling,10M/test2018", "Random,10M/test2018", ":3: a second label for row random"),
         ("kim2019,2,mlp", "kim2019,3,mlp", "exactly one table"),
     ],

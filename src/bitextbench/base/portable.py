@@ -1,7 +1,7 @@
 """Portable arithmetic: the same bytes on every x86-64 processor with AVX2 and FMA, of either maker.
 
 Libraries choose their kernels by the processor, and kernels differ in the last bit. In this mode there is one kernel for
-all processors. What libraries read when they are loaded stands in ENVIRONMENT: the workflow sets it for its jobs where
+all processors. What libraries read when they are loaded is in ENVIRONMENT: the workflow sets it for its jobs where
 the configuration says `arithmetic: portable`. The rest is done by `replace_kernels`.
 
 With one thread a job then ends in the same bytes anywhere, and about as fast. Left to the system: the C library's exp and

@@ -1,16 +1,17 @@
-"""What the trainings of a configuration come to, by arithmetic: pairs, examples, epochs, tokens, parameters, FLOPs.
+"""Sizes of the trainings that a configuration describes: pairs, examples, epochs, tokens, parameters, FLOPs.
 
 | name | of | is |
 |---|---|---|
 | pairs | a corpus | its rows before filters, exclusions and duplicates, by the counts of the registry |
 | examples | a training | updates x batch, in pairs |
-| epochs | a training | examples / pairs, so that a pair occurs once in each; `shared_seq2seq` has each pair in both directions |
-| tokens | a training | those of an update: of all sentences that are encoded, or of one side where they are decoded, too |
-| parameters | an encoder | all of them, at the configured sizes |
-| flops | a training | 6 x the parameters that a token meets x tokens x updates; tables that words are looked up in are none |
+| epochs | a training | examples / pairs; `shared_seq2seq` uses each pair twice in an epoch, once in each direction |
+| tokens | a training | tokens of one update: of all encoded sentences, or of one side where a decoder runs as well |
+| parameters | an encoder | all parameters, at the configured sizes |
+| flops | a training | 6 x parameters that a token is multiplied with x tokens x updates; embedding tables do not count |
 
-A training is `encoders.<name>` or `translations.<name>`. Sentences have TOKENS tokens: the text of paper scale is not here to be
-counted. Where a data set has no count, an amount is a text that says so: "at most" what the counted ones come to.
+A training is `encoders.<name>` or `translations.<name>`. Every sentence counts as TOKENS tokens, as the text of paper
+scale cannot be counted here. If a data set has no known count, the amount is a text with a bound: "at most 3.2; no count
+of x".
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,14 +25,18 @@ Amount = float | str
 
 
 class Count(NamedTuple):
-    """Rows that are known of, and the data sets that nobody has counted."""
+    """The sum of the known counts of rows, and the names of the data sets without a known count."""
 
     known: int
     uncounted: tuple[str, ...] = ()
 
 
 class Training(NamedTuple):
-    """`batch` in pairs, `tokens` in an update, `pairs` in an epoch; `met`: parameters, and how often an update meets each."""
+    """The size of a training.
+
+    `batch`: pairs in an update; `tokens`: tokens in an update; `pairs`: pairs in an epoch. `met()` returns the number of
+    multiplications in an update: parameters times the tokens that are multiplied with them.
+    """
 
     updates: int
     batch: float
@@ -77,7 +82,7 @@ def training(config: Config, path: str) -> Training:
 
 
 def said(count: Count, of: Callable[[int], float], bound: str) -> Amount:
-    """A number `of` what is known, or a text where not all is."""
+    """`of(known)` rounded; if some data set has no count, a text with `bound`, that number and the uncounted names."""
     if not count.uncounted:
         return rounded(of(count.known))
     missing = f"no count of {', '.join(count.uncounted)}"
@@ -85,7 +90,7 @@ def said(count: Count, of: Callable[[int], float], bound: str) -> Amount:
 
 
 def rounded(number: float) -> float:
-    """To three digits, as little more is known; a whole number from 100 on."""
+    """The number to three digits, as an int from 100 on."""
     short = float(f"{number:.3g}")
     return int(short) if short >= 100 else short
 
@@ -139,7 +144,7 @@ def _translation(config: Config, spec: dict[str, Any]) -> Training:
 
 
 def transformer(size: Mapping[str, Any], vocabulary: int) -> int:
-    """The parameters of a Transformer of fairseq that are multiplied with, without biases."""
+    """The number of parameters in the matrix products of a fairseq Transformer, without biases."""
     width, inner = size["embed_dim"], size["ffn_dim"]
     return size["layers"] * (12 * width**2 + 4 * width * inner) + vocabulary * width
 
@@ -163,7 +168,7 @@ def _model(config: Config, spec: dict[str, Any]) -> Any:
 
 
 def _computing(model: Any) -> int:
-    """The parameters that are multiplied with: no tables of embeddings."""
+    """The number of parameters in matrix products: all but embedding tables."""
     from bitextbench.base.device import torch
 
     tables = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.Embedding)}

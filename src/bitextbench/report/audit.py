@@ -1,17 +1,17 @@
-"""The audit: every number and every claim of the papers, and what became of it in a run.
+"""The audit: every number and every claim of the papers beside the results of a run.
 
-`audit.csv` has a line for each number in the folder of references, with ours beside it and a verdict:
+`audit.csv` has a line for each number in the folder of references, with ours and a verdict:
 
 | verdict | meaning |
 |---|---|
-| reproduced | a number that rounds to the paper's lies within our interval |
-| differs | none does |
-| scale not comparable | computed, but in a run that has not the paper's data, models and budgets |
-| not run | no table has it |
+| reproduced | our interval contains a number that rounds to the paper's |
+| differs | our interval contains no such number |
+| scale not comparable | the run has other data, models or budgets than the paper |
+| not run | no table of the run has the number |
 
-`claims.csv` has a line for each entry of claims.yaml: whether it holds, fails or is undecided on our numbers, by draws of their
-cells (`evidence`), and whether it holds on the paper's own as printed. `instances.csv` has a line for each of its instances. A
-claim that states the paper's figures is not judged on the numbers of another scale.
+`claims.csv` has a line for each entry of claims.yaml: whether the claim holds, fails or is undecided on our numbers
+(`evidence` decides by draws of the cells), and whether it holds on the paper's printed numbers. `instances.csv` has a
+line for each instance of a claim. A claim that quotes figures of the paper is judged at paper scale alone.
 """
 
 from collections import Counter
@@ -102,9 +102,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Tried:
-    """A line of instances.csv: a claim for one choice of its variables. `slack`: above 0 where it holds, with its 95% interval;
-    `q`: p for a false discovery rate over all instances. `paper_slack`: that on the paper's own numbers. `cells`: what it rests on,
-    as in claims.yaml, each with its table.
+    """A line of instances.csv: a claim with one choice of values for its variables.
+
+    `slack` is positive if the claim holds; `low` and `high` are its 95% interval. `q` is `p` adjusted for the false
+    discovery rate over all instances. `paper_slack` is the slack on the paper's numbers. `cells` lists the cells that the
+    predicate uses, written as in claims.yaml with their tables.
     """
 
     claim: str
@@ -133,7 +135,7 @@ class Audit(NamedTuple):
 def write(
     folder: Path, tables: Sequence[Path], drawn: Sequence[Path], numbers: Path, judgements: Path, instances: Path
 ) -> str:
-    """Write audit.csv, claims.csv, instances.csv; returns how many there are of each verdict, in words.
+    """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
 
     `folder` holds the references and claims.yaml. Raises InputError as `audit` does; then nothing is written.
     """
@@ -151,11 +153,11 @@ def write(
 
 
 def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> Audit:
-    """The papers' numbers and claims, in the order of the references, beside the tables of one run.
+    """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
-    `drawn`: what `draws.save` wrote for them; a cell that is not there is drawn on its own, from its interval.
-    Raises InputError for a table that is damaged or of another scale than the rest, that has a number twice, or that
-    was made from other references than those of `folder`.
+    `drawn`: files that `draws.save` wrote for these tables; a cell that none of them has is drawn from its interval.
+    Raises InputError for a table that is damaged, has another scale than the others, has a number twice, or was made
+    from other references than those of `folder`.
     """
     reference = references.load_all(folder)
     measured = _found(tables, reference)
@@ -181,7 +183,7 @@ def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> A
 
 
 def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
-    """Our numbers by place, row and column; what is in no paper, printed or in a figure, is left out."""
+    """Our numbers by place, row and column, without those that no paper has as a number or in a figure."""
     known = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     measured: dict[Key, Found] = {}
     for path in sorted(tables):
@@ -191,7 +193,7 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Ke
             if line.ours is None or (key not in known and line.paper_table not in references.UNPRINTED):
                 continue
             if key in measured:
-                what = f"{', '.join(key)} stands also in {measured[key].path}:{measured[key].number}"
+                what = f"{', '.join(key)} is also in {measured[key].path}:{measured[key].number}"
                 raise InputError(what, path, line=number, remedy="give each table once")
             measured[key] = Found(line, path, number)
     return measured

@@ -1,13 +1,13 @@
-"""A cell of a table: the paper's number and ours beside it; in long form, one line of CSV a cell.
+"""Cells of tables: the paper's number with ours beside it. A CSV file has one line per cell (long form).
 
-Several measurements of a cell are seeds, each of the whole chain: encoder, similarity, selection and translation model. The
-interval of a cell is for the mean over k seeds, 95%, and has two parts:
+Each measurement of a cell has its own seed for the whole chain: encoder, similarity, selection, translation model. A cell
+shows the mean over k seeds with a 95% interval, which has two parts:
 
-- the chain: h_seed = t(0.975, k - 1) * s / sqrt(k), s the standard deviation over seeds (ddof 1); 0 for one seed;
-- the test set: the distance from a seed's value to the end of its bootstrap interval, averaged over seeds. The seeds
-  are measured on the same sentences, so that their sampling errors go together and averaging does not make them smaller.
+- seeds: h_seed = t(0.975, k - 1) * s / sqrt(k), with s the standard deviation over seeds (ddof 1); 0 for one seed;
+- test set: the distance from a seed's value to the end of its bootstrap interval, averaged over seeds. All seeds are
+  measured on the same sentences: their sampling errors are correlated, and averaging does not reduce them.
 
-The parts are independent and add in quadrature, each side for itself: low = mean - sqrt(h_seed^2 + h_test,low^2), cut to the
+The parts are independent and add in quadrature, on each side: low = mean - sqrt(h_seed^2 + h_test,low^2), cut to the
 range of 0 to 100.
 """
 
@@ -37,9 +37,9 @@ Scale = Literal["tiny", "small", "paper"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell, as a line of the CSV; numbers are rounded as written there, None is an empty field.
+    """One cell: a line of the CSV. Numbers are rounded as in the CSV; None is an empty field.
 
-    The paper's number has the digits that it printed. `budget` to `precision` are those of a filtering table alone.
+    `paper` has the printed digits. Only filtering tables have the fields from `budget` to `precision`.
     """
 
     paper_table: str
@@ -72,7 +72,7 @@ DECIMALS = {"ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision"
 
 @dataclass(frozen=True)
 class Measurement:
-    """One metric of one seed, for one cell; `n` is what was resampled for the interval."""
+    """One metric of one seed, for one cell; `n`: the number of items that the bootstrap resampled."""
 
     row: str
     column: str
@@ -87,7 +87,7 @@ class Measurement:
 
 
 def read_measurement(row: str, column: str, seed: int, path: Path, key: str = "") -> Measurement:
-    """A metric file, or one of the metrics in it (`key`, levels joined by dots); `seed` is that of the chain.
+    """Read a metric file, or the metric at `key` (levels joined by dots); `seed` is the seed of the whole chain.
 
     Raises InputError for a missing key, NaN or a wrong interval.
     """
@@ -104,7 +104,7 @@ def read_measurement(row: str, column: str, seed: int, path: Path, key: str = ""
 
 
 def mean(parts: Sequence[Measurement]) -> Measurement:
-    """The mean of measurements of one cell on independent test sets: halves of intervals add in quadrature, side by side."""
+    """The mean over independent test sets of one cell; the lower halves of the intervals add in quadrature, so do the upper."""
     n = len(parts)
     if n == 1:
         return parts[0]
@@ -117,11 +117,12 @@ def mean(parts: Sequence[Measurement]) -> Measurement:
 
 
 def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dict[tuple[str, str], str]]:
-    """The measurements and the notes of cells, as commands are given them.
+    """The measurements and notes of the cells that a command is given as specs.
 
-    A spec has `row`, `column`, `files` (each a metric file, or `file#key` for one of its metrics; several are test sets, whose mean
-    the cell takes; none: the note says why), `seed` (1), `note` (""), and `label` where the row is our own.
-    Raises InputError for an unknown or missing key, and as `read_measurement`.
+    A spec has `row`, `column`, `files`, and optionally `seed` (1), `note` ("") and `label` (of a row of our own). Each of
+    `files` is a metric file, or `file#key` for one of its metrics; several files are test sets, of which the cell shows
+    the mean; without files `note` is the reason. Raises InputError for an unknown or missing key, and as
+    `read_measurement` does.
     """
     measurements, notes = [], {}
     for spec in specs:
@@ -143,7 +144,7 @@ def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dic
 def summarise(
     values: Sequence[float], intervals: Sequence[tuple[float, float]]
 ) -> tuple[float, float | None, float, float]:
-    """Mean over seeds, standard deviation (None for one seed), low and high end of the mean's interval, as above."""
+    """Mean over seeds, standard deviation (None for one seed), and both ends of the interval that the module describes."""
     from scipy.special import stdtrit
 
     k = len(values)
@@ -156,7 +157,7 @@ def summarise(
 
 
 def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
-    """The cell with our numbers, percentages, from measurements of different seeds."""
+    """The cell with our numbers in percent, from measurements of different seeds."""
     average, spread, low, high = summarise([one.value for one in seeds], [(one.low, one.high) for one in seeds])
     average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, 100.0), 2)
     inside = "not in the paper" if cell.paper is None else "reproduced" if low <= cell.paper <= high else "differs"

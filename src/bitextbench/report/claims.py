@@ -1,4 +1,4 @@
-"""Claims: what a paper says in words, as predicates over cells of tables, and whether they hold.
+"""Claims: statements of the papers as predicates over cells of tables, and whether they hold.
 
 A predicate is arithmetic and comparison over cells:
 
@@ -6,13 +6,13 @@ A predicate is arithmetic and comparison over cells:
     max([mlp, 10M/test2017] - [random, 10M/test2017], [mlp, 10M/test2018] - [random, 10M/test2018]) == 12.3
     [guo2018/table3: hard20, en-fr/P@1] == [ours, en-fr]
 
-`[row, column]` is a cell of the claim's own table, `[paper/table: row, column]` of another; `{name}` takes each value that
-`for` lists, so that one claim may have many instances. Besides `+ - *`, `and or not` and comparisons, there are `mean`,
-`min`, `max`, `abs`, and `f1(P, R)` = 2PR / (P + R). Nothing else is evaluated: no names, attributes, calls or code.
+`[row, column]` is a cell of the claim's own table, `[paper/table: row, column]` a cell of another table. `{name}` is
+replaced by each value that `for` lists, so that a claim may have many instances. Allowed are `+ - *`, `and or not`,
+comparisons, `mean`, `min`, `max`, `abs`, and `f1(P, R)` = 2PR / (P + R); nothing else is evaluated.
 
-The papers' numbers are intervals (what rounds to the printed digits, or a point), and their ends are exact fractions, so that
-28.4 - 23.1 is 5.3. A comparison holds when it does for every choice of numbers from the intervals, fails when it does for
-none, and is undecided otherwise. Our numbers have draws in place of intervals: see `evidence`.
+A printed number is an interval: all numbers that round to its digits, or a point. Ends are exact fractions, so that
+28.4 - 23.1 is 5.3. A comparison holds if it is true for every choice of numbers from the intervals, fails if it is true
+for none, and is undecided otherwise. Our numbers have draws instead of intervals: see `evidence`.
 """
 
 import ast
@@ -48,8 +48,8 @@ class Interval(NamedTuple):
 class Claim:
     """One entry of a claims file.
 
-    `scale` is "any" for a claim that should carry over to other data, "paper" for one that states the paper's figures.
-    `fails` lists the values of `for` with which the paper's own numbers do not bear the claim out, `why` says more.
+    `scale` is "any" for a claim that should be true of other data as well, "paper" for one that quotes the paper's
+    figures. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains it.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Claim:
 
 
 class Instance(NamedTuple):
-    """A claim with values for its variables; in the tree, names stand for cells."""
+    """A claim with values for its variables. In `tree` each cell is a name; `cells` maps names to cells."""
 
     values: dict[str, str]
     predicate: str
@@ -101,7 +101,7 @@ CELL = re.compile(r"\[(?:([^][{}:,]+):)?([^][{}:,]+),([^][{},]+)\]")
 
 
 def load(path: str | Path) -> list[Claim]:
-    """The claims of a YAML file. Raises InputError for another structure, an id that stands twice, a predicate that cannot be read."""
+    """The claims of a YAML file. Raises InputError for a wrong structure, a duplicate id or an invalid predicate."""
     try:
         entries = read_yaml(path)
         jsonschema.validate(entries, SCHEMA)
@@ -110,7 +110,7 @@ def load(path: str | Path) -> list[Claim]:
     claims = [_claim(dict(entry)) for entry in entries]
     for name, count in Counter(claim.id for claim in claims).items():
         if count > 1:
-            raise InputError(f"claim {name} stands twice", path, remedy="give each its own id")
+            raise InputError(f"claim {name} appears twice", path, remedy="give each its own id")
     for claim in claims:
         instances(claim)
     return claims
@@ -123,10 +123,10 @@ def _claim(entry: dict[str, Any]) -> Claim:
 
 
 def instances(claim: Claim) -> list[Instance]:
-    """The claim for each choice of its variables' values, the last variable fastest.
+    """The instances of a claim: one for each combination of values; the last variable varies fastest.
 
-    Raises InputError for a variable without values, and for a predicate that is no comparison or has other parts than
-    those above.
+    Raises InputError for a variable without values, and for a predicate that is not a comparison or uses an operation that
+    the module does not list.
     """
     made = []
     for choice in product(*claim.variables.values()):
@@ -146,7 +146,7 @@ def instances(claim: Claim) -> list[Instance]:
 
 
 def _named(cells: dict[str, Key], claim: Claim, match: re.Match[str]) -> str:
-    """A name in place of a cell, noted in `cells`."""
+    """A new name that stands for a cell; `cells` gets the cell under this name."""
     place, row, column = match.groups()
     name = f"cell{len(cells)}"
     cells[name] = ((place or claim.table).strip(), row.strip(), column.strip())
@@ -154,12 +154,12 @@ def _named(cells: dict[str, Key], claim: Claim, match: re.Match[str]) -> str:
 
 
 def points(tables: dict[str, list[Printed]]) -> dict[Key, Interval]:
-    """The papers' numbers, each taken as exactly what is printed."""
+    """The papers' numbers as points: exactly the printed value."""
     return {key: Interval(value, value) for key, value, _ in _printed(tables)}
 
 
 def rounded(tables: dict[str, list[Printed]]) -> dict[Key, Interval]:
-    """The papers' numbers, each as all that round to it: 37.4 stands for 37.35 to 37.45, less the ends, which it shares with 37.3 and 37.5."""
+    """The papers' numbers as intervals of all numbers that round to them: 37.4 is 37.35 to 37.45, both ends excluded."""
     inside = 1 - Fraction(1, 10**9)
     return {key: Interval(value - half * inside, value + half * inside) for key, value, half in _printed(tables)}
 
@@ -173,7 +173,7 @@ def _printed(tables: dict[str, list[Printed]]) -> Iterator[tuple[Key, Fraction, 
 
 
 def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
-    """A verdict for each instance; "not run" where `numbers` lack one of its cells."""
+    """The verdict of each instance: "not run" if `numbers` has not all of its cells."""
     verdicts: list[Verdict] = []
     for instance in instances(claim):
         if numbers.keys() >= set(instance.cells.values()):
@@ -185,8 +185,10 @@ def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict for a claim, of its instances that were run: that of all of them; where there are several, it fails as often as
-    it holds or more, holds when none fails and most hold, and holds in part when some fail and more hold; else it is undecided.
+    """The verdict of a claim from the verdicts of its instances that were run.
+
+    If all are equal, that one. Otherwise it fails if at least as many instances fail as hold; holds if none fails and most
+    hold; holds in part if some fail and more hold; and is undecided in all other cases.
     """
     count = Counter(verdict for verdict in verdicts if verdict != "not run")
     if len(count) == 1:
@@ -199,7 +201,7 @@ def overall(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _truth(node: ast.expr, cells: dict[str, Interval]) -> bool | None:
-    """A comparison, or and, or, not of some, in three values (Kleene's)."""
+    """The truth of comparisons joined by `and`, `or`, `not`, in Kleene's three-valued logic."""
     match node:
         case ast.BoolOp(op=ast.And(), values=values):
             return _all([_truth(value, cells) for value in values])
@@ -262,13 +264,13 @@ def _number(node: ast.expr, cells: dict[str, Interval]) -> Interval:
 
 
 def _combined(operation: Callable[..., Fraction], *numbers: Interval) -> Interval:
-    """An operation that is monotone in each of its numbers takes its extremes at their ends."""
+    """The interval of an operation that is monotone in each argument: its extremes are at the ends of the arguments."""
     values = [operation(*ends) for ends in product(*numbers)]
     return Interval(min(values), max(values))
 
 
 def _f1(precision: Fraction, recall: Fraction) -> Fraction:
-    """Harmonic mean, 0 where both are; of numbers that are not negative."""
+    """The harmonic mean of two numbers that are not negative; 0 if both are 0."""
     return 2 * precision * recall / (precision + recall) if precision + recall else Fraction(0)
 
 

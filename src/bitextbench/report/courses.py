@@ -1,4 +1,4 @@
-"""What is said and drawn of a plan: costs by rule, the course of the whole on each cluster."""
+"""A plan as text and as a picture: costs by rule, and the simulated course of the run on each cluster."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from bitextbench.report.schedule import Course, Run, overdue
 def render(
     rows: Sequence[Sequence[Any]], courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, Cost]
 ) -> str:
-    """The table of costs, a line for each cluster, and the jobs that do not end within their limit."""
+    """The table of costs, one line per cluster, and the jobs that exceed their time limit."""
     lines = [[*map(str, COLUMNS)], *([str(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     said = [
@@ -38,7 +38,7 @@ def render(
 
 
 def draw(courses: Sequence[Course], path: Path) -> None:
-    """When jobs of each rule run, a panel a cluster: SVG or PNG, by the suffix."""
+    """Draw the times in which jobs of each rule run, one panel per cluster; the suffix says whether SVG or PNG."""
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -1,17 +1,17 @@
-"""Draws: what the cells of a table might have been with other test items and other seeds, for the comparison of cells.
+"""Draws: values that the cells of a table could have had with other test items and other seeds; claims compare cells by them.
 
-A cell is the mean of its seeds' values x_s, s = 1..k. Draw b of it is its value plus two independent deviations:
+A cell is the mean of its seeds' values x_s, s = 1..k. Draw b is this mean plus two independent deviations:
 
-- of items: the test items are drawn again, with replacement (bootstrap, Efron 1979), the same items for every seed and for
-  every cell that has as many. Rows measured on one test set are so compared on the same items (paired). Test sets that have as
-  many items by chance have outcomes that are independent, to which this changes nothing.
-- of seeds: c_b * sum_s g_bs (x_s - mean) / sqrt(k (k - 1)) with g_bs standard normal, the same for seed s of every cell, and
-  c_b = sqrt((k - 1) / chi^2_b). So the difference of two cells with the same k seeds has Student's t distribution with k - 1 degrees
-  of freedom and the standard error of its paired differences. (Seeds drawn with replacement would make intervals of three
-  seeds too short by half.) With one seed there is no such part.
+- items: the test items are resampled with replacement (bootstrap, Efron 1979). Every seed, and every cell with the same
+  number of items, gets the same resample. So rows measured on one test set are compared on the same items (paired). Two
+  different test sets that happen to have the same size have independent outcomes, so that sharing a resample is harmless.
+- seeds: c_b * sum_s g_bs (x_s - mean) / sqrt(k (k - 1)), with g_bs standard normal, the same for seed s of every cell, and
+  c_b = sqrt((k - 1) / chi^2_b). So the difference of two cells with the same k seeds has Student's t distribution with
+  k - 1 degrees of freedom and the standard error of its paired differences. (Resampling three seeds with replacement
+  would give intervals of half the length.) With one seed this deviation is 0.
 
-A cell without items (an average precision, a table of which only the CSV is left) is drawn on its own: normally, each side by
-its end of the interval.
+A cell without items (an average precision; a table whose CSV alone is left) is drawn independently of all others, from a
+normal distribution whose two halves have the widths of the two halves of its interval.
 """
 
 import functools
@@ -36,7 +36,10 @@ Key = tuple[str, str, str]  # place of the table, row, column
 
 
 class Draws(NamedTuple):
-    """`value`: the cell's; items, seeds [DRAWS]: deviations from it; k, n: how many seeds and items it has (0: not known)."""
+    """The draws of a cell: its value, and the deviations from it by items and by seeds (float64 [DRAWS] each).
+
+    `k`, `n`: the numbers of seeds and items; 0 if unknown.
+    """
 
     value: float
     items: Array
@@ -64,14 +67,14 @@ def of_cell(seeds: Sequence[Measurement]) -> Draws:
 
 
 def alone(name: str, value: float, low: float | None, high: float | None, k: int = 0) -> Draws:
-    """The draws of a cell whose interval is all that is known; `name` makes them its own."""
+    """The draws of a cell from its interval; `name` seeds the generator, so that each cell has draws of its own."""
     normal = np.random.default_rng(list(hashlib.sha256(name.encode()).digest())).standard_normal(DRAWS)
     below, above = (0.0 if end is None else abs(value - end) / 1.96 for end in (low, high))
     return Draws(value, normal * np.where(normal < 0, below, above), np.zeros(DRAWS), k)
 
 
 def deviations(items: Items) -> Array:
-    """The deviations [DRAWS] of a metric on other items, around 0."""
+    """The deviations [DRAWS] of a metric on resampled items, centred at 0."""
     sums = _weights(len(items.counts)) @ items.counts
     values = 100 * quotient(*sums.T) if items.kind == "ratio" else _bleu(sums, smooth=items.kind == "bleu")
     return values - values.mean()
@@ -94,7 +97,10 @@ def _chi(k: int) -> Array:
 
 
 def _bleu(sums: Array, *, smooth: bool) -> Array:
-    """BLEU in percent of sacreBLEU's sums [s, 10]: lengths, right n-grams, n-grams; smoothed as mteval does (`exp`), or not."""
+    """BLEU [s] in percent from sacreBLEU's sums [s, 10]: two lengths, four counts of correct n-grams, four of n-grams.
+
+    `smooth`: smoothed as mteval does (sacreBLEU's `exp`).
+    """
     lengths, references, right, total = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:]
     none = (right == 0).cumsum(axis=1)  # the first n-gram order without any counts 1/2, the next 1/4
     right = np.where(right == 0, 0.5**none, right) if smooth else right

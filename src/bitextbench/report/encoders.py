@@ -1,8 +1,8 @@
-"""Encoders side by side: what training one cost, and how well it finds held-out translations; a line an encoder and test set.
+"""The table of encoders: cost of training and retrieval of held-out translations; one line per encoder and test set.
 
-Each source is answered by its nearest target in the encoder's own metric, and the other way round. The error rate counts every
-answer but the sentence's own row (kim2019 section 4.1), P@1 takes a copy of the right sentence for right (yang2019 footnote 4);
-both in percent. Runs of several seeds make a mean, a spread and an interval, as in `table`.
+Each source retrieves its nearest target in the encoder's metric, and each target its nearest source. The error rate counts
+every answer in another row than the query's as wrong (kim2019 section 4.1); P@1 accepts a duplicate of the right sentence
+(yang2019 footnote 4). Both are in percent. Several seeds give a mean, a spread and an interval, as in `cells`.
 """
 
 import csv
@@ -31,7 +31,7 @@ HEADS = {"error_forward": "error →", "error_backward": "error ←", "p1_forwar
 
 
 def build(measured: Sequence[Path], out: Path) -> None:
-    """Write the table as CSV, encoders and tests in the order in which they are first given.
+    """Write the table as CSV; encoders and tests are in the order of their first occurrence.
 
     Raises InputError for no measurements, two of the same encoder, test and seed, and tests of different sizes.
     """
@@ -41,7 +41,7 @@ def build(measured: Sequence[Path], out: Path) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `measure` gave, flat: the fields before METRICS, and for each of these its value and interval."""
+    """Read a file of `evaluation.encoders.measure` as one flat dict; each of METRICS becomes (value, interval)."""
     held = read_json(path)
     kinds = {"encoder": str, "test": str, "candidates": int, "seed": int, **dict.fromkeys(COSTS, (int, float))}
     flat = checked_fields(held, kinds, path)
@@ -52,7 +52,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def lines(runs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """The table's lines: COLUMNS -> text."""
+    """The lines of the table: a dict from COLUMNS to text each. Raises InputError as `build` does."""
     if not runs:
         raise InputError("no measurements", remedy="give a file for each encoder and test set")
     table = []
@@ -77,7 +77,7 @@ def lines(runs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def by_place(runs: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], list[dict[str, Any]]]]:
-    """The runs of each encoder and test, by seed."""
+    """The runs of each encoder and test, sorted by seed."""
     order = {name: place for place, name in enumerate(dict.fromkeys(run["encoder"] for run in runs))}
     tests = {name: place for place, name in enumerate(dict.fromkeys(run["test"] for run in runs))}
     ordered = sorted(runs, key=lambda run: (tests[run["test"]], order[run["encoder"]], run["seed"]))
@@ -102,7 +102,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def cells(table: Sequence[dict[str, str]]) -> list[list[str]]:
-    """What a person reads: a head, and a row a line, mean ± spread."""
+    """The table as a person reads it: a head, then one row per line of the table, with mean ± spread."""
     head = ["", "test", "candidates", "seeds", "CPU s", "updates", "parameters", "d", *HEADS.values()]
     rows = []
     for line in table:

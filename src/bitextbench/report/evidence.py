@@ -1,8 +1,9 @@
-"""Evidence: what our numbers say of an instance of a claim, by draws of its cells (see `draws`).
+"""Evidence: the verdict of our numbers on an instance of a claim, by draws of its cells (see `draws`).
 
-The slack of a comparison a > b is a - b: above 0 where it is so. Of `and` it is the least of its parts, of `or` the greatest, of
-`not` the negative. An instance holds where at least 97.5% of the draws have slack, fails where at most 2.5% do, and is
-undecided otherwise. a == b cannot hold on draws: it is undecided where 0 is among the middle 95% of a - b, and fails otherwise.
+The slack of a comparison a > b is a - b: positive if the comparison is true. The slack of `and` is the minimum over its
+parts, that of `or` the maximum, that of `not` the negative. An instance holds if at least 97.5% of the draws have positive
+slack, fails if at least 97.5% have negative slack, and is undecided otherwise. Draws cannot confirm a == b: it is
+undecided if the middle 95% of a - b contain 0, and fails otherwise.
 """
 
 import ast
@@ -28,7 +29,11 @@ Cells = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class Evidence:
-    """`slack` with its 95% interval; `p`, two-sided, that it is on the other side of 0; `needed`: what would decide it."""
+    """The verdict on an instance.
+
+    `low`, `high`: the 95% interval of `slack`. `p`: two-sided p-value that the true slack has the other sign. `seeds`,
+    `items`: the smallest numbers among the cells. `needed`: how many seeds and items would decide the instance, in words.
+    """
 
     verdict: Verdict
     slack: float
@@ -41,7 +46,7 @@ class Evidence:
 
 
 def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
-    """What the draws of its cells say; None where one of them is missing."""
+    """The evidence on an instance; None if `numbers` lacks one of its cells."""
     if not numbers.keys() >= set(instance.cells.values()):
         return None
     cells = {name: numbers[key] for name, key in instance.cells.items()}
@@ -64,7 +69,7 @@ def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
 
 
 def printed(instance: Instance, numbers: Mapping[Key, Interval]) -> float | None:
-    """The slack on numbers without error, the papers'; None where one of them is missing."""
+    """The slack on the papers' numbers, taken as exact; None if one of them is missing."""
     if not numbers.keys() >= set(instance.cells.values()):
         return None
     cells = {name: np.full(DRAWS, float(numbers[key].low)) for name, key in instance.cells.items()}
@@ -72,7 +77,11 @@ def printed(instance: Instance, numbers: Mapping[Key, Interval]) -> float | None
 
 
 def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> str:
-    """How many seeds, or seeds and test items, would decide a slack of this size with 80% power, in words; "" for none at all."""
+    """How many seeds, or seeds and test items, would decide a slack of this size with 80% power, in words.
+
+    `of_items`, `of_seeds`: the variances of the slack by items and by seeds; `n`, `k`: the numbers of items and seeds.
+    Empty if the slack is 0 or the seeds are unknown.
+    """
     most = (slack / (1.96 + 0.84)) ** 2  # the variance that would do
     if not most or not k:
         return ""
@@ -85,7 +94,7 @@ def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> st
 
 
 def adjusted(p: Sequence[float]) -> list[float]:
-    """p values for a false discovery rate (Benjamini and Hochberg 1995), in the order given."""
+    """p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995), in the order of `p`."""
     from scipy.stats import false_discovery_control
 
     return [float(value) for value in false_discovery_control(p)] if p else []
@@ -97,7 +106,7 @@ def _middle(drawn: Array) -> tuple[float, float]:
 
 
 def _slack(node: ast.expr, cells: Cells) -> Array:
-    """Of a predicate that `claims.instances` has read."""
+    """The slack [DRAWS] of a predicate, as `claims.instances` parses it."""
     match node:
         case ast.BoolOp(op=op, values=parts):
             least = np.minimum if isinstance(op, ast.And) else np.maximum
@@ -111,7 +120,7 @@ def _slack(node: ast.expr, cells: Cells) -> Array:
 
 
 def _number(node: ast.expr, cells: Cells) -> Array:
-    """Arithmetic alone is left, of the names below: Python may evaluate it."""
+    """The value [DRAWS] of an arithmetic expression. `claims.instances` has allowed nothing but FUNCTIONS and cells."""
     value = eval(compile(ast.Expression(node), "claim", "eval"), {"__builtins__": {}}, FUNCTIONS | dict(cells))
     return value + np.zeros(DRAWS)
 

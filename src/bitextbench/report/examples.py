@@ -1,7 +1,8 @@
-"""Examples of our own where the papers print theirs, as Markdown: artetxe2019 table 1, yang2019 table 7, kim2019 table 4, guo2018
-table 1, zhang2016 table 1.
+"""Examples as Markdown pages, like those that the papers print: artetxe2019 table 1, yang2019 table 7, kim2019 table 4,
+guo2018 table 1, zhang2016 table 1.
 
-Nobody picks them: each is the first in an order that says what the paper wants to show, so that a run has the same ones again.
+A fixed rule chooses them, never a person: each function sorts by the property that the paper's table illustrates and takes
+the first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,23 +29,23 @@ from bitextbench.smt.words import unescaped
 
 
 def write(out: Path, lines: Iterable[str]) -> None:
-    """Write a page."""
+    """Write the lines of a page, atomically."""
     with atomic(out) as part:
         part.write_text("\n".join(lines), encoding="utf-8")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table of Markdown. Bars, which would end a cell, are written as entities."""
+    """The lines of a Markdown table. A bar within a cell becomes an entity, as it would end the cell."""
     for row in (head, ["---"] * len(head), *rows):
         yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |"
     yield ""
 
 
 def scales(corpus: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **search: Any) -> Iterator[str]:
-    """artetxe2019, table 1: a wrong pair whose cosine is above that of a right one, and the neighbours that tell why.
+    """artetxe2019, table 1: a wrong pair whose cosine exceeds that of a right pair, and the neighbours that explain it.
 
-    Targets search sources. The wrong pair is the one of the highest cosine, the right one that of the highest ratio margin among
-    those of lower cosine. `src`, `tgt`: the vectors of the corpus, row by row.
+    Targets search sources. The wrong pair is the wrong one with the highest cosine; the right pair has a lower cosine, and
+    among those the highest ratio margin. `src`, `tgt`: the vectors of the corpus, row by row.
     """
     sides, kept = comparable.searchable(corpus, src, tgt)
     both = neighbours.search(*sides, k, metric="cosine", **search)
@@ -73,9 +74,10 @@ def scales(corpus: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **s
 
 
 def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 2, **search: Any) -> Iterator[str]:
-    """yang2019, table 7: `count` false positives and as many false negatives, of the highest cosine each.
+    """yang2019, table 7: the `count` false positives and the `count` false negatives with the highest cosines.
 
-    Targets search sources; the threshold has the best F1 on these pairs. `src`, `tgt`: the vectors of the corpus, row by row.
+    Targets search sources; the threshold is the one with the best F1 on these pairs. `src`, `tgt`: the vectors of the
+    corpus, row by row.
     """
     sides, kept = comparable.searchable(corpus, src, tgt)
     both = neighbours.search(*sides, 1, metric="cosine", **search)
@@ -104,10 +106,11 @@ def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 
 
 
 def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: float = 0.01) -> Iterator[str]:
-    """kim2019, table 4: of the pairs that the second scorer puts last and first, those that the first one likes least and most.
+    """kim2019, table 4: four pairs on which two scorers agree and disagree.
 
-    `scores`: two scorers, each float32 [n] in the order of ids; the extremes are a `share` of the pairs, one at least.
-    The second's are logits, printed as probabilities. Raises InputError for scores of another corpus.
+    The second scorer's highest `share` of the pairs (at least one) and its lowest `share` are taken; of each, the pairs with
+    the lowest and the highest score of the first scorer. `scores`: two scorers, float32 [n] each in the order of ids; the
+    second's are logits and are printed as probabilities. Raises InputError for scores of another corpus.
     """
     (one, first), (other, second) = scores.items()
     order = np.argsort(-second, kind="stable")
@@ -126,10 +129,10 @@ def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: floa
 
 
 def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterator[str]:
-    """guo2018, table 1: `count` sources with their translation, hard negatives and as many random ones.
+    """guo2018, table 1: `count` sources with their translations, hard negatives and as many random negatives.
 
-    `corpus`: the bitext; `hard`: what `hard_negatives.mine` wrote of it, without `.src`; sources are drawn at random of those
-    that have some. Raises InputError where they are of another bitext.
+    `corpus`: the bitext; `hard`: the path that `hard_negatives.mine` wrote to, without `.src`. Sources are drawn at random
+    from those that have hard negatives. Raises InputError for hard negatives of another bitext.
     """
     hard_rows = Ragged.load(f"{hard}.src")
     hard_rows.check(len(hard_rows), "mine them again from this bitext")
@@ -153,10 +156,10 @@ def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterat
 
 
 def phrases(path: Path, count: int = 3, best: int = 3) -> Iterator[str]:
-    """zhang2016, table 1: the `best` translations, by similarity, of `count` phrases that have as many at least.
+    """zhang2016, table 1: `count` phrases with at least `best` translations, and their `best` translations by similarity.
 
-    `path`: a grammar with the feature `similarity`. Phrases are rules without gaps; those of the most words come first, then those of the most
-    translations, then as the text goes. Raises InputError for a grammar without that feature.
+    `path`: a grammar with the feature `similarity`. Phrases are the sources of rules without gaps, sorted by number of words,
+    then number of translations (most first), then alphabetically. Raises InputError for a grammar without that feature.
     """
     features, rules = grammar.read(path)
     if FEATURE not in features:
@@ -179,7 +182,7 @@ def phrases(path: Path, count: int = 3, best: int = 3) -> Iterator[str]:
 
 
 def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[str, str]]:
-    """The pairs at some rows of a corpus, in the order of ids.
+    """The pairs at some rows of a corpus; rows are counted in the order of ids.
 
     Raises InputError unless the corpus has `total` rows.
     """

@@ -1,6 +1,7 @@
-"""A table of filtering, as Table 2 of Kim et al. 2019: BLEU of what was selected, by budget of words and test set.
+"""Tables of filtering, like Table 2 of Kim et al. 2019: BLEU of models trained on a selection, by word budget and test set.
 
-Beside the cells it knows what each row selected. Rows are compared by the differences of their models of one seed (`significance`).
+Such a table also records what each row selected. Rows are compared by paired differences: models of the same seed, on the
+same test sentences (`significance`).
 """
 
 from collections import Counter
@@ -24,7 +25,7 @@ from bitextbench.report.table import Place, beside, names
 
 @dataclass(frozen=True)
 class Selection:
-    """What one method selected for one budget; `words`, `pairs` and `words_by_label` are sums where it stands for several seeds."""
+    """What one method selected for one budget; for several seeds `words`, `pairs` and `words_by_label` are sums."""
 
     method: str
     budget: str
@@ -39,13 +40,13 @@ class Selection:
 
     @property
     def precision(self) -> float | None:
-        """Share of good pairs among the selected words whose label is known; None where none is."""
+        """The share of words of good pairs among the selected words with a known label; None without labels."""
         known = sum(count for label, count in self.words_by_label.items() if label)
         return self.words_by_label.get("parallel", 0) / known if known else None
 
 
 def read_selection(path: Path) -> Selection:
-    """One selection file. Raises InputError for missing fields, or words by label that do not add up to the words."""
+    """Read a selection file. Raises InputError for missing fields, and if the words by label do not add up to the words."""
     numbers = {"seed": int, "budget_words": int, "words": int, "pairs": int}
     kinds = {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict}
     known = checked_fields(read_json(path), kinds, path)
@@ -60,7 +61,10 @@ def read_selection(path: Path) -> Selection:
 
 @dataclass(frozen=True)
 class Share:
-    """A line of table2.selections.csv: of what a method selected, over all seeds, the words of a label; none is known: None."""
+    """A line of table2.selections.csv: the words of one label in what a method selected, summed over seeds.
+
+    `label` and its words are None for a pool without labels.
+    """
 
     method: str
     budget: str
@@ -73,7 +77,7 @@ class Share:
 
 
 def shares(selections: Sequence[Selection]) -> list[Share]:
-    """What was selected, a line a label."""
+    """The lines of table2.selections.csv: one per selection and label."""
     return [
         Share(one.method, one.budget, one.seeds, one.budget_words, one.words, one.pairs, label, count)
         for one in pooled(selections)
@@ -86,7 +90,7 @@ def _labels(selection: Selection) -> list[tuple[str, int | None]]:
 
 
 def read_selections(path: Path) -> list[Selection]:
-    """The selections of `shares`, written as CSV. Raises InputError for another file."""
+    """Read the selections from a CSV file of `shares`. Raises InputError for another file."""
     lines = records.read_csv(path, Share, "a table of selections")
     selections = []
     for _, group in groupby(lines, key=lambda line: (line.method, line.budget)):
@@ -106,10 +110,10 @@ def cells(
     scale: Scale,
     notes: Mapping[Place, str] | None = None,
 ) -> list[Cell]:
-    """The cells of the paper, those of tests and rows that only this run has, and what was selected for each; `notes` as in `beside`.
+    """The cells of the paper, the cells of tests and rows that this run alone has, and the selections; `notes` as in `beside`.
 
-    Raises InputError when a measurement or a selection of a row, budget and seed is missing or has no place, and when test sets,
-    budgets or signatures differ: there is no table from a part of the data.
+    Raises InputError if a measurement or a selection of some row, budget and seed is missing or unexpected, and if test
+    sets, budgets or signatures differ: a table is never made of a part of the data.
     """
     rows = list(dict.fromkeys(one.row for one in measurements))
     columns = list(dict.fromkeys(one.column for one in measurements))
@@ -157,7 +161,7 @@ def _with_own_tests(cells: Sequence[Printed], measurements: Sequence[Measurement
 
 
 def _with_own_rows(cells: Sequence[Printed], methods: Sequence[str]) -> list[Printed]:
-    """The cells and, after them, cells without a number for rows that only this run has."""
+    """The cells, and after them empty cells for rows that this run alone has."""
     rows = names(cells, "row")
     first = [cell for cell in cells if cell.row == rows[0]]
     own = [
@@ -170,7 +174,7 @@ def _with_own_rows(cells: Sequence[Printed], methods: Sequence[str]) -> list[Pri
 
 
 def pooled(selections: Sequence[Selection]) -> list[Selection]:
-    """What each method selected for each budget, over all seeds; `reached` where all did."""
+    """The selections of each method and budget, summed over seeds; `reached` if all seeds reached the budget."""
     together: dict[tuple[str, str], list[Selection]] = {}
     for selection in selections:
         together.setdefault((selection.method, selection.budget), []).append(selection)
@@ -202,7 +206,7 @@ def _with_selection(cell: Cell, selection: Selection) -> Cell:
 def _complete(
     kind: str, given: Sequence[Measurement] | Sequence[Selection], given_keys: Iterable[tuple], wanted: Iterable[tuple]
 ) -> None:
-    """Every wanted file is there, and nothing else."""
+    """Raise InputError unless exactly the expected files are given."""
     given_keys, wanted = set(given_keys), set(wanted)
     if len(given_keys) < len(given):
         paths = ", ".join(str(item.path) for item in given)
@@ -231,7 +235,7 @@ def _same(what: str, values: Iterable[tuple[Any, Path]]) -> None:
 
 
 def reading(table: Sequence[Cell], comparisons: Sequence[Comparison]) -> list[str]:
-    """Sentences on the rows that ran: the lowest row, random against the best, and each order of two rows that the paper has."""
+    """Sentences on the rows that ran: the lowest row, the best row against random, and the orders of rows in the paper."""
     done = [cell for cell in table if cell.ours is not None]
     columns = {name: [cell for cell in done if cell.column == name] for name in names(done, "column")}
     return [_lowest(columns), _gap(columns), *_orders(columns, comparisons)]
@@ -249,7 +253,7 @@ def _lowest(columns: dict[str, list[Cell]]) -> str:
 
 
 def _gap(columns: dict[str, list[Cell]]) -> str:
-    """Best row minus random in each column, and the least ratio of this gap to the larger spread of the two rows."""
+    """The best row minus random in each column, and the smallest ratio of this gap to the larger spread of both rows."""
     parts, ratios = [], []
     for name, column in columns.items():
         base = next((cell for cell in column if cell.row == "random"), column[0])
@@ -263,8 +267,8 @@ def _gap(columns: dict[str, list[Cell]]) -> str:
 
 
 def _orders(columns: dict[str, list[Cell]], comparisons: Sequence[Comparison]) -> list[str]:
-    """Each pair of rows that the paper orders, by paired differences: in which columns the order is the paper's, the other way,
-    or undecided, as the interval of the difference holds 0.
+    """A sentence for each two rows that the paper orders: the columns in which paired differences confirm this order, reverse
+    it, or leave it undecided (their interval contains 0).
     """
     both = [*comparisons, *(one.reversed() for one in comparisons)]
     differences = {(f"{one.budget}/{one.test}", one.row, one.other): one for one in both}

@@ -1,24 +1,34 @@
-"""Which measurement stands in which cell of a paper's table: `tables.yaml`.
+"""The layout of the papers' tables: `tables.yaml` says which measurement belongs into which cell.
 
-The file has a list of blocks for each table (`<paper>/table<N>`). A block is a cell, or as many as its variables have values:
+The file has a list of blocks for each table (`<paper>/table<N>`). A block describes one cell, or one cell for each
+combination of the values of its variables:
 
 | key | meaning |
 |---|---|
 | for | variables: a list of values, or a mapping from the paper's names to ours |
 | cell | [row, column] of the reference; `{variable}` is the paper's name |
-| task | what is measured: metrics lie at <work>/metrics/<task>/<corpus>/<encoder>.json |
-| corpus | what it is measured on; a list makes the mean over its corpora |
-| encoder, similarity | whose vectors are compared, and how; for the task `posteriors` models of `likelihoods`, for `rescoring` one of |
-| | `rescorers`; for `translation` an entry of `translations`, for `agreement` a method, both without a similarity; for `bleu` |
-| | `<method>.<budget>`: a selection, without similarity and metric; for `size` the word `filtered`, for `smt` a system of |
-| | `smt`, both without similarity |
-| metric | which of the task's numbers, levels joined by dots |
+| task | what is measured: metrics are at <work>/metrics/<task>/<corpus>/<encoder>.json |
+| corpus | the corpus of the measurement; of a list of corpora the cell has the mean |
+| encoder | the name of what is measured; its kind depends on the task (below) |
+| similarity | how sentences are compared; not for `translation`, `agreement`, `bleu`, `size`, `smt` |
+| metric | which of the task's numbers, levels joined by dots; not for `bleu` |
 | note | a condition that differs from the paper's |
-| against | of `translation` and `smt`: the row whose BLEU each other row's is tested against, which becomes a note |
-| label | of a row of our own, which stands below the paper's: what it is called |
-| why | in place of all from task on: why there is no number |
+| against | of `translation` and `smt`: the row with which each other row's BLEU is compared by a test; the result is a note |
+| label | the name of a row of our own, below the paper's rows |
+| why | instead of `task` and all keys below it: the reason for an empty cell |
 
-In all but `cell`, `{variable}` is our name.
+In all keys but `cell`, `{variable}` is our name. `encoder` names
+
+| task | an entry of |
+|---|---|
+| posteriors | `likelihoods` |
+| rescoring | `rescorers` |
+| translation | `translations` |
+| smt | `smt` |
+| agreement | `methods` |
+| bleu | a selection, `<method>.<budget>` |
+| size | always `filtered` |
+| any other | `encoders` |
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,7 +56,7 @@ KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "why"}
 
 @dataclass(frozen=True)
 class Entry:
-    """What a cell is made of; `why` there is nothing, or ""."""
+    """The content of a cell as tables.yaml describes it; `why`: the reason for an empty cell, or ""."""
 
     row: str
     column: str
@@ -66,7 +76,7 @@ class Entry:
         return ".".join(filter(None, (self.similarity, self.metric)))
 
     def missing(self, config: Mapping[str, Any]) -> str:
-        """Why a run has no such number, or "": a name that it does not define, or a text of one's own that is not there."""
+        """Why a run lacks this number, or "": the run does not define a name, or a file of the user's own does not exist."""
         if self.why:
             return self.why
         if self.task == "translation":
@@ -129,7 +139,7 @@ class Entry:
 
 
 def _absent(names: Iterable[str], corpora: Mapping[str, Any]) -> str:
-    """What a run lacks of some corpora: the first that it does not define, or a text of one's own that is not there; or ""."""
+    """Why a run lacks one of some corpora: it does not define it, or a file of the user's own does not exist; or ""."""
     for name in names:
         if name not in corpora:
             return f"no corpus {name} in this run"
@@ -140,7 +150,7 @@ def _absent(names: Iterable[str], corpora: Mapping[str, Any]) -> str:
 
 
 def load(path: Path | None = None) -> dict[str, list[Entry]]:
-    """The cells of each table, by its place. Raises InputError for an unknown or missing key, a cell that appears twice."""
+    """The cells of each table by its place. Raises InputError for an unknown or missing key and for a duplicate cell."""
     text = (path or Path(__file__).with_name("tables.yaml")).read_text(encoding="utf-8")
     tables = {}
     for place, blocks in yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).items():
@@ -176,7 +186,7 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:
-    """The names of a corpus: a variable whose value is a list gives all of them."""
+    """The names that `corpus` stands for: more than one if it is a variable whose value is a list."""
     for text in [corpus] if isinstance(corpus, str) else corpus:
         lists = {
             name: value if isinstance(value, list) else [value] for name, value in ours.items() if f"{{{name}}}" in text

@@ -1,6 +1,6 @@
 """Figure 4 of yang2019: F1 of mining and mean cosines of pairs, by the margin in training.
 
-The paper draws curves and prints no number (`references.UNPRINTED`): what it says of them are claims.
+The paper draws curves without numbers (`references.UNPRINTED`); its statements about them are claims.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,10 @@ CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cos
 
 
 def table(points: Iterable[tuple[float, Path, Path]], scale: Scale, seed: int) -> list[Cell]:
-    """A row a curve, a column a margin; all in percent. `points`: a margin, and what `evaluate` of mining and of separation wrote."""
+    """The figure as a table in percent: rows are curves, columns margins.
+
+    `points`: for each margin the files that `evaluate mining` and `evaluate separation` wrote.
+    """
     measured = []
     for margin, mining, separation in sorted(points):
         measured.append(read_measurement("f1", str(margin), seed, mining, "cosine.backward.f1"))
@@ -30,7 +33,7 @@ def _percent(one: Measurement) -> Measurement:
 
 
 def draw(cells: Sequence[Cell], picture: Path) -> None:
-    """The curves of a table, with their intervals, as PNG."""
+    """Draw the curves of the table with their intervals, as PNG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")

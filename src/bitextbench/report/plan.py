@@ -1,8 +1,9 @@
-"""What the jobs of a plan cost at true scale: core and GPU hours, memory, disk and transfer, by rule.
+"""Costs of the jobs of a plan: core and GPU hours, memory, disk and transfer, by rule.
 
-The jobs are those of `snakemake -n`: their inputs and outputs make the graph. What a job takes is the configured amount of work
-(`report.amounts`: pairs by the registry, FLOPs by arithmetic) over a rate of `rates.yaml`. Data sets that nobody has counted have
-a pair for each BYTES of what is fetched, UNCOUNTED pairs where nobody knows that either; files of unknown size have UNSIZED bytes.
+The jobs are those of `snakemake -n`; their inputs and outputs make the graph. The time of a job is its amount of work
+(`report.amounts`: pairs by the registry, FLOPs by arithmetic) divided by a rate of `rates.yaml`. A data set without a count
+is assumed to have one pair per BYTES of its download, or UNCOUNTED pairs if the size is unknown as well; a file of unknown
+size is assumed to have UNSIZED bytes.
 """
 
 import csv
@@ -44,7 +45,7 @@ _KEY = re.compile(r"^ *(\w+): (.*)$", re.M)
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A job of a dry run; `group` numbers the submission that it is part of, `limit` is its time in seconds."""
+    """A job of a dry run; `group`: the number of its submission; `limit`: its time limit in seconds; `memory` in MB."""
 
     rule: str
     wildcards: Mapping[str, str]
@@ -58,7 +59,7 @@ class Job:
 
 
 class Cost(NamedTuple):
-    """Seconds of a core, or of its GPUs; MB that it leaves and fetches."""
+    """The cost of a job: seconds on its cores and GPUs, MB of disk that its outputs take, MB that it downloads."""
 
     seconds: float
     disk: float = 0
@@ -66,7 +67,7 @@ class Cost(NamedTuple):
 
 
 def rates(path: Path | None = None) -> Config:
-    """The rates that come with us, with those of a file over them. Raises InputError for a key that they do not have."""
+    """The rates of `rates.yaml`, overlaid with those of a file. Raises InputError for a key that `rates.yaml` lacks."""
     own = read_yaml(str(files("bitextbench.report").joinpath("rates.yaml")))
     mine = read_yaml(path) if path else {}
     if not isinstance(mine, dict) or (unknown := _unknown(mine, own)):
@@ -77,7 +78,7 @@ def rates(path: Path | None = None) -> Config:
 
 
 def _unknown(mine: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """The first key of `mine` that `own` lacks, or ""."""
+    """The first key of `mine` that is not in `own`, or ""."""
     for key, value in mine.items():
         if key not in own:
             return str(key)
@@ -87,7 +88,7 @@ def _unknown(mine: Mapping[str, Any], own: Mapping[str, Any]) -> str:
 
 
 def parse(said: str) -> list[Job]:
-    """The jobs of what `snakemake -n` says. Raises InputError where it says none."""
+    """The jobs in the output of `snakemake -n`. Raises InputError if there are none."""
     jobs, group, grouped = [], 0, False
     for match in _BLOCK.finditer(said):
         if match["group"]:
@@ -117,7 +118,7 @@ def _job(rule: str, keys: Mapping[str, str], group: int) -> Job:
 
 
 class Costs:
-    """What jobs of a configuration cost at given rates."""
+    """The costs of the jobs of a configuration at given rates."""
 
     def __init__(self, config: Config, rates: Config) -> None:
         self.config, self.rates = config, rates
@@ -147,7 +148,7 @@ class Costs:
         return cost._replace(seconds=cost.seconds + self.rates["machine"]["start"])
 
     def pairs(self, corpus: str) -> int:
-        """The pairs of a corpus before filters, guessed for data sets without a count."""
+        """The number of pairs of a corpus before filters; estimated for data sets without a count."""
         count = amounts.rows(self.config, [corpus])
         return count.known + sum(map(_guessed, count.uncounted))
 
@@ -157,7 +158,7 @@ class Costs:
         return 30 * ceil(max(SHORTEST, SLACK * self(job).seconds) / 1800)
 
     def _shard(self, job: Job, rate: float, what: str) -> Cost:
-        """Of a shard, or of a corpus where the job has no shard."""
+        """The cost of reading one shard, or a whole corpus if the job has no shard, at `rate` pairs per second."""
         corpus = job.wildcards["corpus"]
         shards = self.config["corpora"][corpus].get("shards", 1) if "shard" in job.wildcards else 1
         pairs = self.pairs(corpus) / shards
@@ -175,7 +176,7 @@ class Costs:
         return Cost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates / gpu["updates"]))
 
     def _met(self, encoder: str) -> float:
-        """Products of parameters and tokens in an update of an encoder's training."""
+        """The multiplications in an update of an encoder's training."""
         return amounts.training(self.config, f"encoders.{encoder}").met()
 
     def _share(self, encoder: str) -> str:
@@ -225,7 +226,7 @@ class Costs:
         return self._flops(4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four models of about one size
 
     def _search(self, job: Job) -> Cost:
-        """Each sentence of one side against each of the other."""
+        """The cost of comparing each sentence of one side with each of the other."""
         vectors = [path.split("/")[-3:] for path in job.inputs if "/vectors/" in path]
         if not vectors:
             return self._other(job)
@@ -236,14 +237,14 @@ class Costs:
         )
 
     def _other(self, job: Job) -> Cost:
-        """Reads each corpus that its inputs are of, once."""
+        """The cost of reading, once, each corpus that the inputs belong to."""
         text = [path.split("/") for path in job.inputs if not path.startswith(("results/", "references/"))]
         names = {part for path in text if "metrics" not in path for part in path if part in self.config["corpora"]}
         return Cost(sum(map(self.pairs, names)) / self.rates["core"]["others"])
 
 
 def _guessed(data_set: str) -> int:
-    """The pairs of a data set, or text of one's own, that nobody has counted."""
+    """The estimated number of pairs of a data set without a count, or of the user's own text."""
     size = sum(file.bytes or 0 for file in registry.load()[data_set].files) if data_set in registry.load() else 0
     return size // BYTES or UNCOUNTED
 
@@ -258,7 +259,7 @@ def _translation(job: Job) -> str:
 
 
 def _dimension(entry: Mapping[str, Any]) -> int:
-    """Of an encoder's vectors."""
+    """The dimension of an encoder's vectors."""
     model = entry["model"]
     if isinstance(layers := model.get("layers"), list):
         return layers[-1]
@@ -266,7 +267,7 @@ def _dimension(entry: Mapping[str, Any]) -> int:
 
 
 def by_rule(jobs: Iterable[Job], costs: Mapping[Job, Cost]) -> Iterator[list[Any]]:
-    """A row of COLUMNS for each rule, the dearest first, and one of all."""
+    """A row of COLUMNS for each rule, most expensive first, and one row for all."""
     rules = defaultdict(list)
     for job in jobs:
         rules[job.rule].append(job)
@@ -293,6 +294,6 @@ def _row(rule: str, jobs: list[Job], costs: Mapping[Job, Cost]) -> list[Any]:
 
 
 def write(rows: Iterable[list[Any]], path: Path) -> None:
-    """The table as CSV."""
+    """Write the table as CSV, atomically."""
     with atomic(path) as part, open(part, "w", encoding="utf-8", newline="") as out:
         csv.writer(out, lineterminator="\n").writerows([COLUMNS, *rows])

@@ -1,5 +1,7 @@
-"""Pictures of the report: matplotlib's SVG, made to stand in a page. Text is text; the page's style sheet has the colours, so that
-they change with light and dark; bytes depend on nothing but the data and matplotlib's version.
+"""Pictures of the report: SVG by matplotlib, to be part of a page.
+
+Text stays text. Colours are variables of the page's style sheet, so that they follow its light or dark mode. The bytes
+depend on the data and the version of matplotlib alone.
 """
 
 import html
@@ -39,7 +41,10 @@ ROW = 0.27  # inches: the height of a row of a panel
 
 
 def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, label: str) -> str:
-    """A picture of inches by inches as an element of a page; `name` keeps its ids apart, `label` is what a screen reader says."""
+    """A picture as an SVG element of a page; `width` and `height` in inches.
+
+    `name` makes its ids unique in the page; a screen reader reads `label`.
+    """
     with matplotlib.rc_context(STYLE):
         figure, out = Figure(figsize=(width, height)), io.StringIO()
         draw(figure)
@@ -57,7 +62,10 @@ def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, 
 
 
 def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
-    """Ours with its interval and the paper's number, a panel a column; panels of one unit have one scale. "" without ours."""
+    """Our numbers with intervals and the paper's, one panel per column; panels of the same unit share a scale.
+
+    "" if there is no number of ours.
+    """
     columns = [column for column, held in by_column(cells).items() if any(one.ours is not None for one in held)]
     rows = {row: short(label) for row, label in {cell.row: cell.row_label for cell in cells}.items()}
     if not columns:
@@ -96,20 +104,23 @@ def dot(axes: Axes, y: Sequence[int], cells: Sequence[Cell]) -> None:
 
 
 def ends(cell: Cell) -> tuple[float, float]:
-    """Its interval; a number without one stands for itself."""
+    """The ends of the cell's interval; a number without an interval is both ends."""
     ours = cell.ours or 0.0
     return (ours if cell.low is None else cell.low), (ours if cell.high is None else cell.high)
 
 
 def limits(cells: Sequence[Cell]) -> tuple[float, float]:
-    """A range that holds all numbers, with room at its ends."""
+    """A range that contains all numbers, with a margin at both ends."""
     numbers = [float(end) for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
     room = max(0.06 * (max(numbers) - min(numbers)), 0.02)
     return min(numbers) - room, max(numbers) + room
 
 
 def slopes(cells: Sequence[Cell], name: str) -> str:
-    """The order of rows in the paper (left) and here (right), largest number on top, a panel a column; "" where none has two rows."""
+    """The order of rows in the paper (left) and in this run (right), largest number on top, one panel per column.
+
+    "" if no column has two rows with both numbers.
+    """
     both = {
         column: [cell for cell in held if None not in (cell.ours, cell.paper)]
         for column, held in by_column(cells).items()
@@ -131,7 +142,7 @@ def slopes(cells: Sequence[Cell], name: str) -> str:
 
 
 def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
-    """A line a row, from its place in the paper to its place here: level, up or down."""
+    """A line for each row, from its rank in the paper to its rank here; colours tell level, up and down."""
     paper = sorted(cells, key=lambda cell: -float(cell.paper or 0))
     ours = sorted(cells, key=lambda cell: -(cell.ours or 0.0))
     axes.set(xlim=(0, 1), ylim=(count - 0.4, -0.6))
@@ -148,10 +159,10 @@ def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
 
 
 class Grid:
-    """Panels of equal size, three abreast at most, under each other where there are more; sizes in inches."""
+    """Panels of equal size, at most three in a line; sizes in inches."""
 
     def __init__(self, panels: int, rows: int, label: float, *, alone: bool = False) -> None:
-        """`label`: room for the names of rows, at each panel where they stand `alone`, else at the first of a line."""
+        """`label`: room for the names of rows: at each panel if `alone`, otherwise at the first panel of a line."""
         self.number, self.count, self.label, self.alone = panels, rows, label, alone
         self.across = min(panels, max(1, int(9.6 / (label + 1.7))) if alone else 3)
         self.panel = (10.2 - label * (self.across if alone else 1)) / self.across - 0.45
@@ -188,7 +199,7 @@ class Grid:
 
 
 def longest(labels: Iterable[str]) -> float:
-    """Room for names of rows, in inches of 9 point type."""
+    """The room in inches that the longest of some names needs in 9 point type."""
     return 0.3 + 0.083 * max(map(len, labels))  # type: ignore[attr-defined]
 
 
@@ -200,7 +211,7 @@ def by_column(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 
 def precision_curves(steps: Sequence[Step], name: str) -> str:
-    """Precision by the words selected, a curve a method. "" for a pool without labels."""
+    """Precision by the number of selected words, one curve per method. "" for a pool without labels."""
     known = [step for step in steps if step.precision is not None]
     methods = {method: list(held) for method, held in groupby(known, key=lambda step: step.method)}
     if not methods:
@@ -229,7 +240,7 @@ def precision_curves(steps: Sequence[Step], name: str) -> str:
 
 
 def margin_curves(cells: Sequence[Cell], name: str) -> str:
-    """F1 and mean cosines over the margin of training (`margins`)."""
+    """F1 and mean cosines by the margin in training (`margins`)."""
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes((0.08, 0.15, 0.62, 0.8))
@@ -246,7 +257,7 @@ def margin_curves(cells: Sequence[Cell], name: str) -> str:
 
 
 def learning_curves(steps: Sequence[Validated], name: str) -> str:
-    """The development score by update, a panel for each pair of languages, a curve an encoder and seed."""
+    """The development score by update: one panel per language pair, one curve per encoder and seed."""
     panels = by_pair(steps)
 
     def draw(figure: Figure) -> None:
@@ -269,7 +280,7 @@ def learning_curves(steps: Sequence[Validated], name: str) -> str:
 
 
 def training_costs(done: Sequence[Trained], name: str) -> str:
-    """The best development score over the CPU seconds of training, a panel for each pair of languages, a dot an encoder and seed."""
+    """The best development score by CPU seconds of training: one panel per language pair, one dot per encoder and seed."""
     panels = by_pair([one for one in done if one.valid is not None])
 
     def draw(figure: Figure) -> None:
@@ -300,7 +311,10 @@ def training_costs(done: Sequence[Trained], name: str) -> str:
 
 
 def by_pair(lines: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
-    """Lines by the pair of languages at the end of the encoder's name ("one for all pairs" without), then by the rest of it."""
+    """The lines by language pair, then by encoder.
+
+    The end of an encoder's name is the pair; names without a pair are under "one for all pairs".
+    """
     pairs: dict[str, dict[str, list[Any]]] = {}
     for line in lines:
         name, dot, pair = line.encoder.rpartition(".")
@@ -312,13 +326,13 @@ def by_pair(lines: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
 
 
 def stacked(figure: Figure, number: int) -> list[Axes]:
-    """Panels under each other, with room for a legend at the right."""
+    """Panels in a column, with room for a legend at the right."""
     step = 1 / number
     return [figure.add_axes((0.08, 1 - (place + 1) * step + 0.17 * step, 0.62, 0.72 * step)) for place in range(number)]
 
 
 def roc_curves(points: Sequence[Point], name: str) -> str:
-    """ROC curves, a panel a corpus, a curve a scorer."""
+    """ROC curves: one panel per corpus, one curve per scorer."""
     corpora = {corpus: list(held) for corpus, held in groupby(points, key=lambda point: point.corpus)}
 
     def draw(figure: Figure) -> None:
@@ -340,7 +354,7 @@ def roc_curves(points: Sequence[Point], name: str) -> str:
 
 
 def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterable[Sequence[str]], name: str) -> str:
-    """The rules of a run with their numbers of jobs, in lines by `steps`; a stroke where one makes what another, further down, needs."""
+    """The rules of a run with their numbers of jobs, in lines by `steps`; a stroke joins a rule to each rule that needs it."""
     import networkx
 
     onward = networkx.DiGraph([(before, after) for before, after in edges if steps[before] < steps[after]])
@@ -383,7 +397,7 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
 
 
 def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
-    """P@1 of each encoder over the CPU time of its training, a panel a test; mean of both directions, each with its interval."""
+    """P@1 of each encoder by CPU time of training, one panel per test; means of both directions, with intervals."""
     tests = {test: [line for line in lines if line["test"] == test] for test in {line["test"]: 0 for line in lines}}
 
     def draw(figure: Figure) -> None:
@@ -421,13 +435,13 @@ def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
 
 
 def boxes(figure: Figure, number: int) -> list[Axes]:
-    """Panels side by side, with room for a legend at the right."""
+    """Panels in a row, with room for a legend at the right."""
     step = 0.76 / number
     return [figure.add_axes((0.06 + place * step, 0.13, step - 0.06, 0.77)) for place in range(number)]
 
 
 def look(place: int, points: int) -> dict[str, Any]:
-    """Colour, marker and dashes of a curve; a dozen markers on it."""
+    """The colour, marker and dashes of a curve, with about a dozen markers."""
     return {
         "color": CYCLE[place % len(CYCLE)],
         "marker": MARKERS[place % len(MARKERS)],

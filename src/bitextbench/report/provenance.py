@@ -1,4 +1,4 @@
-"""Where a table's numbers come from: configuration, data, code, machine, time and memory, as one JSON file."""
+"""The provenance of a run: configuration, data, code, machine, time and memory, as one JSON file."""
 
 import csv
 import hashlib
@@ -31,9 +31,9 @@ TIME_NOTE = (
 def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, out: Path) -> None:
     """Write the provenance of a run as JSON.
 
-    `config` is the resolved configuration; `inputs` are the files that the table rests on: metric and selection files,
-    counts.json of corpora, manifest.json of data sets; `benchmarks` is the folder of Snakemake's benchmark files,
-    `<rule>/**/*.tsv`. Raises InputError for a file that is missing or damaged.
+    `config`: the resolved configuration; `inputs`: the files that the table is made from (metrics, selections, counts.json of
+    corpora, manifest.json of data sets); `benchmarks`: the folder of Snakemake's benchmark files, `<rule>/**/*.tsv`.
+    Raises InputError for a file that is missing or damaged.
     """
     files = [(path, read_json(path)) for path in sorted(inputs) if existing(path).suffix == ".json"]
     rules = resources(benchmarks)
@@ -55,8 +55,10 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
 
 
 def data_sets(manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry a file; its checksum is "published", "recorded" where the first download's is all there is, or "changed":
-    of a mirror with other content than the publisher's (`data.fetch`)."""
+    """One entry per file of a data set.
+
+    Its checksum is "published" (by the publisher), "recorded" (at the first download, as none is published) or "changed" (a
+    mirror has other content than the publisher; see `data.fetch`)."""
     kept = ("path", "url", "bytes", "sha256", "checksum", "from")
     return [
         {"dataset": manifest["dataset"], "licence": manifest.get("licence"), **{key: file.get(key) for key in kept}}
@@ -101,7 +103,7 @@ def _jobs(path: Path) -> list[dict[str, float]]:
 
 
 def _number(text: str | None) -> float | None:
-    """A finite number, or None for "-", "NA", "nan" and a missing field."""
+    """The field as a number; None for "-", "NA", "nan" and a missing field."""
     try:
         value = float(text or "nan")
     except ValueError:
@@ -115,7 +117,7 @@ def _over(fold: Any, items: Sequence[dict[str, Any]], key: str) -> float | None:
 
 
 def totals(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Over all rules: the sum of the jobs' wall and CPU times, the longest job, the highest peak of one job."""
+    """Totals over all rules: sums of wall and CPU times, the longest job, the highest peak memory of a job."""
     return {
         "jobs": sum(rule["jobs"] for rule in rules),
         "wall_s_sum": _over(sum, rules, "wall_s_sum"),
@@ -127,7 +129,7 @@ def totals(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def version(package: str) -> str | None:
-    """The installed version; None where the package is absent."""
+    """The installed version of a package; None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -135,9 +137,9 @@ def version(package: str) -> str | None:
 
 
 def commit(folder: Path = Path(__file__).parent) -> dict[str, Any]:
-    """Git commit of the checkout that tracks this package, and whether anything but results/ differs from it.
+    """The git commit of the checkout that tracks this package, and whether anything but results/ differs from it.
 
-    "unknown" for a package installed outside a checkout; a virtual environment inside one is not tracked either.
+    "unknown" for a package that no checkout tracks, such as one installed in a virtual environment inside a checkout.
     """
     if _output(["git", "-C", str(folder), "ls-files", "."]):
         changes = _output(["git", "-C", str(folder), "status", "--porcelain", "--", ":(top)", ":(top,exclude)results"])
@@ -147,7 +149,7 @@ def commit(folder: Path = Path(__file__).parent) -> dict[str, Any]:
 
 
 def hardware() -> dict[str, Any]:
-    """The machine that runs this: on a cluster the node of the table's own job."""
+    """The hardware of this machine: on a cluster, of the node that makes the table."""
     cpu = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo"), re.MULTILINE)
     gpus = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]) or ""
     return {
@@ -168,7 +170,7 @@ def _text(path: str) -> str:
 
 
 def _output(command: Sequence[str]) -> str | None:
-    """Standard output of a program, stripped; None where it is absent or fails."""
+    """The standard output of a program, stripped; None if the program is missing or fails."""
     if not shutil.which(command[0]):
         return None
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -16,7 +16,7 @@ from bitextbench.report.table import own, write
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a ROC curve: the percentage of bad and of good pairs that score at least as high as a threshold."""
+    """A point of a ROC curve: the percentages of bad and of good pairs whose score is at least some threshold."""
 
     corpus: str
     method: str
@@ -25,10 +25,10 @@ class Point:
 
 
 def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path, picture: Path) -> None:
-    """The table of a run: corpora and metrics are rows, scorers columns. CSV, the curves' points, and a picture of noise by kind.
+    """Write the table as CSV (rows are corpora and metrics, columns scorers), the points of the ROC curves, and a picture.
 
-    `specs`: of each file of what `evaluate quality` found the corpus (row), scorer (column), file and seed, as `cells.of_specs`.
-    Raises InputError for one that is given twice.
+    `specs`: for each file that `evaluate quality` wrote the corpus (`row`), scorer (`column`), file and seed, as in
+    `cells.of_specs`. Raises InputError for a corpus, scorer and seed that is given twice.
     """
     measurements, notes = of_specs(
         [
@@ -58,7 +58,7 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path
 
 
 def draw(cells: Sequence[Cell], path: Path) -> None:
-    """ROC-AUC of each method against each kind of noise, a panel for each corpus: 50 is white, what is not seen red."""
+    """Draw ROC-AUC by scorer and kind of noise, one panel per corpus: blue above 50, white at 50 (chance), red below."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""CSV whose lines are instances of a dataclass: its fields are the columns, an empty field stands for None."""
+"""CSV files whose lines are instances of a dataclass: its fields are the columns; an empty field is None."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ Line = TypeVar("Line")
 
 
 def to_csv(lines: Sequence[Any]) -> str:
-    """The CSV text of instances of one dataclass."""
+    """The instances of one dataclass as CSV text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(field.name for field in fields(lines[0]))
@@ -25,9 +25,9 @@ def to_csv(lines: Sequence[Any]) -> str:
 
 
 def read_csv(path: Path, kind: type[Line], what: str) -> list[Line]:
-    """The lines of a file that `to_csv` wrote; `what` they are, in words.
+    """The lines of a file that `to_csv` wrote; `what` names them in errors.
 
-    Raises InputError for other columns, which another version wrote, for a field that cannot be read, for NaN and infinity.
+    Raises InputError for other columns (of another version), a field of a wrong type, NaN and infinity.
     """
     hints = get_type_hints(kind)
     kinds = {field.name: _reader(hints[field.name]) for field in fields(kind)}  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def _check_columns(header: Sequence[str], wanted: Sequence[str], path: Path, wha
 
 
 def finite(text: str) -> float:
-    """A number. Raises ValueError for NaN and infinity as well."""
+    """The text as a float. Raises ValueError for text that is no number, for NaN and infinity."""
     if not math.isfinite(value := float(text)):
         raise ValueError(f"{text} is not a number")
     return value
@@ -63,7 +63,7 @@ READERS: dict[Any, Callable[[str], Any]] = {str: str, int: int, float: finite}
 
 
 def _reader(hint: Any) -> Callable[[str], Any]:
-    """How a field of this type is read: str, int, float, or one of them and None."""
+    """The function that reads a field of a type: str, int, float, or one of these or None."""
     optional = type(None) in get_args(hint)
     plain = next(part for part in (*get_args(hint), hint) if part is not type(None)) if optional else hint
     read = READERS[plain]

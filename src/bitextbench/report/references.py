@@ -1,13 +1,13 @@
-"""What the papers printed: `references/<paper>/table<N>.csv`, one line a number.
+"""The papers' printed numbers: `references/<paper>/table<N>.csv`, one line per number.
 
 | column | meaning |
 |---|---|
 | paper, table | the paper's short name and the table's number in it; "figure3" or "section5" for a number printed there |
-| row, row_label | the row's name here, and its label as printed |
+| row, row_label | the row's name in this package, and its printed label |
 | column | the column's name; "/" between the levels of a heading ("10M/test2017") |
 | value, unit | the number as printed, and its unit |
 | condition | data, direction and setting of the number, in words |
-| note | what is doubtful about the number, may be empty; the column may be absent |
+| note | doubts about the number; may be empty, and the column may be absent |
 """
 
 import csv
@@ -38,7 +38,7 @@ class Printed:
 
     @property
     def place(self) -> str:
-        """The table's name among all papers, "kim2019/table2"; it is also its file, less the suffix."""
+        """The table's name among all papers and the path of its file without the suffix: "kim2019/table2"."""
         return f"{self.paper}/{'table' if self.table.isdigit() else ''}{self.table}"
 
     @property
@@ -60,7 +60,7 @@ COLUMNS = [field.name for field in fields(Printed) if field.name not in (NOTE, "
 
 
 def title(place: str) -> str:
-    """The title of a table by its place: "Kim et al. 2019, Table 2" of kim2019/table2; another name as it is."""
+    """The title of a table by its place: "Kim et al. 2019, Table 2" for kim2019/table2; any other name is its own title."""
     paper, _, table = place.partition("/")
     if paper not in PAPERS:
         return place
@@ -68,9 +68,9 @@ def title(place: str) -> str:
 
 
 def load_all(folder: str | Path) -> dict[str, list[Printed]]:
-    """The cells of every `<paper>/<table>.csv` in a folder, by the table's place, in the order of places.
+    """The cells of every `<paper>/<table>.csv` in a folder by the table's place, sorted by place.
 
-    Raises InputError as `load` does, for a file whose name is not the place of its cells, and when there is none.
+    Raises InputError as `load` does, for a file whose name is not the place of its cells, and if there is no file.
     """
     tables = {}
     for path in sorted(existing(folder).glob("*/*.csv")):
@@ -102,7 +102,7 @@ def load(path: str | Path) -> list[Printed]:
             cell = _cell(header, record, path, reader.line_num)
             if (cell.row, cell.column) in cells:
                 raise InputError(
-                    f"{cell.row}, {cell.column} stands twice", path, line=reader.line_num, remedy="remove one"
+                    f"{cell.row}, {cell.column} appears twice", path, line=reader.line_num, remedy="remove one"
                 )
             if labels.setdefault(cell.row, cell.row_label) != cell.row_label:
                 raise InputError(

@@ -1,4 +1,4 @@
-"""A run, as its folder results/<run> has it: what the report is made of, and what is missing for it."""
+"""The content of a run's folder results/<run>: everything that the report is made from, and what is missing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Step:
-    """A line of sweep.csv: what a method selects from a threshold up; precision and recall in percent of words."""
+    """A line of sweep.csv: what a method selects with some threshold; precision and recall in percent of words."""
 
     method: str
     threshold: float
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A line of artetxe2019/figure2.csv: BLEU of the development set of a model trained on so many pairs; peak: yes at the best."""
+    """A line of artetxe2019/figure2.csv: development BLEU of a model by its number of training pairs; `peak`: yes at the best."""
 
     pairs: int
     bleu: float
@@ -47,7 +47,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Missing:
-    """A file that is not there, and what the report cannot say without it."""
+    """A missing file, and what the report lacks without it."""
 
     path: str
     what: str
@@ -55,7 +55,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a paper, or of the run's own; `csv` and `page` are relative to the run's folder, no csv: not computed."""
+    """A table of a paper or of the run; `csv` and `page` are relative to the run's folder; without `csv` it was not computed."""
 
     place: str
     csv: str
@@ -65,7 +65,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Run:
-    """All that a folder holds; what is missing is empty."""
+    """The content of a run's folder; the fields of missing files are empty."""
 
     name: str
     tables: dict[str, Table]  # by place; those of papers, then the run's own
@@ -89,14 +89,14 @@ class Run:
 
     @property
     def scale(self) -> str:
-        """tiny, small or paper; empty for a run without a table."""
+        """The run's scale: tiny, small or paper; "" for a run without a table."""
         return next((cell.scale for table in self.tables.values() for cell in table.cells if cell.scale), "")
 
 
 def load(folder: Path) -> Run:
-    """What a folder holds.
+    """Read a run's folder.
 
-    Raises InputError for a folder without a table, a file that another version wrote, NaN, and a table that is not in its place.
+    Raises InputError for a folder without a table, a file of another version, NaN, and a table at a wrong path.
     """
     missing: list[Missing] = []
 
@@ -146,7 +146,7 @@ def within(folder: Path, *suffixes: str) -> list[str]:
 
 
 def read_tables(folder: Path) -> list[Table]:
-    """The tables that were computed, of the papers and the run's own. Raises InputError as `load`."""
+    """The computed tables, the papers' and the run's own. Raises InputError as `load` does."""
     files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
     of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
     own = [folder / f"{name}.csv" for name in ("precision", "quality")]
@@ -154,14 +154,14 @@ def read_tables(folder: Path) -> list[Table]:
 
 
 def _order(table: Table) -> tuple[int, bool, str]:
-    """Paper by paper, tables before sections and figures; then the tables of no paper."""
+    """The sorting key of a table: paper by paper, tables before sections and figures; then the run's own tables."""
     paper, _, name = table.place.partition("/")
     papers = list(PAPERS)
     return papers.index(paper) if paper in papers else len(papers), not name.startswith("table"), name
 
 
 def read_table(folder: Path, path: Path) -> Table:
-    """One table. Raises InputError where it is empty or another's."""
+    """Read one table. Raises InputError if it is empty or belongs to another path."""
     csv, lines = path.relative_to(folder).as_posix(), cells.read_csv(path)
     place = TABLE2 if csv == "table2.csv" else csv.removesuffix(".csv")
     if {cell.paper_table for cell in lines} != {place}:
@@ -171,7 +171,7 @@ def read_table(folder: Path, path: Path) -> Table:
 
 
 def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
-    """The tables of which the audit has the paper's numbers alone."""
+    """The tables that were not computed: the audit has the paper's numbers alone."""
     computed = {table.place for table in tables}
     cells_of: dict[str, list[Cell]] = {}
     for number in numbers:
@@ -182,7 +182,7 @@ def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
 
 
 def place_of(number: Number) -> str:
-    """The place of its table: kim2019/table2."""
+    """The place of the table in a file: kim2019/table2."""
     return f"{number.paper}/{'table' if number.table.isdigit() else ''}{number.table}"
 
 

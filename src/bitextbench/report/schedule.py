@@ -1,7 +1,8 @@
-"""The simulated course of a plan on a cluster: when each job runs, with nodes that fail.
+"""A simulation of a plan on a cluster: when each job runs, with failures of nodes.
 
-List scheduling: of the jobs that can start, those with the longest way to the end go first. A job on a node that fails
-(exponentially distributed, one mean for all nodes) starts again at once, a training from its last checkpoint.
+List scheduling: of the jobs that can start, the one with the longest path to the end starts first. When a node fails (times
+between failures are exponentially distributed, with one mean for all nodes), its job starts again at once; a training
+continues from its last checkpoint.
 """
 
 import heapq
@@ -17,7 +18,7 @@ AGAIN = 120  # seconds until a lost job runs again
 
 
 class Run(NamedTuple):
-    """A job in time: seconds from the start of the whole, with what was lost to failures."""
+    """The run of a job: start and end in seconds since the start of the plan, the number of failures, the seconds lost."""
 
     job: Job
     start: float
@@ -27,7 +28,7 @@ class Run(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The runs on `gpus` GPUs, in the order of their starts."""
+    """The runs of all jobs on `gpus` GPUs, sorted by start."""
 
     gpus: int
     runs: list[Run]
@@ -38,12 +39,12 @@ class Course(NamedTuple):
 
     @property
     def busy(self) -> float:
-        """The share of the GPUs' time that jobs hold them."""
+        """The share of the GPUs' time in which jobs hold them."""
         return sum(run.job.gpus * (run.end - run.start) for run in self.runs) / self.gpus / self.makespan
 
 
 def needs(jobs: Sequence[Job]) -> list[list[int]]:
-    """For each job, the jobs that make its inputs, by number."""
+    """For each job, the indices of the jobs that make its inputs."""
     makers = {path: number for number, job in enumerate(jobs) for path in job.outputs}
     return [sorted({makers[path] for path in job.inputs if path in makers}) for job in jobs]
 
@@ -51,7 +52,7 @@ def needs(jobs: Sequence[Job]) -> list[list[int]]:
 def simulate(
     jobs: Sequence[Job], costs: Mapping[Job, Cost], gpus: int, machine: Mapping[str, float], seed: int
 ) -> Course:
-    """Run the jobs on `gpus` GPUs and `cores` cores beside each; `mtbf` hours pass between failures of a node, 0: none fails."""
+    """Simulate the jobs on `gpus` GPUs with `cores` cores each; `mtbf`: mean hours between failures of a node, 0 for none."""
     before = needs(jobs)
     after = defaultdict(list)
     for number, inputs in enumerate(before):
@@ -81,7 +82,7 @@ def simulate(
 
 
 def _ranks(jobs: Sequence[Job], costs: Mapping[Job, Cost], after: Mapping[int, list[int]]) -> list[float]:
-    """The longest way from the start of each job to the end of all, in seconds."""
+    """The length in seconds of the longest path from the start of each job to the end of the plan."""
     ranks: dict[int, float] = {}
     stack = list(range(len(jobs)))
     while stack:
@@ -96,7 +97,7 @@ def _ranks(jobs: Sequence[Job], costs: Mapping[Job, Cost], after: Mapping[int, l
 
 
 def _started(ready: list[tuple[float, int]], jobs: Sequence[Job], free: dict[str, int]) -> list[int]:
-    """Take from `ready` the jobs that find room, and take their room."""
+    """Remove from `ready` the jobs that fit into the free resources, and reserve these."""
     started, left = [], []
     while ready and free["cores"] > 0:
         rank, number = heapq.heappop(ready)
@@ -113,7 +114,7 @@ def _started(ready: list[tuple[float, int]], jobs: Sequence[Job], free: dict[str
 
 
 def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tuple[float, int, float]:
-    """How long a job takes with failures, how many, and what of it is lost."""
+    """The seconds that a job takes with failures, the number of failures, and the seconds lost to them."""
     took, failures, lost, left = 0.0, 0, 0.0, seconds
     while mtbf and (until := rng.expovariate(1 / mtbf)) < left:
         kept = until // CHECKPOINT * CHECKPOINT if job.rule in KEPT else 0
@@ -122,5 +123,5 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
 
 
 def overdue(jobs: Sequence[Job], costs: Mapping[Job, Cost], attempts: int = 3) -> list[Job]:
-    """The jobs that do not end within their time limit, trainings within that of all their attempts."""
+    """The jobs that exceed their time limit; a training may use the limits of all its attempts."""
     return [job for job in jobs if costs[job].seconds > job.limit * (attempts if job.rule in KEPT else 1)]

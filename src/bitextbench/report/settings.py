@@ -1,4 +1,4 @@
-"""Settings: what the papers say of data, models, training and evaluation, beside what is configured at paper scale.
+"""Settings: what the papers state on data, models, training and evaluation, beside the configuration of paper scale.
 
 `references/<paper>/settings.yaml` is a list of entries:
 
@@ -8,18 +8,18 @@
       paper: 120                                     # its value, as the configuration would have it
       path: encoders.nmt_autoencoder.training.batch  # where ours is
 
-Without `ours`, our value is the paper's. Where it is another, `ours` has it and `reason` says why in a sentence; "to be mended: F4"
-is none, and can be searched for. Both are checked, so that neither the file nor the configuration can drift.
+Without `ours`, our value is the paper's. If it differs, `ours` is our value and `reason` a sentence that says why. Both values
+are checked against the configuration, so that neither can drift.
 
-| path | is |
+| path | what it is |
 |---|---|
-| a.b.c | a key of the resolved configuration; names may hold dots, a number is a place in a list, `*` all places |
+| a.b.c | a key of the resolved configuration; names may contain dots; a number is an index, `*` every index of a list |
 | sum(a.b.*.c) | the sum of such values |
-| epochs(encoders.x) | an amount of `amounts`; equal is what differs by less than 5% |
+| epochs(encoders.x) | an amount of `amounts`; values that differ by less than 5% are equal |
 | bitextbench.module:NAME | a constant |
 
-A choice that is none of these has `where` in place of `path`: the module that makes it; `ours` is then in words and checked by
-nobody. An amount that the paper does not state has no `paper`, and no `section`.
+A choice that none of these can express has `where` instead of `path`: the module that makes it. Its `ours` is in words and
+is not checked. An amount that the paper does not state has neither `paper` nor `section`.
 """
 
 import functools
@@ -50,7 +50,7 @@ FUNCTION = re.compile(r"(\w+)\(([^()]+)\)")
 
 @dataclass(frozen=True)
 class Setting:
-    """One entry; `paper` and `ours` are None where it has none."""
+    """One entry of a settings file; `paper` and `ours` are None if it lacks them."""
 
     key: str
     file: Path
@@ -69,7 +69,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Compared:
-    """A line of settings.csv. `equal` is yes, no, or empty where the paper has no value."""
+    """A line of settings.csv. `equal` is yes or no; it is empty if the paper has no value."""
 
     paper: str
     key: str
@@ -98,9 +98,9 @@ SCHEMA = {
 
 
 def write(folder: Path, config: Path, out: Path) -> str:
-    """Write settings.csv of all papers in `folder`; returns how many are as in the paper, a line a paper.
+    """Write settings.csv of all papers in `folder`; returns a line for each paper on how many settings are the paper's.
 
-    Raises InputError as `load` and `compare`; then nothing is written.
+    Raises InputError as `load` and `compare` do; then nothing is written.
     """
     resolved = paper_scale(config)
     paths = sorted(existing(folder).glob("*/settings.yaml"))
@@ -113,12 +113,12 @@ def write(folder: Path, config: Path, out: Path) -> str:
 
 
 def paper_scale(path: Path) -> Config:
-    """The configuration that a run at paper scale resolves."""
+    """The resolved configuration of a run at paper scale."""
     return resolve(read([path]))
 
 
 def summary(lines: Sequence[Compared]) -> str:
-    """How many settings of a paper are as in the paper."""
+    """A line on how many settings of a paper are as in the paper."""
     judged = [line for line in lines if line.equal]
     others = [line for line in judged if line.equal == "no"]
     mend = sum(line.reason.startswith(TO_MEND) for line in others)
@@ -127,7 +127,7 @@ def summary(lines: Sequence[Compared]) -> str:
 
 
 def load(path: Path) -> list[Setting]:
-    """The entries of a file. Raises InputError, with the line, for wrong keys, a value without a section, a key that stands twice."""
+    """The entries of a file. Raises InputError, with the line, for wrong keys, a value without a section, a duplicate key."""
     entries = read_yaml(path)
     node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
     lines = [part.start_mark.line + 1 for part in node.value] if isinstance(node, yaml.SequenceNode) else []
@@ -137,7 +137,7 @@ def load(path: Path) -> list[Setting]:
     for key, count in Counter(entry["key"] for entry in entries).items():
         if count > 1:
             again = max(place for place, entry in enumerate(entries) if entry["key"] == key)
-            raise InputError(f"{key} stands twice", path, line=lines[again], remedy="give each its own key")
+            raise InputError(f"{key} appears twice", path, line=lines[again], remedy="give each its own key")
     return [Setting(file=path, line=line, **entry) for line, entry in zip(lines, entries, strict=True)]
 
 
@@ -154,7 +154,9 @@ def _message(error: jsonschema.ValidationError) -> str:
 
 
 def compare(entry: Setting, config: Config) -> Compared:
-    """The entry beside what is configured. Raises InputError for a place that does not exist, and where `paper` or `ours` has drifted."""
+    """Compare an entry with the configuration.
+
+    Raises InputError for a path that does not exist, and if `paper` or `ours` is no longer what is configured."""
     alike = _close if FUNCTION.fullmatch(entry.path) else operator.eq
     differs = bool(entry.reason)
     if entry.path:
@@ -185,7 +187,7 @@ def compare(entry: Setting, config: Config) -> Compared:
 
 
 def value(entry: Setting, config: Config) -> Any:
-    """Our value at the path of an entry. Raises InputError, with file and line, where there is none."""
+    """Our value at the path of an entry. Raises InputError, with file and line, if the path does not exist."""
     if match := FUNCTION.fullmatch(entry.path):
         name, inner = match.groups()
         if name != "sum" and name not in AMOUNTS:
@@ -208,7 +210,7 @@ def value(entry: Setting, config: Config) -> Any:
 
 
 def _walk(entry: Setting, node: Any, path: str) -> Any:
-    """The value at a path of dots; of two names that fit, the longer."""
+    """The value at a path of names joined by dots; if two names fit, the longer is taken."""
     if not path:
         return node
     if isinstance(node, list) and path.split(".")[0] == "*":

@@ -1,4 +1,4 @@
-"""The report of a run: pages that need nothing but themselves, made from the files in results/<run> alone (`run`)."""
+"""The report of a run: self-contained HTML pages, made from the files in results/<run> alone (`run`)."""
 
 import re
 import statistics
@@ -49,7 +49,7 @@ WORDS = {
 
 
 class Finding(NamedTuple):
-    """A claim among those that matter most: its least certain q, its median slack in points."""
+    """A claim for the entrance page: the largest q and the median slack (in points) of its instances."""
 
     claim: Judgement
     q: float
@@ -58,7 +58,10 @@ class Finding(NamedTuple):
 
 
 def write(folder: Path) -> str:
-    """Write the pages into the run's folder; returns what they are, in words. Raises InputError as `run.load`; then nothing is written."""
+    """Write the pages into the run's folder; returns a sentence on them.
+
+    Raises InputError as `run.load` does; then nothing is written.
+    """
     run = load(folder)
     made = Site(run).pages()
     for name, text in made.items():
@@ -89,7 +92,7 @@ class Site:
         )
 
     def pages(self) -> dict[str, str]:
-        """The text of each page, by its place in the run's folder."""
+        """The text of each page, by its path in the run's folder."""
         return {
             "index.html": self.entrance(),
             "claims.html": self.claims(),
@@ -101,7 +104,7 @@ class Site:
         }
 
     def page(self, template: str, name: str, heading: str, **parts: Any) -> str:
-        """A page of a template; `name` is its place."""
+        """A page from a template; `name` is its path in the run's folder."""
         return self.environment.get_template(template).render(
             run=self.run,
             menu=MENU,
@@ -134,7 +137,7 @@ class Site:
         )
 
     def sentence(self) -> str:
-        """The run in a sentence."""
+        """A sentence on the run."""
         tables = [table for table in self.run.tables.values() if table.csv]
         said = f"The {self.run.name} run computes {len(tables)} tables of numbers on mining and filtering parallel text"
         hardware, spent = self.run.provenance.get("hardware"), self.run.provenance.get("time_and_memory", {})
@@ -144,7 +147,7 @@ class Site:
         return f"{said}. Each number stands beside the one that a paper printed, and each claim that a paper makes in words is judged on ours."
 
     def cards(self) -> list[dict[str, Any]]:
-        """Numbers, claims and settings, counted."""
+        """The cards of the entrance page: counts of numbers, claims and settings."""
         numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
         claims = {name: count for name in VERDICTS if (count := self.counts[name])}
         same = Counter(line.equal for line in self.run.settings if line.equal)
@@ -174,7 +177,7 @@ class Site:
         return Counter(claim.verdict for claim in self.run.claims)
 
     def findings(self, verdict: str, number: int = 3) -> list[Finding]:
-        """The claims of a verdict whose least certain instance has the smallest q; among equals those of the largest effect."""
+        """The most certain claims with a verdict: smallest of the largest q of their instances, then largest effect."""
         ranked = []
         for claim in self.run.claims:
             judged = [one for one in self.instances.get(claim.claim, []) if one.verdict == verdict]
@@ -192,7 +195,7 @@ class Site:
 
     @cached_property
     def states(self) -> dict[Key, str]:
-        """A mark for each number of the papers: see STATES."""
+        """A mark for each number of the papers (STATES)."""
         verdicts: dict[Key, Counter[str]] = {}
         for tried in self.run.instances:
             if tried.verdict in ("holds", "fails", "undecided"):
@@ -205,7 +208,7 @@ class Site:
         }
 
     def map(self, place: str) -> dict[str, Any]:
-        """A table as squares: column, row and state of each."""
+        """A table as a map of squares: the column, row and state of each."""
         held = [(row, column, mark) for (table, row, column), mark in self.states.items() if table == place]
         rows, columns = (list(dict.fromkeys(one[axis] for one in held)) for axis in (0, 1))
         counts = Counter(mark for *_, mark in held)
@@ -237,7 +240,7 @@ class Site:
         )
 
     def claim(self, claim: Judgement) -> dict[str, Any]:
-        """A claim with its instances, those that were run apart, and half the width of their plot."""
+        """A claim with its instances, those that ran and the others, and half the width of their plot."""
         held = self.instances.get(claim.claim, [])
         done = [one for one in held if one.slack is not None]
         ends = [abs(end) for one in done for end in (one.low, one.high, one.slack, one.paper_slack) if end is not None]
@@ -251,7 +254,7 @@ class Site:
         }
 
     def links(self, tried: Tried) -> list[dict[str, str]]:
-        """The cells that an instance rests on, each with its place in a page."""
+        """The cells that an instance uses, each with a link to its place in a page."""
         return [
             {"href": self.places.get(key, "index.html#tables"), "text": f"{key[1]}, {key[2]}"}
             for key in cells_of(tried)
@@ -259,7 +262,7 @@ class Site:
 
     @cached_property
     def places(self) -> dict[Key, str]:
-        """Where the pages have each cell."""
+        """The page and anchor of each cell."""
         return {
             (
                 table.place,
@@ -305,12 +308,12 @@ class Site:
         )
 
     def resting(self, place: str) -> list[Judgement]:
-        """The claims that rest on a table."""
+        """The claims that use cells of a table."""
         held = {one.claim for one in self.run.instances if any(key[0] == place for key in cells_of(one))}
         return [claim for claim in self.run.claims if claim.claim in held]
 
     def selected(self, table: Table) -> dict[str, Any]:
-        """What a filtering table says in words, and what its rows selected."""
+        """The sentences of a filtering table, and the selections of its rows."""
         if table.place != TABLE2:
             return {"reading": [], "selections": []}
         done = any(cell.ours is not None for cell in table.cells)
@@ -355,7 +358,7 @@ class Site:
         )
 
     def picture(self, place: str) -> str:
-        """The dots of a table of the run's own; of quality without the kinds of noise. "" where it is not there."""
+        """The dot plot of a table of the run's own (of `quality` without the kinds of noise); "" for a missing table."""
         held = self.run.tables[place].cells if place in self.run.tables else []
         whole = [turned(cell) for cell in held if "ROC-AUC, " not in cell.row] if place == "quality" else held
         return plots.dots(whole, {}, place) if whole else ""
@@ -386,7 +389,7 @@ class Site:
 
 
 def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str, link: str) -> dict[str, Any]:
-    """A number of the entrance, and what it is one of."""
+    """A card of the entrance page: a count and its total."""
     meanings = {"yes": "as in the paper", "no": "another, for a reason"}
     said = ", ".join(f"{number} {meanings.get(verdict, verdict)}" for verdict, number in counts.items())
     return {
@@ -402,7 +405,7 @@ def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str,
 
 
 def state(verdict: str, claims: Counter[str]) -> str:
-    """The mark of a number: see STATES."""
+    """The mark of a number (STATES)."""
     if verdict in ("reproduced", "differs"):
         return "holds" if verdict == "reproduced" else "fails"
     if verdict == "not run":
@@ -412,18 +415,18 @@ def state(verdict: str, claims: Counter[str]) -> str:
 
 
 def score(claim: Judgement) -> str:
-    """In how many of its instances that were run a claim holds."""
+    """The number of instances in which a claim holds, of those that ran."""
     done = claim.instances - claim.not_run
     return f"holds in {claim.holds} of {done}" if done and claim.verdict != NOT_COMPARABLE else ""
 
 
 def cells_of(tried: Tried) -> list[Key]:
-    """The cells that an instance rests on."""
+    """The cells that an instance uses."""
     return [(place.strip(), row.strip(), column.strip()) for place, row, column in CELL.findall(tried.cells)]
 
 
 def in_words(predicate: str) -> str:
-    """A predicate in words; cells are row (column)."""
+    """A predicate in words; a cell is written as "row (column)"."""
     cells: list[str] = []
 
     def kept(match: re.Match[str]) -> str:
@@ -437,12 +440,12 @@ def in_words(predicate: str) -> str:
 
 
 def turned(cell: Cell) -> Cell:
-    """With rows and columns changed."""
+    """The cell with its row and column exchanged."""
     return replace(cell, row=cell.column, row_label=cell.column, column=cell.row)
 
 
 def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Selection]) -> dict[str, Any]:
-    """What a page says of selections, in the order of budgets and rows."""
+    """The selections for a page, sorted by budget and row."""
     levels, rows = [*groups(cells)], names(cells, "row")
     labels = {label for chosen in selections for label in chosen.words_by_label}
     return {
@@ -454,7 +457,7 @@ def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Select
 
 
 def summary(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The provenance in a sentence and a few lines."""
+    """The provenance as a sentence and a few lines."""
     if not facts:
         return {"sentence": "", "summary": {}}
     spent, code, machine = (facts.get(name, {}) for name in ("time_and_memory", "code", "hardware"))
@@ -475,7 +478,7 @@ def summary(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds for a person: 47 s, 12 min, 3.6 h."""
+    """A time in seconds as text: 47 s, 12 min, 3.6 h."""
     if seconds is None:
         return "–"
     return (

@@ -1,4 +1,4 @@
-"""A table: cells beside the paper's, as CSV and as text for a terminal; `site` makes its page."""
+"""Tables: our cells beside the paper's, as CSV and as text for a terminal; `site` makes the pages."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ Place = tuple[str, str]  # row and column
 def beside(
     printed: Sequence[Printed], measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]
 ) -> list[Cell]:
-    """A cell for each number of the paper, in its order, with ours where there is one.
+    """A cell for each number of the paper, in the paper's order, with our number if it was measured.
 
-    Several measurements of a cell are seeds. `notes`: of a cell that was measured, a condition; of another, why it was not.
-    Raises InputError for a measurement or a note that belongs to no cell, and two measurements of the same cell and seed.
+    Several measurements of a cell have different seeds. `notes`: for a measured cell a condition, for an empty cell the
+    reason. Raises InputError for a measurement or note without a cell, and for two measurements of one cell and seed.
     """
     places = {(cell.row, cell.column) for cell in printed}
     for place, path in [
@@ -45,7 +45,7 @@ def beside(
 
 
 def with_own_rows(printed: Sequence[Printed], specs: Sequence[Mapping[str, Any]]) -> list[Printed]:
-    """The paper's cells and, below them, cells without a number for those specs (see `of_specs`) that have a `label`."""
+    """The paper's cells, and below them an empty cell for each spec (see `of_specs`) that has a `label`."""
     own = (
         replace(printed[0], row=spec["row"], row_label=spec["label"], column=spec["column"], value=None)
         for spec in specs
@@ -55,7 +55,7 @@ def with_own_rows(printed: Sequence[Printed], specs: Sequence[Mapping[str, Any]]
 
 
 def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
-    """The cells of a table that no paper has, row by row. Raises InputError for two measurements of a cell and seed."""
+    """The cells of a table of our own, row by row. Raises InputError for two measurements of one cell and seed."""
     seeds = by_place(measurements)
     table = [
         replace(
@@ -70,7 +70,7 @@ def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Map
 
 
 def by_place(measurements: Sequence[Measurement]) -> dict[Place, list[Measurement]]:
-    """The measurements of each cell, by seed. Raises InputError for two of the same cell and seed."""
+    """The measurements of each cell, sorted by seed. Raises InputError for two of one cell and seed."""
     seeds: dict[Place, list[Measurement]] = {}
     for one in measurements:
         held = seeds.setdefault((one.row, one.column), [])
@@ -85,9 +85,9 @@ def by_place(measurements: Sequence[Measurement]) -> dict[Place, list[Measuremen
 def against(
     table: Sequence[Cell], row: str, comparisons: Sequence[Comparison], text: str = "detokenised text"
 ) -> list[Cell]:
-    """Each cell with a note on its difference from `row` in the same column (a comparison's budget), where they were compared.
+    """The cells with a note on the difference from `row` in the same column, if the two were compared.
 
-    `text`: what BLEU is of.
+    A comparison's `budget` is the column. `text`: the text on which BLEU was measured, for the note.
     """
     both = [*comparisons, *(one.reversed() for one in comparisons)]
     compared = {(one.row, one.budget): one for one in both if one.other == row}
@@ -115,7 +115,7 @@ def write(table: Sequence[Cell], out: Path) -> None:
 
 
 def names(table: Sequence[Cell] | Sequence[Printed], field: str) -> list[str]:
-    """The values of a field, in the order in which they come."""
+    """The distinct values of a field, in the order of first occurrence."""
     return list(dict.fromkeys(getattr(cell, field) for cell in table))
 
 
@@ -124,7 +124,7 @@ def heading(table: Sequence[Cell]) -> str:
 
 
 def groups(table: Sequence[Cell]) -> dict[str, list[str]]:
-    """The columns by the first level of their heading: "en-fr" -> ["en-fr/P", "en-fr/R"]."""
+    """The columns grouped by the first level of their heading: "en-fr" -> ["en-fr/P", "en-fr/R"]."""
     columns: dict[str, list[str]] = {}
     for column in names(table, "column"):
         columns.setdefault(column.partition("/")[0], []).append(column)
@@ -132,20 +132,23 @@ def groups(table: Sequence[Cell]) -> dict[str, list[str]]:
 
 
 def rows_of(table: Sequence[Cell]) -> list[tuple[str, dict[str, Cell]]]:
-    """Each row's label, and its cells by column."""
+    """The label of each row, and its cells by column."""
     return [
         (label, {cell.column: cell for cell in row}) for label, row in groupby(table, key=lambda cell: cell.row_label)
     ]
 
 
 def first_level(table: Sequence[Cell], group: str) -> str:
-    """A heading's first level; of a budget its number of words in this run as well."""
+    """The first level of a heading; for a budget with its number of words in this run."""
     words = next((cell.budget_words for cell in table if cell.budget == group and cell.budget_words), None)
     return f"{group} words (here {words:,})" if words else group
 
 
 def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
-    """The table for a terminal, without columns that have no number of ours; below it what it says, and why cells are empty."""
+    """The table for a terminal, without columns that lack our numbers.
+
+    Below it follow the sentences of `reading`, the reasons for empty cells, and notes.
+    """
     done = {cell.column for cell in table if cell.ours is not None} or {*names(table, "column")}
     shown = {group: [name for name in held if name in done] for group, held in groups(table).items()}
     head: list[list[str]] = [[""], ["ours [95% interval] (paper)"]]
@@ -167,7 +170,7 @@ def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
 
 
 def cell_text(cell: Cell | None) -> str:
-    """Ours with its interval, and the paper's in brackets."""
+    """Our number with its interval, and the paper's in brackets."""
     if cell is None:
         return ""
     ours = "–" if cell.ours is None else f"{cell.ours:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
@@ -194,7 +197,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _remarks(table: Sequence[Cell]) -> list[str]:
-    """Why cells are empty, the most frequent reason first; notes; a warning."""
+    """The lines below a table: reasons for empty cells, most frequent first; notes; the warning about the scale."""
     empty = Counter(cell.note or cell.verdict for cell in table if cell.ours is None)
     reasons = "; ".join(f"{count} {note}" if len(empty) > 1 else note for note, count in empty.most_common())
     notes = sorted({cell.note for cell in table if cell.ours is not None} - {""})

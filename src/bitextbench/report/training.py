@@ -1,4 +1,4 @@
-"""What the encoders of a run cost to train and how they came to learn: `training.csv`, `learning.csv`."""
+"""The training of a run's encoders: costs (`training.csv`) and learning curves (`learning.csv`)."""
 
 import csv
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ OBJECTIVES = 2  # the column of curve.csv where the losses of the objectives beg
 
 @dataclass(frozen=True)
 class Trained:
-    """An encoder after its training; `valid` is its best score on the development set (P@1 of most types), in percent."""
+    """A trained encoder; `valid`: its best score on the development set (for most types P@1), in percent."""
 
     encoder: str
     seed: int
@@ -29,7 +29,10 @@ class Trained:
 
 @dataclass(frozen=True)
 class Validated:
-    """An encoder in training: the sum of its objectives' mean losses since the line before, the score on the development set in percent."""
+    """A point of a learning curve.
+
+    `loss`: the mean losses since the previous point, summed over objectives; `valid`: the development score in percent.
+    """
 
     encoder: str
     seed: int
@@ -39,9 +42,9 @@ class Validated:
 
 
 def write(folders: Sequence[Path], trained: Path, validated: Path) -> None:
-    """Both tables, of folders as `train` leaves them (training.json, curve.csv), in the order given.
+    """Write both tables from encoder folders that `train` wrote (training.json, curve.csv), in the given order.
 
-    Raises InputError for a folder without them, and for files of another version.
+    Raises InputError for a folder without these files, and for files of another version.
     """
     done = [read_training(folder) for folder in folders]
     steps = [step for folder, encoder in zip(folders, done, strict=True) for step in read_curve(folder, encoder)]
@@ -51,7 +54,7 @@ def write(folders: Sequence[Path], trained: Path, validated: Path) -> None:
 
 
 def read_training(folder: Path) -> Trained:
-    """What training.json says of the encoder that a folder is named after."""
+    """Read training.json of an encoder's folder; the folder's name is the encoder's."""
     path = folder / "training.json"
     counts = dict.fromkeys(("seed", "dimension", "parameters", "updates"), int)
     kinds = {"type": str, **counts, "cpu_seconds": (int, float), "valid": (int, float, type(None))}
