@@ -1,9 +1,9 @@
 """Arrays on disk, each file with a checksum that is verified when it is read: `.npy`, `.npz`, and what torch.save writes.
 
 A `.npy` of ours ends in a line `xxh3_64 <16 hex digits>`: the hash of all bytes before that line. numpy.load and memory maps stop
-at the end of the array, so that it is a `.npy` as any other; one without that line, as users have, is taken as it is.
-Before that line may stand another, `of <32 hex digits>`: the hash of what the array was made of.
-The other two are zip archives, which hold a CRC-32 of each member; torch does not look at it, so we do.
+at the end of the array, so that it is a `.npy` as any other; one without that line, as users have, is accepted without a check.
+A line `of <32 hex digits>` may precede it: the hash of the data that the array was made from.
+The other two formats are zip archives with a CRC-32 of each member, which torch does not verify; this module does.
 """
 
 import contextlib
@@ -61,9 +61,9 @@ def create(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike, source: s
 
 
 def zeros(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike, *, name: str | Path | None = None) -> np.memmap:
-    """A new memory-mapped `.npy` of zeros, without a checksum, whose space on disk is reserved.
+    """A new memory-mapped `.npy` of zeros, without a checksum. Its space on disk is reserved.
 
-    Without that, a full disk ends the process by SIGBUS. Raises InputError, with `name`, when there is no room for it.
+    Without the reservation a full disk would end the process by SIGBUS. Raises InputError, with `name`, if the disk is full.
     """
     try:
         array = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
@@ -97,7 +97,7 @@ def load(path: str | Path, remedy: str, dtype: DTypeLike | None = None, axes: Se
 
 
 def source_of(path: str | Path, array: NDArray) -> str:
-    """The hash of what a `.npy` of ours, loaded as `array`, was made of; "" where that was not written."""
+    """The hash of the data that a `.npy` of ours, loaded as `array`, was made from; "" if the file has none."""
     if not isinstance(array, np.memmap):
         return ""
     return _source(Path(path), array.offset + array.nbytes, Path(path).stat().st_size - LINE)

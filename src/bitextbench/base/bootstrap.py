@@ -22,9 +22,9 @@ Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def ratio(metric: str, counts: ArrayLike, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
-    """The sum of one number of all units over that of another, in percent, with its interval; and the units as `items`.
+    """A ratio of two sums over all units, in percent, with its interval and the units as `items`.
 
-    counts: [n, 2], a row a unit: numerator and denominator. Raises InputError for no units.
+    counts [n, 2]: the numerator and the denominator of each unit. Raises InputError for no units.
     """
     rows = np.asarray(counts, np.float64)
     if not len(rows):
@@ -41,7 +41,10 @@ def ratio(metric: str, counts: ArrayLike, *, seed: int = SEED, signature: str = 
 def measure_types(
     metric: str, frequencies: NDArray[np.integer], statistic: Statistic, *, seed: int = SEED, signature: str = ""
 ) -> dict[str, Any]:
-    """The same of units whose types occur `frequencies` [t] times; statistic: weights float64 [s, t] -> values [s]."""
+    """A statistic with its interval, for units of t types that occur `frequencies` [t] times each.
+
+    statistic: frequencies of the types float64 [s, t] -> values [s].
+    """
     return measure_all(frequencies, lambda weights: {metric: statistic(weights)}, seed=seed, signature=signature)[
         metric
     ]

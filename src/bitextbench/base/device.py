@@ -1,8 +1,8 @@
 """Threads, devices and number formats: the first import of every module that uses torch.
 
 Same bytes for any number of threads: MKL's matrix products are bit-identical for 1, 2 or more threads in the mode
-`MKL_CBWR=AUTO,STRICT`, which it reads before its first product, so it is set here, above the import of torch. On some
-processors products of 1 to 3 rows differ from those of more: `encode` fills its batches up. What is left:
+`MKL_CBWR=AUTO,STRICT`. MKL reads it before its first product, so it is set here, above the import of torch. On some
+processors products of 1 to 3 rows differ from those of more: `encode` fills its batches up. Operations that still differ:
 
 - reductions of a whole tensor of more than 32,768 elements to one number, which torch splits by threads: the trainer has none;
 - products with one vector (`x @ v`): there are none either;

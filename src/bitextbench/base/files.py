@@ -245,10 +245,10 @@ def check_output(path: Path, kind: str = "file") -> None:
 
 
 def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:
-    """What is packed, in the way that the name `path` tells, unpacked by a thread of its own; `position.tell()`: how much of it was read.
+    """The unpacked content of a packed stream, read ahead by a thread; the suffix of `path` tells the packing.
 
-    Raises InputError (at once, or while reading) where it is empty, damaged, truncated, followed by something else, or
-    unpacks to more than MAX_BYTES or to more than MAX_RATIO times its size.
+    `position.tell()`: the number of packed bytes read so far. Raises InputError (at once, or while reading) if the stream is
+    empty, damaged, truncated, followed by other data, or unpacks to more than MAX_BYTES or MAX_RATIO times its size.
     """
     stream: Any
     with damage(path):
@@ -267,7 +267,7 @@ def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.Buffere
 
 
 class Ahead(io.RawIOBase):
-    """A stream that a thread of its own reads, a block ahead; what it raises is raised where the block would be."""
+    """A stream that a separate thread reads one block ahead; an error of the thread is raised in place of its block."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.thread, self.block = stream, ThreadPoolExecutor(1), memoryview(b"")
@@ -292,7 +292,7 @@ class Ahead(io.RawIOBase):
 class Streams(io.RawIOBase):
     """Streams of xz or bzip2 one behind the other, to the end of the file.
 
-    lzma.open and bz2.open take what is no stream for the end of the file.
+    lzma.open and bz2.open accept any bytes after a stream as the end of the file.
     """
 
     def __init__(self, packed: IO[bytes], decompressor: Callable[[], Any]) -> None:
@@ -319,7 +319,7 @@ class Streams(io.RawIOBase):
 
 
 class Guarded(io.RawIOBase):
-    """An unpacking stream with an end to its size; `packed` is what `tell`s how much of the archive was read, or its size."""
+    """An unpacking stream with limits of size; `packed.tell()` is the number of packed bytes read, or `packed` their number."""
 
     def __init__(self, stream: Any, path: Path, packed: Any) -> None:
         self.stream, self.path, self.packed, self.count = stream, path, packed, 0
@@ -365,10 +365,10 @@ def read_lines(
 ) -> Iterator[str]:
     """The lines of a text file (plain, .gz, .bz2, .xz, .zst), without their line ends.
 
-    Only LF (and a CR before it) ends a line: U+0085 and U+2028 stand inside sentences of real corpora. Other CRs are
+    Only LF (and a CR before it) ends a line, as U+0085 and U+2028 occur inside sentences of real corpora. Other CRs are
     counted in the log.
 
-    Over-long lines are errors, or with `too_long` their numbers (from 1) are added to it, and an empty line stands for each.
+    Over-long lines are errors. With `too_long` their numbers (from 1) are added to it instead, and they are read as empty.
     Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose lines end
     with CR alone, and for damaged archives.
     """
@@ -409,7 +409,7 @@ class UnequalError(Exception):
 
 
 def side_by_side(texts: Sequence[Iterator[pa.StringArray]]) -> Iterator[tuple[pa.StringArray, ...]]:
-    """Lines of each text beside as many of the others, from the first on. Raises UnequalError when the shortest ends."""
+    """Blocks of lines with the same number of lines of each text. Raises UnequalError if one text ends before the others."""
     empty = pa.array([], pa.string())
     held, done = [next(text, empty) for text in texts], 0
     while count := min(map(len, held)):
@@ -431,7 +431,7 @@ def _verified(
     decode: Callable[[bytes, int], Any],
     too_long: list[int] | None = None,
 ) -> Iterator[Any]:
-    """Blocks of lines as `decode` gives them; where it gives None, an iterator that raises at the first wrong line."""
+    """Blocks of lines as `decode` returns them; for None, an iterator over the lines that raises at the first wrong one."""
     number = returns = 0
     for block in _blocks(stream, max_bytes, cut=too_long is not None):
         if not number and block.startswith(UTF16):
@@ -449,9 +449,9 @@ def _verified(
 
 
 def _blocks(stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
-    """Some whole lines at a time, LF behind each. A line may be cut that is too long, and stays so.
+    """Blocks of whole lines, each ended by LF. A line that is too long may be cut, to a length that is still too long.
 
-    Without `cut` that line is the last one.
+    Without `cut` such a line is the last one.
     """
     rest = b""
     while (cut or len(rest) <= max_bytes + 1) and (data := stream.read(BLOCK)):
@@ -465,7 +465,7 @@ def _blocks(stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
 
 
 def _decoded(block: bytes, max_bytes: int) -> list[str] | None:
-    """The lines of a block, all at once; None where one may be wrong."""
+    """The lines of a block; None if one of them may be wrong."""
     if b"\0" in block:
         return None
     try:
@@ -477,7 +477,7 @@ def _decoded(block: bytes, max_bytes: int) -> list[str] | None:
 
 
 def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
-    """The lines of a block; None where one may be wrong."""
+    """The lines of a block as an Arrow array; None if one of them may be wrong."""
     if b"\0" in block:
         return None
     if b"\r" in block:
@@ -497,7 +497,7 @@ def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
 
 
 def _checked(block: bytes, name: str | Path, before: int, max_bytes: int, too_long: list[int] | None) -> Iterator[str]:
-    """The lines of a block one by one, `before` of them standing before it."""
+    """The lines of a block, checked one by one; `before`: the number of lines before the block."""
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
         text = line.removesuffix(b"\r")
         if len(text) > max_bytes and too_long is not None:

@@ -1,4 +1,4 @@
-"""Memory of this process: what it keeps and what it gives back."""
+"""The memory of this process: keep freed blocks, release mapped pages, measure the peak."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""One run at a time: a lock that the kernel takes off when the last process of a run has ended, however it ended."""
+"""A lock for one run at a time. The kernel releases it when the last process of the run ends, in whatever way."""
 
 import fcntl
 import os
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def take(path: Path) -> tuple[int, bool]:
-    """Lock a file for as long as this process, or one that inherits the descriptor, lives; wait while another run holds it.
+    """Lock a file until this process, and all that inherit the descriptor, have ended; wait while another run holds it.
 
-    Returns the descriptor, and whether it had to wait: what was planned may be done by then.
+    Returns the descriptor, and whether it had to wait: the other run may have done the planned work.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

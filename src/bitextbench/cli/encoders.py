@@ -1,4 +1,4 @@
-"""Commands on encoders: what they read and learn from, their vectors, and how they compare; part of `cli`."""
+"""Commands of encoders: word vectors, hard negatives, training, encoding; part of `cli`."""
 
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,10 @@ def hard_negatives(
     threads: int,
     out: Path,
 ) -> None:
-    """Find sentences that an encoder ranks high and that are no translations; writes <out>.src.* and <out>.tgt.*, for `train --corpus hard=...`."""
+    """Find hard negatives: sentences that an encoder ranks high although they are no translations.
+
+    Writes <out>.src.* and <out>.tgt.*, for `train --corpus hard=...`.
+    """
     from bitextbench.encoders.hard_negatives import mine
 
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)

@@ -43,7 +43,7 @@ references_option = click.option("--references", type=Mapping(), multiple=True, 
 
 
 def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
-    """Both sides, each of its shards."""
+    """The vectors of both sides, each read from its shards."""
     from bitextbench.formats.vectors import check_pair, read_shards
 
     sides = read_shards(src), read_shards(tgt)
@@ -52,7 +52,7 @@ def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
-    """Both sides, each of its shards; row i of one belongs to row i of the other."""
+    """The vectors of both sides, each read from its shards; row i of both is a pair. Raises InputError if they differ in rows."""
     from bitextbench.formats.vectors import check_aligned, read_shards
 
     sides = read_shards(src), read_shards(tgt)
@@ -61,7 +61,7 @@ def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
-    """The text of a side, a line for each vector; None where no text is given."""
+    """The lines of a side, one for each vector; None without a text."""
     from bitextbench.formats import sentences
     from bitextbench.mining import texts as mining
 
@@ -601,7 +601,7 @@ def evaluate_agreement(
     tuned: Path,
     out: Path,
 ) -> None:
-    """How far a confidence agrees with the scores that tuned it, before and after the tuning (Guo et al. 2018, section 5)."""
+    """Measure how far a confidence agrees with the scores that it was tuned by (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 
     src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
@@ -630,7 +630,7 @@ def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Pat
 def evaluate_selection(
     corpus: Path, scores: tuple[Path, ...], words: int, count: str, seed: int, out: Path | None
 ) -> None:
-    """The precision, counted in words, of what would be selected."""
+    """Measure the precision, counted in words, of a selection."""
     from bitextbench.evaluation.selections import precision
 
     show(precision(corpus, scores, words, count, seed=seed), out)
@@ -654,7 +654,7 @@ def evaluate_distribution(
     picture: Path,
     out: Path | None,
 ) -> None:
-    """How scores are distributed (kim2019, figure 3)."""
+    """Measure the distribution of scores (kim2019, figure 3)."""
     from bitextbench.evaluation.selections import distribution
 
     show(distribution(by_method(scores), logits, curve, picture, seed=seed), out)
@@ -669,7 +669,7 @@ def evaluate_distribution(
 @picture_option
 @out_option
 def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path, out: Path) -> None:
-    """What is selected at every threshold: CSV. No translation model is trained: that is artetxe2019, figure 2."""
+    """Measure the selection at many thresholds, without translation models: CSV."""
     from bitextbench.evaluation.selections import sweep
 
     sweep(corpus, by_method(scores), count, out, picture)

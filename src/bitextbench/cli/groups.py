@@ -9,7 +9,7 @@ from bitextbench import __version__
 
 
 def example(command: str) -> str:
-    """The end of a command's help: how it is called."""
+    """The end of a command's help: an example of a call."""
     return f"\b\nExample:\n  bitextbench {command}"
 
 

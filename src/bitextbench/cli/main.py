@@ -64,7 +64,7 @@ REMEDIES = {
 
 
 def _remedy(error: OSError) -> str | None:
-    """What to do about an error of the system; None for one that a user cannot cause."""
+    """The remedy for an error of the system; None if no user can cause the error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = Path(error.filename or ".").absolute()
         free = shutil.disk_usage(next(folder for folder in place.parents if folder.is_dir())).free

@@ -66,7 +66,10 @@ def mine_corpus(
     seed: int,
     out: Path,
 ) -> None:
-    """Mine pairs from the two sides of a corpus as if nobody had aligned them; writes <out>/train.<language> and how many pairs are right."""
+    """Mine pairs from the two sides of a corpus without using its alignment.
+
+    Writes <out>/train.<language> and, by the alignment, how many pairs are right.
+    """
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining.corpora import mine
 
@@ -187,7 +190,7 @@ def _vectors(
     threads: int,
     device: str,
 ) -> Any:
-    """The vectors of both texts: out of two files, or made by an encoder. Raises InputError unless one of the two is given."""
+    """The vectors of both texts: from two files, or by an encoder. Raises InputError unless exactly one of these is given."""
     from bitextbench.mining import texts
 
     if encoder and (src_emb or tgt_emb):
@@ -326,7 +329,7 @@ def scorers_of(
     device: str,
     threads: int,
 ) -> list[Any]:
-    """New scorers by these similarities, and the fitted ones of these files; all with one encoder."""
+    """A scorer for each similarity, and the fitted scorers of some files; all share one encoder."""
     from bitextbench.encoders.plain import sentence_encoder
     from bitextbench.mining import scorers
 

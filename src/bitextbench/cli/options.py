@@ -1,4 +1,4 @@
-"""Arguments of commands."""
+"""Options and arguments that several commands share."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class Spec(click.ParamType):
 
 
 class Mapping(click.ParamType):
-    """NAME=PATH, under the names that say what they are."""
+    """NAME=PATH: a dict from names to paths."""
 
     def __init__(self, name: str = "NAME=PATH") -> None:
         self.name = name
@@ -152,7 +152,7 @@ named_scores_option = click.option(
 
 
 class Output(click.Path):
-    """A place that can be written: what cannot is refused before the work, not after it."""
+    """An output path. A path that cannot be written is refused before the work begins."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(path_type=Path)
@@ -212,7 +212,7 @@ SEARCH_OPTIONS = (
 
 
 def show(result: dict[str, Any], out: Path | None) -> None:
-    """Print a result, and write it where it is wanted."""
+    """Print a result as JSON, and write it to a file if one is given."""
     from bitextbench.base.files import write_json
 
     if out:
@@ -227,7 +227,7 @@ def similarities_option(default: str, more: str = "") -> Callable[[Callable[...,
 
 
 def by_method(scores: tuple[tuple[str, Path], ...]) -> dict[str, list[Path]]:
-    """The files of each method, in the order given."""
+    """The files of each method, in the given order."""
     return {
         name: [path for other, path in scores if other == name] for name in dict.fromkeys(name for name, _ in scores)
     }

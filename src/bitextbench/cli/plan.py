@@ -1,4 +1,4 @@
-"""The command `plan`: what a run costs before it starts; part of `cli`."""
+"""The command `plan`: the costs of a run before it starts; part of `cli`."""
 
 import subprocess
 import sys
@@ -60,7 +60,7 @@ def plan(
 
 
 def _planned(arguments: list[str]) -> str:
-    """What `snakemake -n` says."""
+    """The output of `snakemake -n`."""
     command = [sys.executable, "-m", "snakemake", "-n", "--forceall", "--nolock", *arguments]
     done = subprocess.run(command, text=True, capture_output=True)
     if done.returncode:

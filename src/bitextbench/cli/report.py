@@ -63,7 +63,7 @@ mined("failures", "False positives and false negatives of cosine similarity (Yan
 @named_scores_option
 @page_option
 def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> None:
-    """Pairs on which two similarities agree, and on which they do not; scores of the second are logits (Kim et al. 2019, Table 4)."""
+    """Show pairs on which two similarities agree and disagree; the second's scores are logits (Kim et al. 2019, Table 4)."""
     from bitextbench.formats.scores import scores_by_id
     from bitextbench.report import examples as pages
 
@@ -77,7 +77,7 @@ def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> No
 @seed_option
 @page_option
 def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
-    """A translation, random and hard negatives of some sources (Guo et al. 2018, Table 1)."""
+    """Show translations, random and hard negatives of some sources (Guo et al. 2018, Table 1)."""
     from bitextbench.report import examples as pages
 
     pages.write(out, pages.negatives(corpus, hard, seed=seed))
@@ -87,7 +87,7 @@ def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
 @click.argument("grammar", type=FILE)
 @page_option
 def phrases(grammar: Path, out: Path) -> None:
-    """The most similar translations of some phrases (Zhang et al. 2016, Table 1)."""
+    """Show the most similar translations of some phrases (Zhang et al. 2016, Table 1)."""
     from bitextbench.report import examples as pages
 
     pages.write(out, pages.phrases(grammar))
@@ -102,7 +102,7 @@ def phrases(grammar: Path, out: Path) -> None:
 def compare_encoders(
     measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, out: Path
 ) -> None:
-    """Compare encoders: what `measure-encoder` wrote, a line for each encoder and test; prints it."""
+    """Make and print the table of encoders from the files of `measure-encoder`: a line for each encoder and test."""
     from bitextbench.report import encoders
     from bitextbench.report.provenance import collect
 
@@ -189,7 +189,7 @@ def table(
     selected: Path | None,
     out: Path,
 ) -> None:
-    """Set our numbers beside the paper's: CSV, and on request draws, selections and provenance."""
+    """Make a table with our numbers beside the paper's: CSV, and on request draws, selections and provenance."""
     from bitextbench.base.files import atomic
     from bitextbench.evaluation import significance as paired
     from bitextbench.report import draws as drawn
@@ -241,7 +241,7 @@ def table(
 def audit(
     tables: tuple[Path, ...], folder: Path, draws: tuple[Path, ...], claims: Path, instances: Path, out: Path
 ) -> None:
-    """Set the tables of a run beside every number and every claim of the papers."""
+    """Compare the tables of a run with every number and every claim of the papers."""
     from bitextbench.report.audit import write
 
     click.echo(write(folder, tables, draws, out, claims, instances))
@@ -252,7 +252,7 @@ def audit(
 @click.option("--config", type=FILE, default=Path("config.yaml"), help="The configuration of paper scale.")
 @out_option
 def settings(folder: Path, config: Path, out: Path) -> None:
-    """Set what the papers say of data, models and training beside what is configured at paper scale: CSV."""
+    """Compare the papers' data, models and training with the configuration of paper scale: CSV."""
     from bitextbench.report.settings import write
 
     click.echo(write(folder, config, out))
@@ -280,7 +280,7 @@ def show(csv: Path) -> None:
 @cli.command(epilog=example("report results/small"))
 @click.argument("folder", type=FILE)
 def report(folder: Path) -> None:
-    """Make the pages of a run from its CSVs: FOLDER/index.html and those beside it. They say what is missing."""
+    """Make the HTML report of a run from its CSVs: FOLDER/index.html and further pages. They name what is missing."""
     from bitextbench.report.site import write
 
     click.echo(write(folder))
@@ -293,7 +293,7 @@ def report(folder: Path) -> None:
 @click.option("--roc", type=FILE, required=True, help="CSV: the points of the ROC curves.")
 @out_option
 def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, out: Path) -> None:
-    """Make the table of what `evaluate quality` measured: CSV and picture."""
+    """Make the table of the files of `evaluate quality`: CSV and pictures."""
     from bitextbench.report.quality import table
 
     table(cells, scale, out, roc, picture)

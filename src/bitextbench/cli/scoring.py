@@ -75,7 +75,7 @@ def neighbourhoods(
     threads: int,
     out: Path,
 ) -> None:
-    """Measure how near the sides of given pairs are to their nearest neighbours: a similarity like `margin` scores by it."""
+    """Measure the similarity of both sides of given pairs to their nearest neighbours, which `margin` needs to score."""
     from bitextbench import scoring
     from bitextbench.formats import vectors
 
@@ -98,7 +98,7 @@ def tune_confidence(
     seed: int,
     out: Path,
 ) -> None:
-    """Fine-tune an encoder's calibrated confidence on the pairs with the best and the worst of other scores (Guo et al. 2018)."""
+    """Fine-tune an encoder's calibrated confidence on the best and the worst pairs by other scores (Guo et al. 2018)."""
     from bitextbench import scoring
 
     src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
@@ -114,7 +114,7 @@ def tune_confidence(
 @data_option
 @out_option
 def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str, data: Path, out: Path) -> None:
-    """Scores that were published with the pairs of a shard."""
+    """Write the scores that were published with the pairs of a shard."""
     from bitextbench.scoring.similarities.published import published
 
     published(shard, dataset, column, (src, tgt), data / dataset, out)

@@ -132,7 +132,7 @@ def filled(column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
 
 
 def after(bits: Bits) -> Bits:
-    """Each bit moved to the next byte."""
+    """The mask moved by one byte: bit i becomes bit i + 1."""
     moved = bits << np.uint64(1)
     moved[1:] |= bits[:-1] >> np.uint64(63)
     return moved
@@ -174,7 +174,7 @@ def _decoded(data, at):
 
 @compiled
 def _unsure(byte):
-    """Whether only a table can tell: a control character, or the first byte of a character that may be white space.
+    """Whether a byte needs the table: a control character, or the first byte of a character that may be white space.
 
     These are U+0085, U+00A0, U+1680, U+2000 to U+205F and U+3000.
     """

@@ -19,9 +19,10 @@ FILES = (*SIDES, "pairs", "columns")
 
 
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
-    """The rows of a part: shuffled as a whole (`shuffle`), then cut (`skip`, `lines`); or `drawn`. `raw`: fetched data sets.
+    """The rows of a part, in three ways: as they are, shuffled as a whole (`shuffle`), or drawn at random (`draw`).
 
-    With `doc: line` the number of its line stands for its document.
+    `skip` and `lines` then cut a stretch. With `doc: line` the document of a row is the number of its line. `raw`: the folder
+    of the fetched data sets.
     """
     kind = next(kind for kind in SOURCES if kind in part)
     first = part.get("skip", 0)
@@ -43,7 +44,7 @@ def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) ->
 
 
 def numbered(tables: Tables) -> Tables:
-    """With the number of its line, from 1 on, as the document of a row."""
+    """The tables with the number of the line, from 1, as the document of each row."""
     done = 0
     for held in tables:
         lines = pa.array(np.arange(done + 1, done + len(held) + 1)).cast(pa.string())
@@ -52,7 +53,7 @@ def numbered(tables: Tables) -> Tables:
 
 
 def between(tables: Tables, cut: slice) -> Tables:
-    """The rows of a stretch; what comes after it is not read."""
+    """The rows of a stretch; the rows after it are not read."""
     start = 0
     for held in tables:
         stop = len(held) if cut.stop is None else min(len(held), cut.stop - start)
@@ -64,7 +65,7 @@ def between(tables: Tables, cut: slice) -> Tables:
 
 
 def shuffled(tables: Tables, seed: int, cut: slice) -> Tables:
-    """The rows of a stretch of a random order. Memory: all rows."""
+    """A stretch of the rows in a random order. Memory: all rows."""
     whole = pa.concat_tables([FIELDS.empty_table(), *tables])
     order = np.random.default_rng(seed).permutation(len(whole))[cut]
     for start in range(0, len(order), parsers.ROWS):
@@ -72,7 +73,7 @@ def shuffled(tables: Tables, seed: int, cut: slice) -> Tables:
 
 
 def drawn(source: Callable[[], Tables], seed: int, cut: slice) -> Tables:
-    """The rows whose places in a random order lie in `cut`, in their own order.
+    """The rows whose ranks in a random order are in `cut`, in their original order.
 
     Cuts of one seed that do not overlap have no row in common. `source` is read twice, and no row is held: 9 bytes a row.
     """
@@ -96,7 +97,7 @@ def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Tabl
 
 
 def _files(files: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
-    """See `formats.pairs`; null for a side without a file. An id stands for the document."""
+    """The rows of the user's files (`formats.pairs`); a side without a file is null, and ids are documents."""
     for held in pairs.read(files):
         columns = {{"id": "doc"}.get(name, name): held[name] for name in held.column_names}
         yield table(len(held), **columns)
@@ -119,12 +120,12 @@ SOURCES: dict[str, Callable[[Any, Languages, Path, int], Tables]] = {
 
 
 def own_files(corpus: Mapping[str, Any]) -> list[str]:
-    """The files of your own that the parts of a corpus name."""
+    """The user's own files that the parts of a corpus name."""
     return [part["files"][key] for part in corpus["parts"] for key in FILES[:-1] if key in part.get("files", {})]
 
 
 def title(part: Mapping[str, Any]) -> str:
-    """What a part is called in counts.json."""
+    """The name of a part in counts.json."""
     kind = next(kind for kind in SOURCES if kind in part)
     named = (
         [str(value) for key, value in part["files"].items() if key != "columns"] if kind == "files" else [part[kind]]

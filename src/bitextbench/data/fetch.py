@@ -80,7 +80,7 @@ def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Mirror], l
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a file is to be had: a copy in a mirror folder, or addresses, the first `mirrors` of them of mirrors."""
+    """The sources of a file: a copy in a mirror folder, or addresses, of which the first `mirrors` are of mirrors."""
 
     copy: Path | None
     addresses: tuple[str, ...]

@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def table(n: int, **columns: pa.Array | str) -> pa.Table:
-    """A table of n rows: arrays, or a text for all rows; a side that is not given is null, doc and label are empty."""
+    """A table of n rows. A column is an array, or a text that all rows share; a missing side is null, doc and label are ""."""
     given = {"doc": "", "label": ""} | columns
     arrays = [
         pa.nulls(n, pa.string())
@@ -57,14 +57,14 @@ def table(n: int, **columns: pa.Array | str) -> pa.Table:
 
 
 def in_tables(rows: Iterable[Row]) -> Tables:
-    """Rows, gathered."""
+    """The rows as tables of some thousand rows."""
     rows = iter(rows)
     while held := list(islice(rows, ROWS)):
         yield pa.table([pa.array(column, pa.string()) for column in zip(*held, strict=True)], FIELDS)
 
 
 def by_rows(parser: Callable[..., Iterator[Row]]) -> Callable[..., Tables]:
-    """A parser that yields rows, as one that yields tables."""
+    """Decorator: a parser that yields rows becomes one that yields tables."""
 
     @functools.wraps(parser)
     def gathered(*place: Any, **arguments: Any) -> Tables:
@@ -339,7 +339,7 @@ def _cells(raw: Path, place: str, width: int) -> Iterator[tuple[int, list[str]]]
 
 
 def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[pa.StringArray, ...]]:
-    """The lines of several texts side by side. Raises InputError, at the end, when their numbers of lines differ."""
+    """The lines of several texts in parallel. Raises InputError at the end if their numbers of lines differ."""
     try:
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(open_place(raw, place)) for place in places]

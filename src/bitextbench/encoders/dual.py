@@ -5,8 +5,8 @@ Where both directions are trained (yang2019 eq. 4 and 5), the second one has K t
 
 Negatives are those in the batch; `extra` more random ones an example (guo2018 section 3.3, "augmented"); and hard ones,
 mined beforehand, for the pairs that have some. Batches with and without hard negatives alternate, in proportion to the
-numbers of pairs. Batches are random; `together` batches are sorted by length together: more than one save padding, but
-their negatives are of similar length.
+numbers of pairs. Batches are random. `together` batches are sorted by length together: more than one saves padding, but
+then the negatives of a source have similar lengths.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The folder of a trained encoder, which works by itself: `encoder.json` says what is in it and how it reads sentences.
+"""The folder of a trained encoder, which is self-contained: `encoder.json` lists its files and says how it reads sentences.
 
 | file | what |
 |---|---|
@@ -33,7 +33,7 @@ AGAIN = "train it again, or copy the whole folder"
 
 
 class TextSide(NamedTuple):
-    """What an encoder is told of its text: the text model, its letter case, tokens of Chinese, languages of its dev pairs."""
+    """The text side of an encoder: text model, letter case, kind of Chinese tokens, languages of the development pairs."""
 
     path: Path
     lowercase: bool

@@ -46,7 +46,7 @@ def mine(
     equal ids) is not a negative, nor is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors
     of the chosen pairs, one block, and a hash of each pair.
 
-    By `random`, those near by vectors that are drawn: negatives that are kept as hard ones are, to compare with.
+    With the similarity `random`, vectors are drawn at random, so that the negatives are random: a baseline for hard ones.
 
     Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids, and for an unknown
     similarity.

@@ -1,4 +1,4 @@
-"""Plain sentences to vectors: what encoders of this project and published ones have in common, and how they are opened."""
+"""Encoding of plain sentences: the interface that encoders of this project and published ones share."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ BLOCK = 8192  # sentences that are encoded together
 
 
 class Encoded(NamedTuple):
-    """Some sentences whose vectors are written: their number, and how many of them were cut."""
+    """A report on some encoded sentences: their number, and how many of them were cut."""
 
     rows: int
     cut: int = 0

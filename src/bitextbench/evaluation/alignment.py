@@ -70,7 +70,7 @@ def _unit(side: Embeddings) -> NDArray[np.float64]:
 
 
 def by_model(src: Embeddings, tgt: Embeddings, name: str, model: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """`recover` by a similarity that is fitted, as the MLP, all pairs."""
+    """`recover` by a fitted similarity such as the MLP, which scores all pairs."""
     scorer = similarity(name).score
     targets = tgt.block(0, len(tgt))
 

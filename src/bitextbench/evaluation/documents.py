@@ -13,7 +13,7 @@ from bitextbench.mining.documents import Documents
 def accuracy(
     matched: NDArray[np.int64], src: Documents, tgt: Documents, *, seed: int = SEED, signature: str = ""
 ) -> dict[str, Any]:
-    """P@1 in percent over the source documents with a counterpart (`without` counts the others).
+    """P@1 in percent over the source documents that have a counterpart; `without` is the number of the others.
 
     `matched` int64 [documents]: the target document of each source document, -1 for none. Raises InputError when no
     name is on both sides.

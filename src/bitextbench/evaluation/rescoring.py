@@ -87,7 +87,7 @@ def prepare(
 
 
 def placed(mined: Mined, kept: Sequence[NDArray[np.int64]]) -> Mined:
-    """Pairs of searched sentences, with their places in the texts."""
+    """Mined pairs of searched sentences, renumbered to their places in the texts."""
     return Mined(kept[0][mined.src], kept[1][mined.tgt], mined.scores)
 
 

@@ -1,4 +1,4 @@
-"""Is one row of a table better than another? Differences of BLEU, paired by seed and by test sentence.
+"""Significance tests of differences of BLEU between rows of a table, paired by seed and by test sentence.
 
 A system is one row of the table: a translation model for each seed. The difference of two systems is the mean, over
 seeds, of the difference between their models of one seed. Its variance is the sum of two parts:

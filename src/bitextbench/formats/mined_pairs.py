@@ -42,7 +42,7 @@ class Mined(NamedTuple):
         return Mined(*(column[rows] for column in self))
 
     def joined(self, other: "Mined") -> "Mined":
-        """These pairs, then the others."""
+        """These pairs, followed by the others."""
         return Mined(
             np.concatenate([self.src, other.src]),
             np.concatenate([self.tgt, other.tgt]),
@@ -66,7 +66,7 @@ Languages = tuple[str | None, str | None]
 
 
 def check_output(path: Path, languages: Languages) -> None:
-    """Raises InputError, or the system's error, for a name of another format, and a place that cannot be written.
+    """Raises InputError for a name of an unknown format, and OSError for a path that cannot be written.
 
     TMX needs the languages.
     """

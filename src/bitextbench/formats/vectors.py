@@ -115,7 +115,7 @@ class Stacked:
 
 
 def by_probability(src: Embeddings, tgt: Embeddings, metric: str) -> tuple[Embeddings, Embeddings]:
-    """Vectors by which the best source of a target is found: for the dot product phi those of log P(y | x).
+    """Vectors for the search of the best source of a target: for the dot product phi those whose products are log P(y | x).
 
     A dual encoder that is trained by eq. 1 of guo2018, P(y | x) = exp phi(x, y) / sum over y' of exp phi(x, y'), ranks the
     targets of a source; what a source adds to all of its phi is free, and phi would rank sources by it. So a source has
@@ -135,7 +135,7 @@ def by_probability(src: Embeddings, tgt: Embeddings, metric: str) -> tuple[Embed
 
 
 def _longer(side: Embeddings, values: NDArray[np.float32]) -> Embeddings:
-    """With a value [n] more for each vector."""
+    """The vectors with one more dimension, `values` [n]."""
     last = values if side.rows is None else np.zeros(len(side.array), np.float32)
     if side.rows is not None:
         last[side.rows] = values

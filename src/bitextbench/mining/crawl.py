@@ -1,6 +1,7 @@
-"""Filters a crawl of given pairs: rules, copies, a score, and the best of what is left.
+"""Filters a crawl of given pairs: drops pairs by rules, drops copies, scores the rest, and keeps the best.
 
-The steps are the workflow's (`corpus.build`, `scoring`), and so are the bytes of scores. Every pair keeps the number of its line.
+The steps are the workflow's (`corpus.build`, `scoring`), so that the scores have the same bytes. Every pair keeps the number
+of its line.
 """
 
 import time
@@ -38,7 +39,10 @@ Languages = tuple[str, str]
 
 
 class Limit(NamedTuple):
-    """How much to keep: one of them. `words` on the side of the target, as in the WMT18 task; `share` of the pairs that are scored."""
+    """How many pairs to keep, by exactly one of the fields.
+
+    `words`: on the target side, as in the WMT18 task; `share`: of the scored pairs.
+    """
 
     words: int | None = None
     pairs: int | None = None
@@ -47,7 +51,7 @@ class Limit(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What a scorer that learns is fitted on: `clean` texts, two aligned by line; its `settings`; where to `save` what it has learned."""
+    """How to fit a scorer that learns: on `clean`, two texts aligned by line, with `settings`; the result goes to `save`."""
 
     clean: Sequence[Path] = ()
     settings: Mapping[str, Any] = {}
@@ -221,7 +225,7 @@ def _explain(
     keep: NDArray[np.bool_],
     scores: NDArray[np.float32],
 ) -> None:
-    """The fate of every line: kept, below, or the reason for which it was dropped."""
+    """Write what became of each line: kept, below, or the reason for which it was dropped."""
     names, done = [*ALL_RULES], 0
     with atomic(path) as written, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](written) as file:
         for table in parts.read(part, languages, Path(), 0):

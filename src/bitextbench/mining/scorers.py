@@ -78,7 +78,7 @@ class Scorer:
 
     @property
     def learns(self) -> bool:
-        """Whether it has to be fitted on clean pairs first."""
+        """Whether the scorer has to be fitted on clean pairs first."""
         return self.fit in ("vectors", "tokens") and self.model is None
 
     @cached_property
@@ -158,7 +158,7 @@ class Scorer:
         self.model = out
 
     def save(self, path: Path) -> None:
-        """Write what it has learned, and what it was fitted for, as one file."""
+        """Write what the scorer has learned, and what it was fitted for, as one file."""
         assert self.model
         key = self.encoder.key if self.encoder else None
         about = json.dumps({"similarity": self.name, "languages": self.languages, "encoder": key})

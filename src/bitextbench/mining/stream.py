@@ -1,4 +1,4 @@
-"""Scores pairs in a stream: a line out for each line in, in the same order; some thousand lines are in memory."""
+"""Scores pairs in a stream: one output line per input line, in the same order, with some thousand lines in memory."""
 
 import contextlib
 import sys

@@ -205,7 +205,7 @@ def at_precision(
 
 
 def quantiles(scores: NDArray[np.float32]) -> list[float]:
-    """The least score, the quartiles, and the best; [] for no scores."""
+    """The minimum, the quartiles and the maximum of some scores; [] for no scores."""
     return [round(float(score), 4) for score in np.quantile(scores, [0, 0.25, 0.5, 0.75, 1])] if len(scores) else []
 
 
@@ -255,6 +255,6 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
 
 
 def _dropped(counts: dict[str, int]) -> str:
-    """What is not searched, by reason."""
+    """The numbers of sentences that are not searched, by reason."""
     reasons = (f"{count:,} {reason.replace('_', ' ')}" for reason, count in counts.items())
     return ", ".join(reason for reason in reasons if not reason.endswith((" in", " searched")))

@@ -99,7 +99,7 @@ def device_options(device: str, threads: int) -> list[str]:
 
 
 def arguments(options: dict[str, Any]) -> list[str]:
-    """Options by name as a command line has them; what is True stands alone."""
+    """The options as arguments of a command line; an option that is True has no value."""
     return [
         part
         for name, value in options.items()
@@ -194,16 +194,19 @@ def _write_model(checkpoint: Path, about: str, out: Path) -> None:
 
 
 def _alone(model: dict[str, Any]) -> dict[str, Any]:
-    """The same without the rest of the memory that the tensors lie in: torch.save writes all of it, and a training that was
-    killed leaves other values in what is no parameter. What two names share stays shared.
+    """The tensors with storage of their own; tensors that two names share stay shared.
+
+    torch.save writes the whole storage of a tensor. The part that is no parameter differs after a killed training.
     """
     copies: dict[tuple, Any] = {}
     return {name: copies.setdefault((value.data_ptr(), value.shape), value.clone()) for name, value in model.items()}
 
 
 def _interned(value: Any) -> Any:
-    """The same with one object for equal texts: pickle refers to what it has met, and a process that trained holds other objects
-    than one that found the training finished.
+    """The value with one object for equal texts.
+
+    pickle writes an object once and then refers to it. A process that trained holds other objects than one that only read
+    the finished training; their files would differ.
     """
     match value:
         case str():

@@ -100,5 +100,5 @@ def _read_hypotheses(path: Path, expected: int) -> list[str]:
 
 
 def _pieces(hypothesis: str) -> list[int]:
-    """The pieces that fairseq's words are the numbers of; its marks, of unknown characters, are UNK."""
+    """The piece numbers in fairseq's output, whose words are these numbers; its mark of unknown characters becomes UNK."""
     return [int(word) if word.isdigit() else UNK for word in hypothesis.split()]

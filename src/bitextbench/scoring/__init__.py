@@ -99,7 +99,7 @@ class Pairs:
 
 
 class Declared(NamedTuple):
-    """What a similarity declares, see above."""
+    """The declarations of a similarity: the constants that the module describes."""
 
     needs: tuple[str, ...] = ()
     fit: str = ""

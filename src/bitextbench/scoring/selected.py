@@ -1,4 +1,4 @@
-"""A selection as plain pairs: score, where it comes from, and both sentences as they were, beside the tokens that a model learns from."""
+"""A selection as plain pairs: score, origin (line or id) and both raw sentences. (`select` writes tokens, for training.)"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -162,7 +162,7 @@ def _lines(rules: Rows, scores: NDArray[np.float64], words: Sequence[Sequence[st
 
 
 def rounded(value: float) -> float:
-    """A feature as it is written."""
+    """A feature rounded as it is written."""
     return round(value, DIGITS) + 0.0  # no -0.0
 
 

@@ -74,7 +74,7 @@ class Derivations:
         return self.words[item][texts[rank]]
 
     def _wait(self, item: int, edge: int, ranks: tuple[int, int]) -> None:
-        """Add a derivation to those that wait for their turn, if it exists and is new."""
+        """Add a derivation to the queue of candidates, if it exists and is new."""
         if (edge, ranks) in self.seen:
             return
         self.seen.add((edge, ranks))

@@ -94,7 +94,7 @@ def _strings(data: NDArray[np.uint8], bounds: NDArray[np.int32]) -> pa.Array:
 
 
 def _replaced(done: pa.Array, places: NDArray[np.bool_], change: Callable[[str], str], lines: pa.Array) -> pa.Array:
-    """`done`, with the changed lines at `places`."""
+    """The column `done`; at `places` it has `change` of each of the `lines` instead."""
     if not places.any():
         return done
     changed = pa.array(map(change, lines.filter(pa.array(places)).to_pylist()), pa.string())

@@ -3,8 +3,8 @@
 A line is decoded to code points, and its rules run in the order of sacremoses; one runs only on a line that has its characters. What
 a regular expression of sacremoses asks of the characters beside a match is asked of tables, which are made from its own sets.
 
-A match of sacremoses takes in the characters around a comma or an apostrophe, so that another one or two places on does not match any
-more. Lines with such are marked and left to sacremoses itself, and so are those with control characters.
+A match of sacremoses includes the characters around a comma or an apostrophe. A second comma or apostrophe one or two places
+further then no longer matches. Lines with such overlapping matches, or with control characters, are left to sacremoses itself.
 """
 
 import re
@@ -122,7 +122,7 @@ def encoded(text: Any, n: int, out: Any, at: int) -> int:
 
 @compiled
 def _longest(bounds: Any) -> int:
-    """The bytes of the longest line."""
+    """The number of bytes of the longest line."""
     longest = 0
     for line in range(len(bounds) - 1):
         longest = max(longest, bounds[line + 1] - bounds[line])
@@ -372,7 +372,7 @@ APOSTROPHES = {"en": ENGLISH, "fr": FRENCH, "it": FRENCH}
 
 
 class Tokens(NamedTuple):
-    """What the rules of tokens look up. The prefixes after which a dot is no token are a hash table."""
+    """The tables of the tokenisation rules. The prefixes after which a dot is no token are a hash table."""
 
     flags: Table
     mode: int

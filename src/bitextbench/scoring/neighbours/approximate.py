@@ -1,10 +1,10 @@
 """Approximate nearest neighbours by an index of faiss, for sizes at which the exact search takes too long.
 
-The index is named by faiss's own string (`IVF4096,Flat`, `IVF4096,PQ64`, `HNSW32`), behind which its settings may stand:
-`IVF4096,Flat:nprobe=32`. What it finds is scored again exactly, so that similarities, and margins with them, are those of the
-vectors; but a true neighbour may be lacking. How many are there, a sample says, which is searched exactly.
+An index is named by faiss's own string (`IVF4096,Flat`, `IVF4096,PQ64`, `HNSW32`), optionally followed by settings:
+`IVF4096,Flat:nprobe=32`. Its neighbours are scored again exactly, so that similarities and margins are those of the vectors;
+but some true neighbours may be missing. Their share is measured on a sample that is searched exactly (recall).
 
-The result depends on faiss: on its release, and on threads and device where those change how an index is trained.
+The result depends on faiss: on its release, and on threads and device as far as these change the training of an index.
 """
 
 from typing import Any
@@ -138,7 +138,7 @@ def _sample(n: int, count: int) -> NDArray[np.int64]:
 
 
 def _recall(found: Neighbours, left: Embeddings, right: Embeddings, exact: dict[str, Any]) -> float:
-    """The share of the k nearest that were found, of a sample of rows; what ties with the last one counts."""
+    """The share of the k nearest neighbours that the index found, on a sample of rows; ties with the k-th count."""
     rows = _sample(len(found), SAMPLE)
     k = found.ids.shape[1]
     truth = neighbours.search(left.select(rows), right, k, **exact).forward.similarities

@@ -1,4 +1,4 @@
-"""What a search finds its candidates with, by processor, backend and precision."""
+"""The engine of a search, which finds its candidates: chosen by processor, backend and precision."""
 
 from collections.abc import Callable
 from functools import partial

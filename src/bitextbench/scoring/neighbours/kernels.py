@@ -1,4 +1,4 @@
-"""What a search does for every element of the matrix of similarities, or of its pairs, as machine code."""
+"""Compiled loops of a search: over the elements of the matrix of similarities, and over pairs of rows."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -59,7 +59,7 @@ def best_k(similarity: NDArray[np.float32], ids: NDArray[np.int64], k: int) -> N
 
 
 def empty(n: int, k: int) -> Neighbours:
-    """Neighbours worse than any other, to be merged into."""
+    """Lists of neighbours that are worse than all others: a start for `merge_into`."""
     return Neighbours(np.full((n, k), np.iinfo(np.int64).max), np.full((n, k), -np.inf, np.float32))
 
 

@@ -75,7 +75,7 @@ class Side:
         return len(self.norms)
 
     def full(self) -> "Side":
-        """The same in float32."""
+        """The side with its numbers in float32."""
         return self
 
     def matrix(self, rows: slice) -> Any:
@@ -150,7 +150,7 @@ def keys_of(left: Any, right: Any, src: Side, tgt: Side, rows: Any, columns: Any
 
 
 def shifted(keys: Any, src: Side, tgt: Side, rows: Any, columns: Any) -> Any:
-    """Products [m, n] made keys, in their place."""
+    """The keys of products [m, n], computed in place."""
     if src.metric.halved:
         keys -= src.half(rows)[:, None]
         keys -= tgt.half(columns)

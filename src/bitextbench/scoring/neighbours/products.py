@@ -48,7 +48,7 @@ def by_torch(left: Any, right: Any, out: NDArray[np.float32]) -> None:
 
 
 def in_bf16(left: Any, right: Any, out: NDArray[np.float32]) -> None:
-    """Of tensors."""
+    """The product of two bfloat16 tensors, as float32."""
     from bitextbench.base.device import torch
 
     with torch.inference_mode():
@@ -85,7 +85,7 @@ def measured() -> dict[str, float]:
 
 
 def _machine() -> str:
-    """What the rates depend on."""
+    """A text that identifies everything the rates depend on: processor, versions, arithmetic."""
     from importlib.metadata import version
 
     found = re.search(r"^model name\s*: (.+)$", _cpuinfo(), re.MULTILINE)
@@ -105,7 +105,7 @@ def _native() -> list[str]:
 
 
 def _rate(name: str) -> float:
-    """Of the best of several products, by the time of the processor: others may use it, too."""
+    """The rate of the fastest of several products, by CPU time, as other processes may use the processor as well."""
     from bitextbench.base.device import torch
 
     numbers = np.random.default_rng(1).standard_normal((2, SIZE, SIZE), dtype=np.float32)

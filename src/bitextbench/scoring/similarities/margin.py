@@ -1,7 +1,7 @@
-"""The margin of a given pair: its cosine, and how near both sides are to their nearest neighbours (artetxe2019, section 3).
+"""The margin of a given pair: its cosine compared with the cosines of both sides' nearest neighbours (artetxe2019, section 3).
 
 The neighbourhoods are those of the pool itself: "processing the entire corpus in batches of 5 million sentences" (section 4.3).
-The model of this similarity is what `fit` finds out about one corpus: for each pair the mean cosines of its two sides.
+The model of this similarity belongs to one corpus: `fit` stores for each pair the mean cosines of its two sides.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a pair is labelled: the upper bound of every method in a pool whose noise was made. No row of any paper."""
+"""The label of a pair as its score: an upper bound for every method on a pool with made noise. No paper has this row."""
 
 from pathlib import Path
 
