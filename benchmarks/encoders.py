@@ -104,9 +104,15 @@ def in_turn(work: Callable[[], Any], dtype: torch.dtype, device: torch.device, l
 
 
 def measure(
-    name: str, spec: dict[str, Any], vocab: int, device: torch.device, precision: str, batch: int, batch_tokens: int,
+    name: str,
+    spec: dict[str, Any],
+    vocab: int,
+    device: torch.device,
+    precision: str,
+    batch: int,
+    batch_tokens: int,
     least: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """One line of the table."""
     dtype, words = number_format(precision, device), spec["model"].get("words")
     model = encoders.create(spec, vocab)
@@ -156,9 +162,17 @@ def measure(
 @click.option("--threads", default=1)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="CSV; else standard output.")
 def main(
-    configs: tuple[Path, ...], wanted: tuple[str, ...], precisions: tuple[str, ...], batch_tokens: str, batch: int,
-    rows: int, seconds: float, gpus: int, threads: int, out: Path | None,
-) -> None:  # fmt: skip
+    configs: tuple[Path, ...],
+    wanted: tuple[str, ...],
+    precisions: tuple[str, ...],
+    batch_tokens: str,
+    batch: int,
+    rows: int,
+    seconds: float,
+    gpus: int,
+    threads: int,
+    out: Path | None,
+) -> None:
     """Measure encoding and training of each type of encoder."""
     device = setup(threads, "cuda" if gpus else "cpu")
     chosen = [(name, *rest) for name, *rest in specs(configs, rows) if not wanted or name in wanted]

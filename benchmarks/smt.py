@@ -65,8 +65,14 @@ def memory(grammar: Path, arpa: Path, source: Path, count: int) -> tuple[int, in
 @click.option("--beam", "beams", type=int, multiple=True, default=[10, 30, 100, 200, 500])
 @click.option("--rules", "counts", type=int, multiple=True, default=[10_000, 100_000, 1_000_000])
 def main(
-    grammar: Path, arpa: Path, source: Path, weights: Path, sentences: int, beams: tuple[int, ...], counts: tuple[int, ...]
-) -> None:  # fmt: skip
+    grammar: Path,
+    arpa: Path,
+    source: Path,
+    weights: Path,
+    sentences: int,
+    beams: tuple[int, ...],
+    counts: tuple[int, ...],
+) -> None:
     """Print a line of JSON for each measurement."""
     lines = [line for line in map(escaped, read_lines(source)) if line.split()][:sentences]
     rules = rules_of.load(grammar, arpa, lines)

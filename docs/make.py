@@ -39,9 +39,13 @@ BUDGETS = {"10M": ("small budget", "tab:blue"), "100M": ("large budget", "tab:or
 def documents() -> dict[Path, str]:
     """What each generated file is to hold."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(DOCS / "templates"), undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True, autoescape=False,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader(DOCS / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
     environment.globals |= {
         "ours": ours, "table": table, "precision": precision, "rows": read, "number": number, "claims": claims, "audit": audit,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,

@@ -141,22 +141,3 @@ rule mine_blocks:
     shell:
         "python -m bitextbench step mine-blocks {input.corpus:q} --rows {input.rows:q} --neighbours {input.neighbours:q} --spec {params.spec:q}"
         " {params.languages:q} --out {output.pairs:q} 2> {log:q}"
-
-
-rule bucc_set:  # a comparable corpus in BUCC's format, for any other system
-    input:
-        f"{WORK}/corpus/{{corpus}}",
-    output:
-        multiext(f"{WORK}/bucc/{{corpus}}", ".src", ".tgt", ".gold"),
-    log:
-        f"logs/{RUN}/bucc_set/{{corpus}}.log",
-    conda:
-        "../envs/embed.yaml"
-    resources:
-        mem_mb=megabytes(8, 1500),
-        runtime="1h",
-    params:
-        languages=corpus_languages,
-        stem=lambda w, output: output[0].removesuffix(".src"),
-    shell:
-        "python -m bitextbench step bucc-set {input:q} {params.languages:q} --out {params.stem:q} 2> {log:q}"

@@ -76,9 +76,11 @@ def files(root: Path, run: str) -> dict[str, str]:
             entry = str(name) if len(name.parts) == 2 else f"{folder}/"
             sums[entry][name.name] = hashlib.sha256(without_clock(path)).hexdigest()
     return {
-        entry: hashlib.sha256(json.dumps(sums[entry]).encode()).hexdigest() if entry.endswith("/") else sums[entry].popitem()[1]
+        entry: hashlib.sha256(json.dumps(sums[entry]).encode()).hexdigest()
+        if entry.endswith("/")
+        else sums[entry].popitem()[1]
         for entry in sorted(sums, key=lambda entry: (STAGES.index(stage(entry)), entry))
-    }  # fmt: skip
+    }
 
 
 def seed_of(entry: str) -> int:

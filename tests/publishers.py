@@ -239,15 +239,36 @@ def bitexts(n: int) -> Edition:
     """Archives of line-aligned text, of several languages or one."""
     edition, tests = Edition(), text("newstest2018 de-en", ("de", "en"), LEAKED)
     for name, stem, others, extra, kinds in (
-        ("commoncrawl-wmt13.de-en", "commoncrawl.{}-en.", ("cs", "es", "fr", "ru"), ("annotation",),
-         "carriage return, next line, entity, mojibake, line separator, control, copy, other, tab"),
-        ("news-commentary-v13.de-en", "training-parallel-nc-v13/news-commentary-v13.{}-en.", ("cs", "ru", "zh"), (),
-         "empty, no-break space, carriage return at the end, empty target, carriage return"),
+        (
+            "commoncrawl-wmt13.de-en",
+            "commoncrawl.{}-en.",
+            ("cs", "es", "fr", "ru"),
+            ("annotation",),
+            "carriage return, next line, entity, mojibake, line separator, control, copy, other, tab",
+        ),
+        (
+            "news-commentary-v13.de-en",
+            "training-parallel-nc-v13/news-commentary-v13.{}-en.",
+            ("cs", "ru", "zh"),
+            (),
+            "empty, no-break space, carriage return at the end, empty target, carriage return",
+        ),
         ("rapid2016.de-en", "rapid2016.{}-en.", ("et", "fi"), (), "no-break space, spaces, empty source, blank target"),
-        ("paracrawl-v1-filtered.de-en", "paracrawl-release1.en-de.zipporah0-dedup-clean.", (), (),
-         "entity, quote, other, copy, line separator"),
-        ("paracrawl-v1-filtered.ru-en", "paracrawl-release1.en-ru.zipporah0-dedup-clean.", (), (), "entity, quote, other"),
-    ):  # fmt: skip
+        (
+            "paracrawl-v1-filtered.de-en",
+            "paracrawl-release1.en-de.zipporah0-dedup-clean.",
+            (),
+            (),
+            "entity, quote, other, copy, line separator",
+        ),
+        (
+            "paracrawl-v1-filtered.ru-en",
+            "paracrawl-release1.en-ru.zipporah0-dedup-clean.",
+            (),
+            (),
+            "entity, quote, other",
+        ),
+    ):
         code = name[-5:-3]
         members = {stem[: stem.rindex("/") + 1]: b""} if "/" in stem else {}
         for other in others:

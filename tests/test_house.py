@@ -1,11 +1,13 @@
 """The layout: one folder a stage, and imports run down only."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "src/bitextbench"
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src/bitextbench"
 FLOORS = [  # from the ground up; stages of one floor do not import each other
     {"base"}, {"formats", "data"}, {"corpus", "text"}, {"encoders"}, {"nmt", "scoring", "smt"}, {"mining", "config"}, {"evaluation", "workflow"},
     {"report"}, {"cli"}, {"__main__"},
@@ -44,7 +46,7 @@ def test_each_stage_has_a_floor():
 
 
 def test_the_page_of_the_architecture_has_these_floors():
-    text = (PACKAGE.parents[1] / "docs/architecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     (line,) = (line for line in text.splitlines() if line.startswith("    base < "))
     assert [set(floor.split(", ")) for floor in line.strip().split(" < ")] == FLOORS[:-1]
 
@@ -64,5 +66,42 @@ def test_functions_have_at_most_60_lines(path):
 
 
 def test_what_rules_share_is_short():
-    lines = (PACKAGE.parents[1] / "rules/common.smk").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "rules/common.smk").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 150
+
+
+SHARED = {"Model", "Cell"}  # of each encoder and of the n-gram language model; of a table and of a chart parser
+
+
+def test_classes_have_names_of_their_own():
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in MODULES)
+    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert {name for name, count in names.items() if count > 1} == SHARED
+
+
+LITERALS = ast.Dict | ast.List | ast.Set | ast.Tuple
+
+
+def ends_of_data(text: str) -> set[int]:
+    """The lines in which a literal ends that is assigned, compared with by an assertion, or given to a decorator."""
+    values: list[tuple[int | None, ast.expr]] = []
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign() if node.value:
+                values.append((node.end_lineno, node.value))
+            case ast.Assert(test=ast.Compare(comparators=[*_, other])):
+                values.append((node.end_lineno, other))
+            case ast.FunctionDef(decorator_list=decorators):
+                calls = [one for one in decorators if isinstance(one, ast.Call)]
+                values += [(call.end_lineno, argument) for call in calls for argument in call.args]
+    return {line for line, value in values if line and isinstance(value, LITERALS)}
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "docs", "envs"])
+def test_the_formatter_skips_nothing_but_data(folder):
+    wrong = []
+    for path in (ROOT / folder).rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        skipped = {n for n, line in enumerate(text.splitlines(), start=1) if line.endswith("# fmt: " + "skip")}
+        wrong += [f"{path.relative_to(ROOT)}:{n}" for n in sorted(skipped - (ends_of_data(text) if skipped else set()))]
+    assert not wrong

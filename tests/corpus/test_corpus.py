@@ -30,7 +30,9 @@ def part(folder: Path, pairs: list[tuple[str, str]], name: str = "a", **more: An
     return {"files": {"src": write(folder, f"{name}.de", [*src]), "tgt": write(folder, f"{name}.en", [*tgt])}, **more}
 
 
-def build(folder: Path, spec: dict[str, Any], name: str = "pool", **corpora: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
+def build(
+    folder: Path, spec: dict[str, Any], name: str = "pool", **corpora: Path
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     counts = corpus.build(name, spec, PAIR, folder / "raw", corpora, folder / name, 1)
     assert files.read_json(folder / name / "counts.json") == counts
     assert counts["in"] == sum(counts["by_part"].values())
@@ -186,7 +188,9 @@ def test_the_same_bytes_again_and_other_noise_in_every_chunk(tmp_path: Path, mon
     spec = {"parts": [part(tmp_path, same, label="parallel")], "noise": {"seed": 1}}
     _, rows = build(tmp_path, spec)
     again, _ = tmp_path / "again", corpus.build("pool", spec, PAIR, tmp_path, {}, tmp_path / "again", 1)
-    assert {path.name: path.read_bytes() for path in again.iterdir()} == {path.name: path.read_bytes() for path in (tmp_path / "pool").iterdir()}  # fmt: skip
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
+        path.name: path.read_bytes() for path in (tmp_path / "pool").iterdir()
+    }
     labels = [row["label"] for row in rows if row["label"] != "duplicate"]
     assert labels[:10] != labels[10:]
 

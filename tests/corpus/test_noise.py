@@ -131,7 +131,10 @@ def test_the_tables_of_boilerplate_are_aligned():
     assert set(BOILERPLATE) == set(MENU) == {"en", "de", "fr", "es", "ru", "zh"}
     assert len({len(texts) for texts in BOILERPLATE.values()}) == 1
     assert len({menu.count("|") for menu in MENU.values()}) == 1
-    fields = [[sorted(part for part in ("{n}", "{m}", "{year}", "{name}", "{price}") if part in t) for t in texts] for texts in BOILERPLATE.values()]  # fmt: skip
+    fields = [
+        [sorted(part for part in ("{n}", "{m}", "{year}", "{name}", "{price}") if part in t) for t in texts]
+        for texts in BOILERPLATE.values()
+    ]
     assert all(of_language == fields[0] for of_language in fields)
 
 
@@ -187,7 +190,9 @@ def test_rows_with_another_label_stay():
     rows = good(20).to_pylist()
     mixed = table([(r["src"], r["tgt"], r["doc"], ["parallel", "machine", ""][i % 3]) for i, r in enumerate(rows)])
     after = add_noise(mixed, {"copy": 1}, 1, PAIR)
-    assert [row for row in after.to_pylist() if row["label"] != "copy"] == [row for row in mixed.to_pylist() if row["label"] != "parallel"]  # fmt: skip
+    assert [row for row in after.to_pylist() if row["label"] != "copy"] == [
+        row for row in mixed.to_pylist() if row["label"] != "parallel"
+    ]
 
 
 @pytest.mark.parametrize(

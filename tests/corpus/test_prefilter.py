@@ -50,7 +50,15 @@ def share_of_letters(text: str) -> float:
 
 
 def run(tokens: list[str]) -> int:
-    return max((sum(1 for _ in range(i, j)) for i in range(len(tokens)) for j in range(i + 1, len(tokens) + 1) if len({*tokens[i:j]}) == 1), default=0)  # fmt: skip
+    return max(
+        (
+            sum(1 for _ in range(i, j))
+            for i in range(len(tokens))
+            for j in range(i + 1, len(tokens) + 1)
+            if len({*tokens[i:j]}) == 1
+        ),
+        default=0,
+    )
 
 
 def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, str]) -> list[str]:
@@ -215,7 +223,12 @@ def test_identify_knows_the_languages():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from([*SENTENCES.values()]).flatmap(lambda s: st.sampled_from([s, s.upper(), s[:9], s[3:5], s * 2])) | st.text(max_size=9)))  # fmt: skip
+@given(
+    st.lists(
+        st.sampled_from([*SENTENCES.values()]).flatmap(lambda s: st.sampled_from([s, s.upper(), s[:9], s[3:5], s * 2]))
+        | st.text(max_size=9)
+    )
+)
 def test_identify_says_what_py3langid_says(py3langid_classify, lines):
     for line, code in zip(lines, identify(lines, [*SENTENCES, "sr"], "py3langid"), strict=True):
         assert code == UNKNOWN or code == py3langid_classify(line)

@@ -387,8 +387,26 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
         wanted = spec(name, updates=3, log_every=3)
         del wanted["model"]["words"]  # comes from the features
         stem, kept = tmp_path / kind / "00000", tmp_path / f"kept.{out}"
-        call("train", "--spec", json.dumps(wanted), "--bpe", tmp_path / f"{kind}.json", "--src", "de", "--tgt", "en", "--corpus", f"bitext={stem}",
-             "--corpus", f"valid={stem}", "--checkpoints", kept, "-o", tmp_path / out / "model.pt", *more)  # fmt: skip
+        call(
+            "train",
+            "--spec",
+            json.dumps(wanted),
+            "--bpe",
+            tmp_path / f"{kind}.json",
+            "--src",
+            "de",
+            "--tgt",
+            "en",
+            "--corpus",
+            f"bitext={stem}",
+            "--corpus",
+            f"valid={stem}",
+            "--checkpoints",
+            kept,
+            "-o",
+            tmp_path / out / "model.pt",
+            *more,
+        )
         call("step", "encode", stem, "--model", tmp_path / out / "model.pt", "-o", tmp_path / out / "00000")
         (tmp_path / f"{kind}.json").rename(tmp_path / "away")  # the folder works by itself
         for side, code, lines in (("src", "de", src), ("tgt", "en", tgt)):

@@ -116,9 +116,17 @@ def test_the_adversarial_start_needs_no_dictionary():
     noise = 0.02 * torch.tensor(rng.normal(size=(300, 5)), dtype=torch.float32)
     x, y = (WordVectors([f"w{i}" for i in range(300)], side) for side in (cloud, cloud @ turn + noise))
     spec = settings_of(
-        {"epochs": 3, "updates": 100, "batch": 128, "discriminator": 64, "discriminator_updates": 2, "learning_rate": 0.2,
-         "smoothing": 0.1, "normalise": "none"}
-    )  # fmt: skip
+        {
+            "epochs": 3,
+            "updates": 100,
+            "batch": 128,
+            "discriminator": 64,
+            "discriminator_updates": 2,
+            "learning_rate": 0.2,
+            "smoothing": 0.1,
+            "normalise": "none",
+        }
+    )
 
     def found(weight: torch.Tensor) -> float:
         return word_mapping.induction(x, y, weight, same(x), spec)["value"] / 100

@@ -377,7 +377,8 @@ def test_a_comparable_corpus_gives_nothing_away(tmp_path):
     assert [a[3:] for a, _ in found.gold] != [b[3:] for _, b in found.gold]
     assert found.src.text != sorted(found.src.text)
     assert [f"s{row}" for row in found.rows[0]] == found.src.text
-    comparable.write(found, tmp_path / "set")
+    done = run("step", "bucc-set", tmp_path / "c", "--src", "en", "--tgt", "de", "-o", tmp_path / "set")
+    assert done.exit_code == 0, done.output
     src, tgt = (sentences.read(tmp_path / f"set.{side}", form="bucc") for side in ("src", "tgt"))
     assert (src.ids, tgt.text) == (found.src.ids, found.tgt.text)
     assert gold.read_gold(tmp_path / "set.gold", src, tgt) == found.gold
@@ -582,9 +583,18 @@ def test_documents_of_a_corpus_with_a_calibrated_confidence(tmp_path):
     for name, vectors in (("S", x), ("T", y)):
         np.save(tmp_path / f"{name}.npy", vectors)
     done = run(
-        "evaluate", "documents", f"--src-emb={tmp_path / 'S.npy'}", f"--tgt-emb={tmp_path / 'T.npy'}", "--similarity", "dot",
-        f"--src-docs={tmp_path / 'c'}", f"--tgt-docs={tmp_path / 'c'}", f"--model={tmp_path / 'm.pt'}", "-k", "3",
-    )  # fmt: skip
+        "evaluate",
+        "documents",
+        f"--src-emb={tmp_path / 'S.npy'}",
+        f"--tgt-emb={tmp_path / 'T.npy'}",
+        "--similarity",
+        "dot",
+        f"--src-docs={tmp_path / 'c'}",
+        f"--tgt-docs={tmp_path / 'c'}",
+        f"--model={tmp_path / 'm.pt'}",
+        "-k",
+        "3",
+    )
     assert done.exit_code == 0, done.exception
     parts = documents.Documents.of(columns["doc"])
     expected = accuracy(documents.by_sentences(parts, parts, both.forward, sure), parts, parts)["value"]
@@ -607,9 +617,14 @@ def test_a_long_source_is_no_better_source_of_every_target(tmp_path):
         np.save(tmp_path / f"{name}.npy", vectors)
         (tmp_path / name).write_text("a\nb\nc\n")
     done = run(
-        "evaluate", "documents", f"--src-emb={tmp_path / 'S.npy'}", f"--tgt-emb={tmp_path / 'T.npy'}", "--similarity=dot",
-        f"--src-docs={tmp_path / 'S'}", f"--tgt-docs={tmp_path / 'T'}",
-    )  # fmt: skip
+        "evaluate",
+        "documents",
+        f"--src-emb={tmp_path / 'S.npy'}",
+        f"--tgt-emb={tmp_path / 'T.npy'}",
+        "--similarity=dot",
+        f"--src-docs={tmp_path / 'S'}",
+        f"--tgt-docs={tmp_path / 'T'}",
+    )
     assert json.loads(done.stdout)["dot"]["alignments"]["value"] == 100
 
 
@@ -731,8 +746,18 @@ def test_recognition_by_an_encoder(pieces, tmp_path, kind, similarity):
         assert alone[5] == pytest.approx(sum(map(worth, tgt[5].split())), rel=1e-5)
         assert others[1, 5, 2] == pytest.approx(sum(map(worth, draw[5][2])), rel=1e-5)
     done = run(
-        "evaluate", "recognition", tokens, "--model", path, "--pieces", bpe, "--similarity", similarity, "--similarity", "length"
-    )  # fmt: skip
+        "evaluate",
+        "recognition",
+        tokens,
+        "--model",
+        path,
+        "--pieces",
+        bpe,
+        "--similarity",
+        similarity,
+        "--similarity",
+        "length",
+    )
     assert done.exit_code == 0, done.exception
     assert 0 <= json.loads(done.stdout)[similarity]["accuracy"]["value"] <= 100
     assert "draw:tokens" in json.loads(done.stdout)["length"]["accuracy"]["signature"]

@@ -56,9 +56,26 @@ def mine(src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, out: Path
 def test_the_command_of_the_issue(files, tmp_path):
     out = tmp_path / "pairs.tsv"
     done = subprocess.run(
-        [sys.executable, "-m", "bitextbench", "mine", *arguments(files), "--margin", "ratio", "--retrieval", "max", "-k", "2", "--threshold", "1", "-o", out],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "bitextbench",
+            "mine",
+            *arguments(files),
+            "--margin",
+            "ratio",
+            "--retrieval",
+            "max",
+            "-k",
+            "2",
+            "--threshold",
+            "1",
+            "-o",
+            out,
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     rows = [line.split("\t") for line in out.read_text(encoding="utf-8").splitlines()]
     assert sorted(row[1:] for row in rows) == [

@@ -129,7 +129,7 @@ def test_another_margin_encodes_nothing_again(encoder, place):
 def test_an_interrupted_run_goes_on_with_what_it_has(encoder, place, monkeypatch):
     for module in (cache, plain):
         monkeypatch.setattr(module, "BLOCK", 10)
-    encode = folder.Trained.encode
+    encode = folder.TrainedEncoder.encode
     left = iter(range(3))
 
     def interrupted(self, *arguments):
@@ -137,10 +137,10 @@ def test_an_interrupted_run_goes_on_with_what_it_has(encoder, place, monkeypatch
         if next(left, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(folder.Trained, "encode", interrupted)
+    monkeypatch.setattr(folder.TrainedEncoder, "encode", interrupted)
     mine(encoder)
     assert not Path("pairs.tsv").exists()
-    monkeypatch.setattr(folder.Trained, "encode", encode)
+    monkeypatch.setattr(folder.TrainedEncoder, "encode", encode)
     done = mine(encoder)
     assert f"encode: 30 of {2 * len(LINES)} sentences are in the cache" in done.stderr
     assert not [path for path in place.rglob("*") if path.name.startswith(".") or ".part" in path.name]

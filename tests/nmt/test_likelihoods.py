@@ -131,10 +131,25 @@ def test_alignment_by_posteriors_scores_all_pairs(trained, tmp_path, bpe):
 
 @pytest.mark.parametrize(("name", "source", "target"), [("forward", "src", "tgt"), ("backward", "tgt", "src")])
 def test_translation_agrees_with_fairseq_generate(trained, scored, capsys, name, source, target):
-    fairseq_shim.run("generate", [
-        str(trained / "data/translation"), "--path", str(trained / f"{name}.pt"), "--gen-subset", "valid", "--cpu",
-        "--source-lang", source, "--target-lang", target, "--score-reference", "--no-progress-bar", "--max-tokens", "200",
-    ])  # fmt: skip
+    fairseq_shim.run(
+        "generate",
+        [
+            str(trained / "data/translation"),
+            "--path",
+            str(trained / f"{name}.pt"),
+            "--gen-subset",
+            "valid",
+            "--cpu",
+            "--source-lang",
+            source,
+            "--target-lang",
+            target,
+            "--score-reference",
+            "--no-progress-bar",
+            "--max-tokens",
+            "200",
+        ],
+    )
     found = re.findall(r"^H-(\d+)\t(\S+)\t(.*)$", capsys.readouterr().out, flags=re.M)
     tokens = getattr(scored, f"{target}_tokens")
     assert [len(line.split()) + 1 for _, _, line in sorted(found, key=lambda item: int(item[0]))] == tokens.tolist()
@@ -147,10 +162,22 @@ def test_translation_agrees_with_fairseq_generate(trained, scored, capsys, name,
 @pytest.mark.parametrize("name", ["src", "tgt"])
 def test_language_models_agree_with_fairseq_eval_lm(trained, scored, caplog, name):
     caplog.set_level("INFO")
-    fairseq_shim.run("eval_lm", [
-        str(trained / "data" / name), "--path", str(trained / f"{name}.pt"), "--gen-subset", "valid", "--cpu",
-        "--sample-break-mode", "eos", "--output-word-probs", "--max-tokens", "200",
-    ])  # fmt: skip
+    fairseq_shim.run(
+        "eval_lm",
+        [
+            str(trained / "data" / name),
+            "--path",
+            str(trained / f"{name}.pt"),
+            "--gen-subset",
+            "valid",
+            "--cpu",
+            "--sample-break-mode",
+            "eos",
+            "--output-word-probs",
+            "--max-tokens",
+            "200",
+        ],
+    )
     expected = {}
     for record in caplog.records:
         if line := re.match(r"(\d+) (.*\[.*\])$", record.getMessage()):

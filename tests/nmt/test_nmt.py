@@ -92,10 +92,22 @@ def test_the_data_are_what_fairseq_makes_of_the_same_pieces(trained, tmp_path):
     for language in PAIR:
         lines = (" ".join(map(str, bpe.encode(line))) for line in LINES[language][:40] * 5)
         (tmp_path / f"text.{language}").write_text("".join(f"{line}\n" for line in lines))
-    fairseq_shim.run("preprocess", [
-        "--source-lang", "de", "--target-lang", "en", "--srcdict", f"{made}/dict.de.txt", "--joined-dictionary",
-        "--trainpref", f"{tmp_path}/text", "--destdir", str(tmp_path / "theirs"),
-    ])  # fmt: skip
+    fairseq_shim.run(
+        "preprocess",
+        [
+            "--source-lang",
+            "de",
+            "--target-lang",
+            "en",
+            "--srcdict",
+            f"{made}/dict.de.txt",
+            "--joined-dictionary",
+            "--trainpref",
+            f"{tmp_path}/text",
+            "--destdir",
+            str(tmp_path / "theirs"),
+        ],
+    )
     for suffix in ("de.bin", "de.idx", "en.bin", "en.idx"):
         name = f"train.de-en.{suffix}"
         assert (made / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()

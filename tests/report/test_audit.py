@@ -148,9 +148,21 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
     paths = []
     for place, cells in printed.items():
         lines = [
-            Cell(place, cell.row, cell.row_label, cell.column, "", "", None, cell.value, low=cell.value, high=cell.value, scale="paper")
+            Cell(
+                place,
+                cell.row,
+                cell.row_label,
+                cell.column,
+                "",
+                "",
+                None,
+                cell.value,
+                low=cell.value,
+                high=cell.value,
+                scale="paper",
+            )
             for cell in cells
-        ]  # fmt: skip
+        ]
         paths.append(tmp_path / f"{place.replace('/', '-')}.csv")
         paths[-1].write_text(to_csv(lines), encoding="utf-8")
     numbers, judgements, instances = audit.audit(REFERENCES, paths)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.errors import InputError
-from bitextbench.base.items import GROUPS, Items, grouped, packed, unpacked
+from bitextbench.base.items import GROUPS, GroupedItems, grouped, packed, unpacked
 from bitextbench.evaluation.bleu import bleu, tokenised
 from bitextbench.report import draws
 from bitextbench.report.cells import Measurement
@@ -60,10 +60,12 @@ def test_damaged_items_are_refused(change):
 def test_bleu_of_sums_is_sacrebleus(smooth):
     metric = BLEU(smooth_method="exp" if smooth else "none", force=True)
     reference = sentences(40, 0)
-    sums = np.stack([
-        np.sum(metric._extract_corpus_statistics(sentences(n, noise, reference[:n]), [reference[:n]]), axis=0)
-        for n, noise in [(40, 0.1), (40, 0.5), (3, 0.6), (1, 0.7), (1, 0.9), (1, 1.0), (40, 0.0)]
-    ])  # fmt: skip
+    sums = np.stack(
+        [
+            np.sum(metric._extract_corpus_statistics(sentences(n, noise, reference[:n]), [reference[:n]]), axis=0)
+            for n, noise in [(40, 0.1), (40, 0.5), (3, 0.6), (1, 0.7), (1, 0.9), (1, 1.0), (40, 0.0)]
+        ]
+    )
     expected = [metric._compute_score_from_stats(row.tolist()).score for row in sums]
     assert draws._bleu(sums.astype(float), smooth=smooth) == pytest.approx(expected, abs=1e-9)
 
@@ -114,11 +116,15 @@ def test_intervals_of_differences_cover_in_95_of_100():
             hits = [(hard + own + 0.2 * effect + rng.standard_normal(300) > 0) for effect in luck]
             counts = [np.stack([hit, np.ones(300)], 1) for hit in hits]
             rows.append(
-                draws.of_cell([
-                    Measurement("r", "c", seed, 100 * c[:, 0].mean(), 0, 0, 300, "", Path("m"), (grouped("ratio", c),))
-                    for seed, c in enumerate(counts)
-                ])
-            )  # fmt: skip
+                draws.of_cell(
+                    [
+                        Measurement(
+                            "r", "c", seed, 100 * c[:, 0].mean(), 0, 0, 300, "", Path("m"), (grouped("ratio", c),)
+                        )
+                        for seed, c in enumerate(counts)
+                    ]
+                )
+            )
         low, high = np.quantile(rows[0].all - rows[1].all, [0.025, 0.975])
         covered += low <= true <= high
     assert 0.92 <= covered / runs <= 0.99  # at 95%: 1.5 points of standard error
@@ -153,4 +159,4 @@ def test_many_items_are_drawn_in_groups():
     hits = (RNG.random(3 * GROUPS + 5) < 0.3).astype(float)
     whole = draws.deviations(grouped("ratio", np.stack([hits, np.ones_like(hits)], 1)))
     assert whole.std() == pytest.approx(100 * math.sqrt(0.21 / len(hits)), rel=0.1)
-    assert abs(draws.deviations(Items("ratio", np.array([[1.0, 1.0]]), 1))).max() == 0
+    assert abs(draws.deviations(GroupedItems("ratio", np.array([[1.0, 1.0]]), 1))).max() == 0

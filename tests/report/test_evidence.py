@@ -59,8 +59,21 @@ def test_a_missing_cell_is_not_judged():
     assert found("[a, c] > [b, c]", a=cell(1)) is None
 
 
-NUMBERS = st.sampled_from(["[a, c]", "[b, c]", "[a, c] - [b, c]", "2 * [a, c]", "-[b, c]", "abs([a, c] - [b, c])", "max([a, c], [b, c])",
-                           "min([a, c], 1)", "mean([a, c], [b, c])", "f1(abs([a, c]), abs([b, c]))", "0.5"])  # fmt: skip
+NUMBERS = st.sampled_from(
+    [
+        "[a, c]",
+        "[b, c]",
+        "[a, c] - [b, c]",
+        "2 * [a, c]",
+        "-[b, c]",
+        "abs([a, c] - [b, c])",
+        "max([a, c], [b, c])",
+        "min([a, c], 1)",
+        "mean([a, c], [b, c])",
+        "f1(abs([a, c]), abs([b, c]))",
+        "0.5",
+    ]
+)
 COMPARED = st.builds(lambda a, op, b: f"{a} {op} {b}", NUMBERS, st.sampled_from(["<", "<=", ">", ">="]), NUMBERS)
 JOINED = st.builds(lambda a, op, b: f"({a}) {op} not ({b})", COMPARED, st.sampled_from(["and", "or"]), COMPARED)
 

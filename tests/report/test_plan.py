@@ -53,7 +53,7 @@ def chain(*lengths, rule="bleu"):
     jobs = [
         plan.Job(rule, {}, (str(n - 1),) if n else (), (str(n),), 1, 1, 0, float("inf"), n) for n in range(len(lengths))
     ]
-    return jobs, {job: plan.Cost(length) for job, length in zip(jobs, lengths, strict=True)}
+    return jobs, {job: plan.JobCost(length) for job, length in zip(jobs, lengths, strict=True)}
 
 
 def test_jobs_of_a_dry_run():
@@ -110,10 +110,10 @@ def test_rates_of_ones_own_lie_over_ours(tmp_path):
 def test_jobs_wait_for_their_inputs_and_for_room():
     jobs, costs = chain(10, 20, 30)
     lone = plan.Job("lone", {}, (), ("lone",), 1, 1, 0, float("inf"), 9)
-    course = schedule.simulate([*jobs, lone], costs | {lone: plan.Cost(25)}, 1, MACHINE, seed=1)
+    course = schedule.simulate([*jobs, lone], costs | {lone: plan.JobCost(25)}, 1, MACHINE, seed=1)
     assert course.makespan == 85
     assert course.busy == 1
-    assert schedule.simulate([*jobs, lone], costs | {lone: plan.Cost(25)}, 2, MACHINE, seed=1).makespan == 60
+    assert schedule.simulate([*jobs, lone], costs | {lone: plan.JobCost(25)}, 2, MACHINE, seed=1).makespan == 60
 
 
 @pytest.mark.parametrize("rule", ["bleu", "train_encoder"])

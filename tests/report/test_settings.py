@@ -95,10 +95,17 @@ def test_lists_constants_sums_and_choices_in_words(tmp_path):
         {"key": "layers", **said, "paper": 320, "path": "encoders.dan_dual.en-fr.model.layers.1"},
         {"key": "weights", **said, "paper": [5, -2], "path": "bitextbench.mining.documents:WEIGHTS"},
         {"key": "mono", **said, "paper": 100_000_000, "path": "sum(corpora.mono.parts.*.lines)"},
-        {"key": "words", **said, "paper": "word pieces", "where": "bitextbench.text.bpe", "ours": "BPE", "reason": "one tool"},
+        {
+            "key": "words",
+            **said,
+            "paper": "word pieces",
+            "where": "bitextbench.text.bpe",
+            "ours": "BPE",
+            "reason": "one tool",
+        },
         {"key": "pooling", **said, "paper": "maximum", "where": "bitextbench.encoders.recurrent"},
         {"key": "clip", "path": "encoders.dan_dual.training.clip"},
-    )  # fmt: skip
+    )
     assert [line.equal for line in lines] == ["yes", "yes", "yes", "no", "yes", ""]
     assert [line.ours for line in lines] == ["320", "5.0, -2.0", "100000000", "BPE", "maximum", "1000000000.0"]
     assert settings.summary(lines) == "settings: 4 of 5 as in the paper, 1 for reasons"

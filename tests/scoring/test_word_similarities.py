@@ -143,7 +143,7 @@ def test_words_have_the_ids_of_python():
     words = ["straße", "οδος", "i̇", "ǆ", "y", "x"]
     text = Text(pa.chunked_array([lines], pa.string()), pa.chunked_array([lines[:2], ["unbekannt NEU", "", "neu X"]]))
     index = {word: place for place, word in enumerate(words)}
-    found = zipporah.Words(words).ids(text)
+    found = zipporah.HashedWords(words).ids(text)
     seen: dict[int, str] = {}
     for side, ids in zip(text, found, strict=True):
         for line, numbers in zip(side.to_pylist(), ids, strict=False):

@@ -93,9 +93,15 @@ def test_a_word_encoded_once_has_the_ids_that_it_has_in_its_line(model, lines, l
 
 def test_a_model_with_pieces_of_several_words_encodes_whole_lines(tmp_path):
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["in the house", "in the town"] * 50), model_prefix=str(tmp_path / "m"), model_type="bpe",
-        vocab_size=40, hard_vocab_limit=False, split_by_whitespace=False, normalization_rule_name="identity", minloglevel=2,
-    )  # fmt: skip
+        sentence_iterator=iter(["in the house", "in the town"] * 50),
+        model_prefix=str(tmp_path / "m"),
+        model_type="bpe",
+        vocab_size=40,
+        hard_vocab_limit=False,
+        split_by_whitespace=False,
+        normalization_rule_name="identity",
+        minloglevel=2,
+    )
     model = load_bpe(tmp_path / "m.model")
     lines = ["in the house", None, "the in town"]
     assert any("▁" in model.id_to_piece(piece)[1:] for piece in range(model.get_piece_size()))

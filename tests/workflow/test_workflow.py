@@ -278,9 +278,13 @@ def words_in_common(selection: str, *roots: Path) -> float:
 def kill_during(command: str, root: Path) -> None:
     """Start the run, wait until a job `bitextbench <command>` is at work, then kill -9 everything."""
     run = subprocess.Popen(
-        [sys.executable, "-m", "snakemake", *MICRO, TABLE], cwd=root, env=environment(), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "-m", "snakemake", *MICRO, TABLE],
+        cwd=root,
+        env=environment(),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         deadline = time.monotonic() + 1200
         while not working(command, root):
@@ -341,7 +345,7 @@ def test_provenance_names_what_made_the_table(finished):
 
 @pytest.mark.slow
 def test_all_tables_end_in_the_audit(finished):
-    snakemake(*MICRO, "all", "work/micro/bucc/bucc.en-fr.gold", cwd=finished)
+    snakemake(*MICRO, "all", cwd=finished)
     results = finished / "results/micro"
     left_out = {
         "kim2019/table2",  # results/table2.csv
@@ -375,7 +379,6 @@ def test_all_tables_end_in_the_audit(finished):
     assert metrics["tokenised"]["value"] == pytest.approx(translated["guo2018/table6", "ours"].ours, abs=0.01)
     assert metrics["pairs"]["value"] >= 200e-6
     assert 0 < metrics["precision"]["value"] < 100
-    assert len((finished / "work/micro/bucc/bucc.en-fr.gold").read_text().splitlines()) <= 40
     audited = (results / "audit.csv").read_text()
     for place, found in done.items():
         assert audited.count(f"{place}.csv:") == sum(line.paper is not None for line in found), place

@@ -20,7 +20,7 @@ KINDS = ("ratio", "bleu", "multi-bleu")
 TYPES = (np.uint8, np.uint16, np.uint32, np.int64)  # of counts that are whole numbers, else float32
 
 
-class Items(NamedTuple):
+class GroupedItems(NamedTuple):
     """counts [groups, c]: sums over the items of each group; `n` items in all."""
 
     kind: str
@@ -28,16 +28,16 @@ class Items(NamedTuple):
     n: int
 
 
-def grouped(kind: str, counts: ArrayLike) -> Items:
-    """Items from their counts [n, c]."""
+def grouped(kind: str, counts: ArrayLike) -> GroupedItems:
+    """Items, grouped, from their counts [n, c]."""
     rows = np.asarray(counts)
     if (n := len(rows)) > GROUPS:
         padded = np.concatenate([rows, np.zeros((-n % GROUPS, rows.shape[1]), rows.dtype)])
         rows = padded.reshape(-1, GROUPS, rows.shape[1]).sum(axis=0)
-    return Items(kind, rows, n)
+    return GroupedItems(kind, rows, n)
 
 
-def packed(items: Items) -> dict[str, Any]:
+def packed(items: GroupedItems) -> dict[str, Any]:
     """The items as JSON: little-endian, zlib, base64; a byte or less for each item where counts are small."""
     whole = np.array_equal(items.counts, np.floor(items.counts)) and (not items.counts.size or items.counts.min() >= 0)
     fitting = (kind for kind in TYPES if whole and items.counts.max(initial=0) <= np.iinfo(kind).max)
@@ -51,11 +51,11 @@ def packed(items: Items) -> dict[str, Any]:
     }
 
 
-def unpacked(value: Any, path: Path) -> Items:
+def unpacked(value: Any, path: Path) -> GroupedItems:
     """What `packed` made. Raises InputError for anything else."""
     try:
         columns = np.frombuffer(zlib.decompress(base64.b64decode(value["counts"])), np.dtype(value["type"]))
-        items = Items(value["kind"], columns.reshape(value["columns"], -1).T.astype(np.float64), value["n"])
+        items = GroupedItems(value["kind"], columns.reshape(value["columns"], -1).T.astype(np.float64), value["n"])
     except (KeyError, TypeError, ValueError, zlib.error, binascii.Error) as error:
         raise InputError(f"items cannot be read ({error!r})", path, remedy="make the file again") from None
     if items.kind not in KINDS or len(items.counts) != min(items.n, GROUPS) or not np.isfinite(items.counts).all():

@@ -17,8 +17,8 @@ FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(1
 @compiled
 def digests(words: Any, bounds: Any) -> Any:
     """128 bits of each range of bytes, uint64 [n, 2]. `words`: the eight bytes from each byte on, to 16 bytes behind the last range."""
-    found = np.empty((len(bounds) - 1, 2), np.uint64)
-    for i in range(len(found)):
+    hashes = np.empty((len(bounds) - 1, 2), np.uint64)
+    for i in range(len(hashes)):
         at, size, low, high = bounds[i], bounds[i + 1] - bounds[i], np.uint64(0), np.uint64(0)
         for _ in range(size // 16):
             low = (_turned(low ^ _mixed(words[at], A, B, 31), 27) + high) * np.uint64(5) + np.uint64(0x52DCE729)
@@ -29,8 +29,8 @@ def digests(words: Any, bounds: Any) -> Any:
         low += high
         high += low
         low, high = _spread(low), _spread(high)
-        found[i] = low + high, low + high + high
-    return found
+        hashes[i] = low + high, low + high + high
+    return hashes
 
 
 @compiled

@@ -539,12 +539,12 @@ def evaluate_translation(hypotheses: Path, references: Path, language: str, trai
     from bitextbench.formats.bitext import read_side
     from bitextbench.formats.metrics import millions
 
-    lines, truth, known = list(read_lines(hypotheses)), read_side(references, "tgt"), read_json(training)
+    lines, truth, facts = list(read_lines(hypotheses)), read_side(references, "tgt"), read_json(training)
     result = {
         "bleu": bleu.bleu(lines, truth, language, hypotheses),
         "tokenised": bleu.tokenised(lines, truth, language, hypotheses),
-        "pairs": millions(known["pairs"]),
-        **({"precision": known["precision"]} if "precision" in known else {}),
+        "pairs": millions(facts["pairs"]),
+        **({"precision": facts["precision"]} if "precision" in facts else {}),
     }
     show(result, out)
 

@@ -45,13 +45,13 @@ def plan(
     from bitextbench.report import plan as plans
     from bitextbench.report.schedule import simulate
 
-    config, known = resolve(read(["config.yaml"], overlays)), plans.rates(rates)
+    config, speeds = resolve(read(["config.yaml"], overlays)), plans.rates(rates)
     configured = ["--configfile", *map(str, overlays)] if overlays else []
     jobs = plans.parse(_planned(["--profile", profile, *configured, "--", *targets]))
-    cost = plans.Costs(config, known)
+    cost = plans.Costs(config, speeds)
     costs = {job: cost(job) for job in jobs}
     rows = list(plans.by_rule(jobs, costs))
-    courses = [simulate(jobs, costs, number, known["machine"], seed) for number in gpus]
+    courses = [simulate(jobs, costs, number, speeds["machine"], seed) for number in gpus]
     click.echo(pages.render(rows, courses, jobs, costs), nl=False)
     if out:
         plans.write(rows, out)

@@ -129,13 +129,13 @@ def _filtered(
 
     def through() -> Iterator[pa.Table]:
         rules = spec.get("filter", {})
-        for table, found in in_order(lambda table: prefilter(table, rules, languages), prepared(), threads):
-            tally["dropped"].update(found.first)
-            tally["alone"].update(found.alone)
+        for table, filtered in in_order(lambda table: prefilter(table, rules, languages), prepared(), threads):
+            tally["dropped"].update(filtered.first)
+            tally["alone"].update(filtered.alone)
             if copies:
-                copies.add(table, found.passed)
+                copies.add(table, filtered.passed)
             else:
-                yield _only(table, pa.array(found.passed))
+                yield _only(table, pa.array(filtered.passed))
         if copies:
             yield from copies.tables()
             tally["dropped"]["duplicate"], tally["alone"]["duplicate"] = copies.first, copies.alone

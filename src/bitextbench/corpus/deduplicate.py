@@ -31,10 +31,10 @@ def digests(table: pa.Table) -> NDArray[np.uint64]:
     """128 bits [n, 2] for each pair (src, tgt) of byte strings; a null is an empty side."""
     sides = (pc.fill_null(table[side].cast(pa.large_string()), "") for side in ("src", "tgt"))
     pairs = pc.binary_join_element_wise(*sides, pa.scalar("\n", pa.large_string()))
-    found = [np.empty((0, 2), np.uint64)]
+    hashes = [np.empty((0, 2), np.uint64)]
     for lines in (Lines(chunk, "") for chunk in pairs.chunks):
-        found.append(murmur.digests(lines.words, lines.bounds))
-    return np.concatenate(found)
+        hashes.append(murmur.digests(lines.words, lines.bounds))
+    return np.concatenate(hashes)
 
 
 def _firsts(high: NDArray[np.uint64], low: NDArray[np.uint64], number: NDArray[np.integer]) -> NDArray[np.integer]:

@@ -48,14 +48,14 @@ class NaiveBayes:
 @compiled
 def _doubtful(data, bounds):
     """The lines that may be in capitals, as they have no a to z, or may not be in NFC, as they have U+0300 or more."""
-    found = np.empty(len(bounds) - 1, np.bool_)
-    for i in range(len(found)):
+    doubtful = np.empty(len(bounds) - 1, np.bool_)
+    for i in range(len(doubtful)):
         small, high = np.uint8(0), np.uint8(0)
         for at in range(bounds[i], bounds[i + 1]):
             small |= np.uint8(np.uint8(data[at] - 97) < 26)
             high = max(high, data[at])
-        found[i] = small == 0 or high >= 0xCC
-    return found
+        doubtful[i] = small == 0 or high >= 0xCC
+    return doubtful
 
 
 @compiled

@@ -27,7 +27,7 @@ from bitextbench.formats.vectors import Embeddings, Stacked
 DAY = 86_400  # seconds
 
 
-class Text(NamedTuple):
+class PlainText(NamedTuple):
     """Sentences of one language; `name` is the file, for messages."""
 
     name: str
@@ -44,10 +44,10 @@ class Vectors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Block:
+class CachedBlock:
     """BLOCK sentences of a text from `start` on, and the file of their vectors."""
 
-    text: Text
+    text: PlainText
     start: int
     path: Path
 
@@ -59,7 +59,7 @@ class Block:
         return list(self.text.lines[self.start : self.start + BLOCK])
 
 
-def encode(encoder: SentenceEncoder, texts: Sequence[Text], folder: Path, what: str = "encode") -> list[Vectors]:
+def encode(encoder: SentenceEncoder, texts: Sequence[PlainText], folder: Path, what: str = "encode") -> list[Vectors]:
     """The vectors of all sentences of each text, row by row, taken from the cache where it has them.
 
     Raises InputError as the encoder does, and where the disk is full.
@@ -74,15 +74,15 @@ def encode(encoder: SentenceEncoder, texts: Sequence[Text], folder: Path, what: 
     return [_read(text, plan, encoder.dimension) for text, plan in zip(texts, plans, strict=True)]
 
 
-def _blocks(key: str, text: Text, folder: Path) -> Iterator[Block]:
+def _blocks(key: str, text: PlainText, folder: Path) -> Iterator[CachedBlock]:
     for start in range(0, len(text.lines), BLOCK):
         digest = xxhash.xxh3_128(f"{text.side}\n{text.language}\n".encode())
         for line in text.lines[start : start + BLOCK]:
             digest.update(f"{line}\n".encode())
-        yield Block(text, start, folder / key / f"{digest.hexdigest()}.npy")
+        yield CachedBlock(text, start, folder / key / f"{digest.hexdigest()}.npy")
 
 
-def _encode(encoder: SentenceEncoder, block: Block) -> Iterator[None]:
+def _encode(encoder: SentenceEncoder, block: CachedBlock) -> Iterator[None]:
     """Encode and keep a block; yields once for each sentence."""
     lines, cut = block.lines, 0
     own = block.path.with_suffix(f".{os.getpid()}.npy")  # another process may be at the same block
@@ -110,7 +110,7 @@ def _load(path: Path, dimension: int) -> NDArray[np.float32] | None:
     return vectors if vectors.shape[1] == dimension else None
 
 
-def _read(text: Text, plan: Sequence[Block], dimension: int) -> Vectors:
+def _read(text: PlainText, plan: Sequence[CachedBlock], dimension: int) -> Vectors:
     parts = [_load(block.path, dimension) for block in plan]
     if any(part is None for part in parts):
         raise InputError("vectors are gone from the cache", text.name, remedy="run the command again")

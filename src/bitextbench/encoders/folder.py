@@ -102,7 +102,7 @@ def read(folder: Path) -> Description:
     return description
 
 
-class Trained:
+class TrainedEncoder:
     """A trained encoder of this project that encodes plain sentences; see `plain.SentenceEncoder`."""
 
     def __init__(self, folder: Path, *, threads: int = 1, device: str = "cpu") -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders.published import Published, Tokens, fingerprint
+from bitextbench.encoders.published import ModelTokens, Published, fingerprint
 from bitextbench.text.bpe import load_bpe
 
 MARK = "*.spm"
@@ -44,14 +44,14 @@ class Laser(Published):
         self.punctuation.substitutions[21], self.punctuation.substitutions[22] = ("‘", '"'), ("‚", '"')
         self.key = f"{fingerprint(folder, [path, path.with_suffix('.spm')])}-{self.device.type}"
 
-    def tokens(self, lines: list[str]) -> Tokens:
+    def tokens(self, lines: list[str]) -> ModelTokens:
         """Ids of pieces, and of the end. Nothing is cut."""
         plain = [self.punctuation.normalize(line.translate(PRINTABLE)).lower() for line in lines]
         ids = [
             [*(self.vocabulary.get(piece, UNKNOWN) for piece in " ".join(pieces).split()), END]
             for pieces in self.pieces.encode(plain, out_type=str)
         ]
-        return Tokens({"ids": ids}, np.zeros(len(lines), bool))
+        return ModelTokens({"ids": ids}, np.zeros(len(lines), bool))
 
     def vectors(self, columns: dict[str, torch.Tensor]) -> torch.Tensor:
         return self.network(columns["ids"])

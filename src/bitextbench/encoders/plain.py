@@ -66,7 +66,7 @@ def sentence_encoder(
     if (path / folder.DESCRIPTION).exists():
         if prefix is not None:
             raise InputError("takes no prefix", path, remedy="leave out --prefix")
-        return folder.Trained(path, threads=threads, device=device)
+        return folder.TrainedEncoder(path, threads=threads, device=device)
     if any((path / name).exists() for name in pretrained.MARKS):
         return pretrained.Pretrained(path, prefix=prefix, threads=threads, device=device)
     if any(path.glob(laser.MARK)):
@@ -127,9 +127,9 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
     A sentence that is absent or empty has a zero vector. `more`: of `sentence_encoder`. Raises InputError where a file of the
     encoder is another than it was, and as the encoder does.
     """
-    known = read_json(about)
-    folder = Path(known["folder"])
-    for name, digest in known["files"].items():
+    description = read_json(about)
+    folder = Path(description["folder"])
+    for name, digest in description["files"].items():
         if not (folder / name).is_file() or sha256(folder / name) != digest:
             raise InputError("is not the file that this run began with", folder / name, remedy=f"remove {about}")
     encoder = sentence_encoder(folder, **more)

@@ -20,7 +20,7 @@ from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.base.progress import log
-from bitextbench.encoders.published import Published, Tokens, fingerprint
+from bitextbench.encoders.published import ModelTokens, Published, fingerprint
 
 MARKS = ("modules.json", "config.json")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
@@ -77,7 +77,7 @@ class Pretrained(Published):
                 remedy = "Transformer, Pooling, Dense and Normalize are"
                 raise InputError(f"the module {kind} is not supported", path.parent / MARKS[0], remedy=remedy)
 
-    def tokens(self, lines: list[str]) -> Tokens:
+    def tokens(self, lines: list[str]) -> ModelTokens:
         """The inputs of the Transformer, cut after the most tokens that it takes."""
         texts = [self.prefix + (line.lower() if self.lower else line) for line in lines]
         columns = dict(self.tokenizer(texts, truncation=True, max_length=self.most, return_overflowing_tokens=False))
@@ -85,7 +85,7 @@ class Pretrained(Published):
         full = np.flatnonzero([len(ids) == self.most for ids in columns["input_ids"]])
         if len(full):
             cut[full] = [len(ids) > self.most for ids in self.tokenizer([texts[row] for row in full])["input_ids"]]
-        return Tokens(columns, cut)
+        return ModelTokens(columns, cut)
 
     def vectors(self, columns: dict[str, torch.Tensor]) -> torch.Tensor:
         return self.pooled(self.model(**columns).last_hidden_state.float())

@@ -18,7 +18,7 @@ from bitextbench.encoders.plain import Encoded
 BATCH_TOKENS = 4096
 
 
-class Tokens(NamedTuple):
+class ModelTokens(NamedTuple):
     """The inputs of a model for n sentences: `columns` of n lists of integers, one a token; `cut` bool [n], those that were too long."""
 
     columns: dict[str, list[list[int]]]
@@ -36,7 +36,7 @@ class Published:
     dimension: int
     device: torch.device
 
-    def tokens(self, lines: list[str]) -> Tokens:
+    def tokens(self, lines: list[str]) -> ModelTokens:
         """The tokens of sentences, none of them empty."""
         raise NotImplementedError
 

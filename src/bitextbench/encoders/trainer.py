@@ -132,7 +132,7 @@ def train(
     for name, stream in streams.items():
         log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
     last = Checkpoint(checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors))
-    run = Run(spec["type"], training, model, optimizer, corpora, streams, seed, where, dtype, rank, ranks)
+    run = TrainingRun(spec["type"], training, model, optimizer, corpora, streams, seed, where, dtype, rank, ranks)
     at = last.resume(model, optimizer)
     run_updates(run, at, last, started)
     if rank > 0:
@@ -187,7 +187,7 @@ def read_corpora(model: Encoder, data: dict[str, list[Path]], vocab_size: int) -
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """The parts of a training that stay the same in all updates."""
 
     kind: str  # type of the encoder
@@ -203,7 +203,7 @@ class Run:
     ranks: int
 
 
-def run_updates(run: Run, at: "Progress", last: "Checkpoint", started: float) -> None:
+def run_updates(run: TrainingRun, at: "Progress", last: "Checkpoint", started: float) -> None:
     """Update until the end, or until `patience` stops the run; score, log and save checkpoints on the way.
 
     `started`: the process time at the start. Raises InputError for a loss or gradient that is not finite.
@@ -237,7 +237,7 @@ def run_updates(run: Run, at: "Progress", last: "Checkpoint", started: float) ->
             last.save(model, run.optimizer, at, at.cpu_seconds + time.process_time() - started)
 
 
-def report_of(run: Run, at: "Progress", matched: dict[str, int], cpu_seconds: float) -> dict[str, Any]:
+def report_of(run: TrainingRun, at: "Progress", matched: dict[str, int], cpu_seconds: float) -> dict[str, Any]:
     """The contents of `training.json`; see `train`."""
     return {
         "type": run.kind,

@@ -32,7 +32,7 @@ from bitextbench.scoring.similarities.confidence import calibrated, probabilitie
 
 BLOCK = 1 << 16  # pairs at a time
 K = 4
-Text = Mapping[str, Sequence[str]]  # the lines of both sides
+BothSides = Mapping[str, Sequence[str]]  # the lines of both sides
 
 
 def mine(
@@ -157,7 +157,7 @@ def monotone(gains: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _write(
-    folder: Path, mined: Mined, raw: Text, tokens: Text, languages: tuple[str, str], rules: Mapping[str, Any]
+    folder: Path, mined: Mined, raw: BothSides, tokens: BothSides, languages: tuple[str, str], rules: Mapping[str, Any]
 ) -> tuple[Counter[str], NDArray[np.bool_]]:
     """Write the tokens of the pairs that pass the rules.
 

@@ -114,7 +114,7 @@ class Scorer:
         with arrays.create(paths[0], shape, np.float32) as src, arrays.create(paths[1], shape, np.float32) as tgt:
             for table in tables:
                 texts = [
-                    cache.Text(name, table[name].to_pylist(), language, side)
+                    cache.PlainText(name, table[name].to_pylist(), language, side)
                     for name, language, side in zip(SIDES, self.languages, self.sides, strict=True)
                 ]
                 for written, encoded in zip((src, tgt), cache.encode(self.encoder, texts, folder), strict=True):
@@ -204,7 +204,7 @@ def clean_pairs(paths: Sequence[Path]) -> pa.Table:
     table = pa.concat_tables(
         [pa.table({side: pa.array([], pa.string()) for side in SIDES}), *pairs.read(pairs.files(paths))]
     )
-    found = table.filter(pc.and_(*(filled(table[side]) for side in SIDES)))
-    if not len(found):
+    clean = table.filter(pc.and_(*(filled(table[side]) for side in SIDES)))
+    if not len(clean):
         raise InputError("has no pairs to learn from", paths[0], remedy="give clean text of both languages")
-    return found.combine_chunks()
+    return clean.combine_chunks()

@@ -54,8 +54,8 @@ def score_stream(
                     *both, cut = scorer.vectors(sides)
                     vectors[id(scorer.encoder)] = tuple(both)
                     counts["cut"] += cut
-                known = vectors.get(id(scorer.encoder), (None, None))
-                columns.append(scorer.score(counts["pairs"], sides, *known).astype(str).tolist())
+                vectors_of_pairs = vectors.get(id(scorer.encoder), (None, None))
+                columns.append(scorer.score(counts["pairs"], sides, *vectors_of_pairs).astype(str).tolist())
             file.write("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)).encode())
             file.flush()
             counts["pairs"] += len(table)

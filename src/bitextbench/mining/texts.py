@@ -146,7 +146,7 @@ def from_encoder(
 
     def encoded(texts: tuple[Sentences, ...], rows: Rows) -> tuple[tuple[Embeddings, ...], int]:
         plain = [
-            cache.Text(text.name, [text.text[place] for place in places.tolist()], language, side)
+            cache.PlainText(text.name, [text.text[place] for place in places.tolist()], language, side)
             for text, places, language, side in zip(texts, rows, languages, sides, strict=True)
         ]
         encoded = cache.encode(encoder, plain, folder)

@@ -123,12 +123,12 @@ def write_texts(shards: Iterable[list[Ragged]], stems: Sequence[Path], vocab_siz
     for stem in stems:
         Path(f"{stem}.bin").touch()
     for shard in shards:
-        for stem, side, known in zip(stems, shard, sizes, strict=True):
+        for stem, side, parts in zip(stems, shard, sizes, strict=True):
             with open(f"{stem}.bin", "ab") as file:
                 side.flat.astype(dtype).tofile(file)
-            known.append(side.lengths)
-    for stem, known in zip(stems, sizes, strict=True):
-        lengths = np.concatenate([np.empty(0, np.int64), *known])
+            parts.append(side.lengths)
+    for stem, parts in zip(stems, sizes, strict=True):
+        lengths = np.concatenate([np.empty(0, np.int64), *parts])
         with open(f"{stem}.idx", "wb") as file:
             file.write(struct.pack("<9sQBQ", b"MMIDIDX\0\0", 1, CODES[dtype], len(lengths)))
             lengths.astype(np.int32).tofile(file)

@@ -38,8 +38,8 @@ def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tup
 
             for selection in selections:
                 add(selection.name, [list(read_lines(selection / f"train.{code}")) for code in languages], selection)
-                known = read_json(selection / "selection.json")
-                precision |= known.get("precision") or _by_label(known.get("words_by_label", {}))
+                selected = read_json(selection / "selection.json")
+                precision |= selected.get("precision") or _by_label(selected.get("words_by_label", {}))
             for name, tokens in corpora.items():
                 add(name, [bitext.read_side(existing(tokens), side) for side in ("src", "tgt")], tokens)
         summary = {"pairs": sum(parts.values()), "parts": parts}
@@ -48,5 +48,5 @@ def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tup
 
 def _by_label(pairs: Mapping[str, int]) -> dict[str, Any]:
     """The share of good pairs among the labelled ones, from the number of each label; {} without labels."""
-    good, known = pairs.get(PARALLEL, 0), sum(number for label, number in pairs.items() if label)
-    return rate("precision of pairs", np.arange(known) < good, signature="truth:label") if known else {}
+    good, labelled = pairs.get(PARALLEL, 0), sum(number for label, number in pairs.items() if label)
+    return rate("precision of pairs", np.arange(labelled) < good, signature="truth:label") if labelled else {}

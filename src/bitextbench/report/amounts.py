@@ -31,7 +31,7 @@ class Count(NamedTuple):
     uncounted: tuple[str, ...] = ()
 
 
-class Training(NamedTuple):
+class TrainingSize(NamedTuple):
     """The size of a training.
 
     `batch`: pairs in an update; `tokens`: tokens in an update; `pairs`: pairs in an epoch. `met()` returns the number of
@@ -76,7 +76,7 @@ def flops(config: Config, path: str) -> Amount:
 AMOUNTS = {function.__name__: function for function in (pairs, examples, epochs, tokens, parameters, flops)}
 
 
-def training(config: Config, path: str) -> Training:
+def training(config: Config, path: str) -> TrainingSize:
     kind, _, name = path.partition(".")
     return {"encoders": _encoder, "translations": _translation}[kind](config, config[kind][name])
 
@@ -109,7 +109,7 @@ def rows(config: Config, corpora: Iterable[str], times: int = 1) -> Count:
     return Count(known * times, tuple(dict.fromkeys(uncounted)))
 
 
-def _encoder(config: Config, spec: dict[str, Any]) -> Training:
+def _encoder(config: Config, spec: dict[str, Any]) -> TrainingSize:
     kind, model = spec["type"], spec["model"]
     batch = spec["training"]["batch"] * max(1, spec["gpus"])
     bitexts = [corpus for role, corpus in spec["corpora"].items() if role not in ("valid", "mono", "calibration")]
@@ -120,7 +120,7 @@ def _encoder(config: Config, spec: dict[str, Any]) -> Training:
     sentences = batch if decodes else batch * (2 + sides * negatives)
     # the networks of Guo et al. meet a sentence once, and each language has its own
     passes = sentences / 2 if kind == "dan_dual" else sentences * TOKENS
-    return Training(
+    return TrainingSize(
         spec["training"]["updates"],
         batch / 2 if kind == "nmt_autoencoder" else batch,  # the other half is autoencoded
         sentences * TOKENS,
@@ -129,12 +129,12 @@ def _encoder(config: Config, spec: dict[str, Any]) -> Training:
     )
 
 
-def _translation(config: Config, spec: dict[str, Any]) -> Training:
+def _translation(config: Config, spec: dict[str, Any]) -> TrainingSize:
     size, train = config["transformers"][spec["nmt"]], spec["train"]
     whole = [*train.get("corpora", []), *([train["mined"]["corpus"]] if "mined" in train else [])]
     paired = rows(config, whole)
     tokens = size["max_tokens"] * size["update_freq"] * max(1, size["gpus"])
-    return Training(
+    return TrainingSize(
         size["max_updates"],
         tokens / TOKENS,
         tokens,

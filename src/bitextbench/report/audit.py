@@ -184,13 +184,13 @@ def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> A
 
 def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
     """Our numbers by place, row and column, without those that no paper has as a number or in a figure."""
-    known = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
+    reference = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     measured: dict[Key, Found] = {}
     for path in sorted(tables):
         for number, line in enumerate(read_csv(path), start=2):
             key = (line.paper_table, line.row, line.column)
-            _same_reference(line, known.get(key), path, number)
-            if line.ours is None or (key not in known and line.paper_table not in references.UNPRINTED):
+            _same_reference(line, reference.get(key), path, number)
+            if line.ours is None or (key not in reference and line.paper_table not in references.UNPRINTED):
                 continue
             if key in measured:
                 what = f"{', '.join(key)} is also in {measured[key].path}:{measured[key].number}"

@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json
-from bitextbench.base.items import Items, unpacked
+from bitextbench.base.items import GroupedItems, unpacked
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report.records import finite
 
@@ -83,7 +83,7 @@ class Measurement:
     n: int
     signature: str
     path: Path
-    items: tuple[Items, ...] = ()  # of each test set; none where the metric is no statistic of sums
+    items: tuple[GroupedItems, ...] = ()  # of each test set; none where the metric is no statistic of sums
 
 
 def read_measurement(row: str, column: str, seed: int, path: Path, key: str = "") -> Measurement:
@@ -97,10 +97,10 @@ def read_measurement(row: str, column: str, seed: int, path: Path, key: str = ""
             raise InputError(f"no metric {key}", path, remedy="make the file again")
         metric = metric[name]
     kinds = {"value": (int, float), "interval": list, "n": int, "signature": str}
-    known = checked_fields(metric, kinds, path)
-    low, high = interval_of(known, path)
+    fields = checked_fields(metric, kinds, path)
+    low, high = interval_of(fields, path)
     items = (unpacked(metric["items"], path),) if "items" in metric else ()
-    return Measurement(row, column, seed, known["value"], low, high, known["n"], known["signature"], path, items)
+    return Measurement(row, column, seed, fields["value"], low, high, fields["n"], fields["signature"], path, items)
 
 
 def mean(parts: Sequence[Measurement]) -> Measurement:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.files import atomic
-from bitextbench.report.plan import COLUMNS, HOUR, Cost, Job
-from bitextbench.report.schedule import Course, Run, overdue
+from bitextbench.report.plan import COLUMNS, HOUR, Job, JobCost
+from bitextbench.report.schedule import Course, JobRun, overdue
 
 
 def render(
-    rows: Sequence[Sequence[Any]], courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, Cost]
+    rows: Sequence[Sequence[Any]], courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, JobCost]
 ) -> str:
     """The table of costs, one line per cluster, and the jobs that exceed their time limit."""
     lines = [[*map(str, COLUMNS)], *([str(value) for value in row] for row in rows)]
@@ -66,7 +66,7 @@ def _gpus(course: Course, rule: str) -> int:
     return max(run.job.gpus for run in course.runs if run.job.rule == rule)
 
 
-def _bars(runs: Sequence[Run]) -> dict[str, list[tuple[float, float]]]:
+def _bars(runs: Sequence[JobRun]) -> dict[str, list[tuple[float, float]]]:
     """(start, length) in days of the times in which at least one job of a rule runs."""
     spans = defaultdict(list)
     for run in runs:

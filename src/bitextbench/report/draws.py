@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.arrays import load_npz, save_npz
 from bitextbench.base.bootstrap import SEED, quotient
-from bitextbench.base.items import Items
+from bitextbench.base.items import GroupedItems
 from bitextbench.report.cells import Measurement
 
 DRAWS = 2000
@@ -73,7 +73,7 @@ def alone(name: str, value: float, low: float | None, high: float | None, k: int
     return Draws(value, normal * np.where(normal < 0, below, above), np.zeros(DRAWS), k)
 
 
-def deviations(items: Items) -> Array:
+def deviations(items: GroupedItems) -> Array:
     """The deviations [DRAWS] of a metric on resampled items, centred at 0."""
     sums = _weights(len(items.counts)) @ items.counts
     values = 100 * quotient(*sums.T) if items.kind == "ratio" else _bleu(sums, smooth=items.kind == "bleu")

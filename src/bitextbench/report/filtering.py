@@ -41,22 +41,22 @@ class Selection:
     @property
     def precision(self) -> float | None:
         """The share of words of good pairs among the selected words with a known label; None without labels."""
-        known = sum(count for label, count in self.words_by_label.items() if label)
-        return self.words_by_label.get("parallel", 0) / known if known else None
+        labelled = sum(count for label, count in self.words_by_label.items() if label)
+        return self.words_by_label.get("parallel", 0) / labelled if labelled else None
 
 
 def read_selection(path: Path) -> Selection:
     """Read a selection file. Raises InputError for missing fields, and if the words by label do not add up to the words."""
     numbers = {"seed": int, "budget_words": int, "words": int, "pairs": int}
     kinds = {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict}
-    known = checked_fields(read_json(path), kinds, path)
-    counts = known["words_by_label"].values()
-    if not all(isinstance(count, int) for count in counts) or (counts and sum(counts) != known["words"]):
-        what = f"words_by_label does not add up to words, {known['words']}"
+    held = checked_fields(read_json(path), kinds, path)
+    counts = held["words_by_label"].values()
+    if not all(isinstance(count, int) for count in counts) or (counts and sum(counts) != held["words"]):
+        what = f"words_by_label does not add up to words, {held['words']}"
         raise InputError(what, path, remedy="select again")
-    if known["words"] <= 0:
+    if held["words"] <= 0:
         raise InputError("no words selected", path, remedy="select again")
-    return Selection(**known, path=path)
+    return Selection(**held, path=path)
 
 
 @dataclass(frozen=True)

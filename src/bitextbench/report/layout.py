@@ -177,12 +177,12 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
         printed = {name: str(theirs) for name, (theirs, _) in zip(variables, choice, strict=True)}
         ours = {name: value for name, (_, value) in zip(variables, choice, strict=True)}
         row, column = (text.format(**printed) for text in block["cell"])
-        known = {
+        fields = {
             key: block.get(key, "").format(**ours)
             for key in ("task", "encoder", "similarity", "metric", "note", "against", "why")
         }
         label = block.get("label", "").format(**printed)
-        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), label=label, **known)
+        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), label=label, **fields)
 
 
 def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:

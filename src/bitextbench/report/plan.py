@@ -58,7 +58,7 @@ class Job:
     group: int
 
 
-class Cost(NamedTuple):
+class JobCost(NamedTuple):
     """The cost of a job: seconds on its cores and GPUs, MB of disk that its outputs take, MB that it downloads."""
 
     seconds: float
@@ -124,7 +124,7 @@ class Costs:
         self.config, self.rates = config, rates
         self.met = cache(self._met)
         core = rates["core"]
-        self.of: dict[str, Callable[[Job], Cost]] = {
+        self.of: dict[str, Callable[[Job], JobCost]] = {
             "fetch": self._fetch,
             "encode": self._encode,
             "train_encoder": self._train_encoder,
@@ -140,10 +140,10 @@ class Costs:
             "score": lambda job: self._shard(job, core["score"], "scores"),
             "corpus": lambda job: self._shard(job, core["corpus"], "corpus"),
             "likelihoods": self._likelihoods,
-            **dict.fromkeys(("size", "table2"), lambda job: Cost(0)),  # of counts
+            **dict.fromkeys(("size", "table2"), lambda job: JobCost(0)),  # of counts
         }
 
-    def __call__(self, job: Job) -> Cost:
+    def __call__(self, job: Job) -> JobCost:
         cost = self.of.get(job.rule, self._other)(job)
         return cost._replace(seconds=cost.seconds + self.rates["machine"]["start"])
 
@@ -157,23 +157,23 @@ class Costs:
         job = Job(rule, dict(wildcards), tuple(inputs), (), gpus, cores, 0, 0, 0)
         return 30 * ceil(max(SHORTEST, SLACK * self(job).seconds) / 1800)
 
-    def _shard(self, job: Job, rate: float, what: str) -> Cost:
+    def _shard(self, job: Job, rate: float, what: str) -> JobCost:
         """The cost of reading one shard, or a whole corpus if the job has no shard, at `rate` pairs per second."""
         corpus = job.wildcards["corpus"]
         shards = self.config["corpora"][corpus].get("shards", 1) if "shard" in job.wildcards else 1
         pairs = self.pairs(corpus) / shards
-        return Cost(pairs / rate, pairs * self.rates["bytes"][what] / 1e6)
+        return JobCost(pairs / rate, pairs * self.rates["bytes"][what] / 1e6)
 
     def _kind(self, job: Job) -> str:
         return "ngrams" if self.config["text"]["features"][job.wildcards["features"]]["type"] == "ngrams" else "ids"
 
-    def _fetch(self, job: Job) -> Cost:
+    def _fetch(self, job: Job) -> JobCost:
         size = sum(file.bytes or UNSIZED for file in registry.entry(job.wildcards["dataset"]).files) / 1e6
-        return Cost(size / self.rates["machine"]["network"], size, size)
+        return JobCost(size / self.rates["machine"]["network"], size, size)
 
-    def _flops(self, flops: float, share: str, updates: int = 0, gpus: int = 1) -> Cost:
+    def _flops(self, flops: float, share: str, updates: int = 0, gpus: int = 1) -> JobCost:
         gpu = self.rates["gpu"]
-        return Cost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates / gpu["updates"]))
+        return JobCost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates / gpu["updates"]))
 
     def _met(self, encoder: str) -> float:
         """The multiplications in an update of an encoder's training."""
@@ -183,19 +183,19 @@ class Costs:
         kind = self.config["encoders"][encoder]["type"]
         return "recurrent" if kind in RECURRENT else "bag" if kind.startswith(("dan", "bow", "desc")) else "transformer"
 
-    def _train_encoder(self, job: Job) -> Cost:
+    def _train_encoder(self, job: Job) -> JobCost:
         name = job.wildcards["encoder"]
         updates = self.config["encoders"][name]["training"]["updates"]
         return self._flops(6 * self.met(name) * updates, self._share(name), updates, max(1, job.gpus))
 
-    def _train_rescorer(self, job: Job) -> Cost:
+    def _train_rescorer(self, job: Job) -> JobCost:
         entry = self.config["rescorers"][job.wildcards["rescorer"]]
         size, training = entry["model"], entry["training"]
         network = size["layers"] * (4 * size["hidden"] ** 2 + 2 * size["hidden"] * size["filters"])
         tokens = training["batch"] * 2 * amounts.TOKENS
         return self._flops(6 * network * tokens * training["updates"], "transformer", training["updates"])
 
-    def _encode(self, job: Job) -> Cost:
+    def _encode(self, job: Job) -> JobCost:
         name, corpus = job.wildcards["encoder"], job.wildcards["corpus"]
         entry = self.config["encoders"][name]
         pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
@@ -203,7 +203,7 @@ class Costs:
         numbers = 2 * _dimension(entry) * self.rates["bytes"]["float"]
         return self._flops(forward, self._share(name))._replace(disk=pairs * numbers / 1e6)
 
-    def _fairseq(self, size: Mapping[str, Any]) -> Cost:
+    def _fairseq(self, size: Mapping[str, Any]) -> JobCost:
         tokens = size["max_tokens"] * size["update_freq"] * size["max_updates"]
         if "hidden_dim" in size:  # a language model of LSTMs
             width, inner = size["embed_dim"], size["hidden_dim"]
@@ -214,18 +214,18 @@ class Costs:
     def _vocabulary(self, size: Mapping[str, Any] | None = None) -> int:
         return (size or {}).get("vocab_size") or self.config["text"]["features"]["joint"]["vocab"]
 
-    def _likelihood_train(self, job: Job) -> Cost:
+    def _likelihood_train(self, job: Job) -> JobCost:
         entry = self.config["likelihoods"][job.wildcards["likelihoods"]]
         return self._fairseq(entry["translation" if job.wildcards["model"] in ("forward", "backward") else "language"])
 
-    def _likelihoods(self, job: Job) -> Cost:
+    def _likelihoods(self, job: Job) -> JobCost:
         entry = self.config["likelihoods"][job.wildcards["likelihoods"]]
         corpus = job.wildcards["corpus"]
         pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
         network = amounts.transformer(entry["translation"], self._vocabulary())
         return self._flops(4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four models of about one size
 
-    def _search(self, job: Job) -> Cost:
+    def _search(self, job: Job) -> JobCost:
         """The cost of comparing each sentence of one side with each of the other."""
         vectors = [path.split("/")[-3:] for path in job.inputs if "/vectors/" in path]
         if not vectors:
@@ -233,14 +233,16 @@ class Costs:
         encoder, corpus, _ = vectors[0]
         flops = 2 * self.pairs(corpus) ** 2 * _dimension(self.config["encoders"][encoder])
         return (
-            self._flops(flops, "search") if job.gpus else Cost(flops / job.cores / self.rates["machine"]["core_flops"])
+            self._flops(flops, "search")
+            if job.gpus
+            else JobCost(flops / job.cores / self.rates["machine"]["core_flops"])
         )
 
-    def _other(self, job: Job) -> Cost:
+    def _other(self, job: Job) -> JobCost:
         """The cost of reading, once, each corpus that the inputs belong to."""
         text = [path.split("/") for path in job.inputs if not path.startswith(("results/", "references/"))]
         names = {part for path in text if "metrics" not in path for part in path if part in self.config["corpora"]}
-        return Cost(sum(map(self.pairs, names)) / self.rates["core"]["others"])
+        return JobCost(sum(map(self.pairs, names)) / self.rates["core"]["others"])
 
 
 def _guessed(data_set: str) -> int:
@@ -266,7 +268,7 @@ def _dimension(entry: Mapping[str, Any]) -> int:
     return model.get("dimension") or 2 * model.get("hidden", 512)  # of both directions
 
 
-def by_rule(jobs: Iterable[Job], costs: Mapping[Job, Cost]) -> Iterator[list[Any]]:
+def by_rule(jobs: Iterable[Job], costs: Mapping[Job, JobCost]) -> Iterator[list[Any]]:
     """A row of COLUMNS for each rule, most expensive first, and one row for all."""
     rules = defaultdict(list)
     for job in jobs:
@@ -277,7 +279,7 @@ def by_rule(jobs: Iterable[Job], costs: Mapping[Job, Cost]) -> Iterator[list[Any
     yield _row("all", whole, costs)
 
 
-def _row(rule: str, jobs: list[Job], costs: Mapping[Job, Cost]) -> list[Any]:
+def _row(rule: str, jobs: list[Job], costs: Mapping[Job, JobCost]) -> list[Any]:
     seconds = [costs[job].seconds for job in jobs]
     held = list(zip(jobs, seconds, strict=True))
     return [

@@ -54,7 +54,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of a paper or of the run; `csv` and `page` are relative to the run's folder; without `csv` it was not computed."""
 
     place: str
@@ -68,7 +68,7 @@ class Run:
     """The content of a run's folder; the fields of missing files are empty."""
 
     name: str
-    tables: dict[str, Table]  # by place; those of papers, then the run's own
+    tables: dict[str, ReportTable]  # by place; those of papers, then the run's own
     numbers: list[Number]
     claims: list[Judgement]
     instances: list[Tried]
@@ -145,7 +145,7 @@ def within(folder: Path, *suffixes: str) -> list[str]:
     )
 
 
-def read_tables(folder: Path) -> list[Table]:
+def read_tables(folder: Path) -> list[ReportTable]:
     """The computed tables, the papers' and the run's own. Raises InputError as `load` does."""
     files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
     of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
@@ -153,24 +153,24 @@ def read_tables(folder: Path) -> list[Table]:
     return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *own] if path.exists()]
 
 
-def _order(table: Table) -> tuple[int, bool, str]:
+def _order(table: ReportTable) -> tuple[int, bool, str]:
     """The sorting key of a table: paper by paper, tables before sections and figures; then the run's own tables."""
     paper, _, name = table.place.partition("/")
     papers = list(PAPERS)
     return papers.index(paper) if paper in papers else len(papers), not name.startswith("table"), name
 
 
-def read_table(folder: Path, path: Path) -> Table:
+def read_table(folder: Path, path: Path) -> ReportTable:
     """Read one table. Raises InputError if it is empty or belongs to another path."""
     csv, lines = path.relative_to(folder).as_posix(), cells.read_csv(path)
     place = TABLE2 if csv == "table2.csv" else csv.removesuffix(".csv")
     if {cell.paper_table for cell in lines} != {place}:
         names = ", ".join(sorted({cell.paper_table for cell in lines})) or "no cell"
         raise InputError(f"holds {names}, not {place}", path, remedy="make the table again")
-    return Table(place, csv, csv.removesuffix("csv") + "html", lines)
+    return ReportTable(place, csv, csv.removesuffix("csv") + "html", lines)
 
 
-def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
+def unread(numbers: Sequence[Number], tables: Sequence[ReportTable]) -> list[ReportTable]:
     """The tables that were not computed: the audit has the paper's numbers alone."""
     computed = {table.place for table in tables}
     cells_of: dict[str, list[Cell]] = {}
@@ -178,7 +178,7 @@ def unread(numbers: Sequence[Number], tables: Sequence[Table]) -> list[Table]:
         if (place := place_of(number)) not in computed:
             cell = Cell(place, number.row, number.row_label, number.column, paper=Decimal(number.printed))
             cells_of.setdefault(place, []).append(cell)
-    return [Table(place, "", f"{place}.html", held) for place, held in cells_of.items()]
+    return [ReportTable(place, "", f"{place}.html", held) for place, held in cells_of.items()]
 
 
 def place_of(number: Number) -> str:

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bitextbench.report.plan import HOUR, KEPT, Cost, Job
+from bitextbench.report.plan import HOUR, KEPT, Job, JobCost
 
 CHECKPOINT = HOUR / 2  # of training, between two checkpoints
 AGAIN = 120  # seconds until a lost job runs again
 
 
-class Run(NamedTuple):
+class JobRun(NamedTuple):
     """The run of a job: start and end in seconds since the start of the plan, the number of failures, the seconds lost."""
 
     job: Job
@@ -31,7 +31,7 @@ class Course(NamedTuple):
     """The runs of all jobs on `gpus` GPUs, sorted by start."""
 
     gpus: int
-    runs: list[Run]
+    runs: list[JobRun]
 
     @property
     def makespan(self) -> float:
@@ -50,7 +50,7 @@ def needs(jobs: Sequence[Job]) -> list[list[int]]:
 
 
 def simulate(
-    jobs: Sequence[Job], costs: Mapping[Job, Cost], gpus: int, machine: Mapping[str, float], seed: int
+    jobs: Sequence[Job], costs: Mapping[Job, JobCost], gpus: int, machine: Mapping[str, float], seed: int
 ) -> Course:
     """Simulate the jobs on `gpus` GPUs with `cores` cores each; `mtbf`: mean hours between failures of a node, 0 for none."""
     before = needs(jobs)
@@ -65,11 +65,11 @@ def simulate(
     free = {"gpus": gpus, "cores": int(gpus * machine["cores"])}
     rng, now = random.Random(seed), 0.0
     running: list[tuple[float, int]] = []
-    runs: list[Run] = []
+    runs: list[JobRun] = []
     while ready or running:
         for number in _started(ready, jobs, free):
             took, failures, lost = _attempts(jobs[number], costs[jobs[number]].seconds, machine["mtbf"] * HOUR, rng)
-            runs.append(Run(jobs[number], now, now + took, failures, lost))
+            runs.append(JobRun(jobs[number], now, now + took, failures, lost))
             heapq.heappush(running, (now + took, number))
         now, number = heapq.heappop(running)
         free["gpus"] += min(jobs[number].gpus, gpus)
@@ -81,7 +81,7 @@ def simulate(
     return Course(gpus, runs)
 
 
-def _ranks(jobs: Sequence[Job], costs: Mapping[Job, Cost], after: Mapping[int, list[int]]) -> list[float]:
+def _ranks(jobs: Sequence[Job], costs: Mapping[Job, JobCost], after: Mapping[int, list[int]]) -> list[float]:
     """The length in seconds of the longest path from the start of each job to the end of the plan."""
     ranks: dict[int, float] = {}
     stack = list(range(len(jobs)))
@@ -122,6 +122,6 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
     return took + left, failures, lost
 
 
-def overdue(jobs: Sequence[Job], costs: Mapping[Job, Cost], attempts: int = 3) -> list[Job]:
+def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost], attempts: int = 3) -> list[Job]:
     """The jobs that exceed their time limit; a training may use the limits of all its attempts."""
     return [job for job in jobs if costs[job].seconds > job.limit * (attempts if job.rule in KEPT else 1)]

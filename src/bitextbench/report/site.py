@@ -17,7 +17,7 @@ from bitextbench.report.audit import NOT_COMPARABLE, Judgement, Tried
 from bitextbench.report.cells import WARNING, Cell, short
 from bitextbench.report.claims import CELL, Key
 from bitextbench.report.references import PAPERS, title
-from bitextbench.report.run import FIGURE2, TABLE2, Run, Table, load, place_of
+from bitextbench.report.run import FIGURE2, TABLE2, ReportTable, Run, load, place_of
 from bitextbench.report.table import first_level, groups, names, rows_of
 
 CHANGED = "{} files of its data are not the publishers', but those of a mirror with other content: no result of this run counts."
@@ -276,7 +276,7 @@ class Site:
 
     # ---- tables
 
-    def table(self, table: Table) -> str:
+    def table(self, table: ReportTable) -> str:
         """The page of a table."""
         cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
         levels = groups(cells)
@@ -312,7 +312,7 @@ class Site:
         held = {one.claim for one in self.run.instances if any(key[0] == place for key in cells_of(one))}
         return [claim for claim in self.run.claims if claim.claim in held]
 
-    def selected(self, table: Table) -> dict[str, Any]:
+    def selected(self, table: ReportTable) -> dict[str, Any]:
         """The sentences of a filtering table, and the selections of its rows."""
         if table.place != TABLE2:
             return {"reading": [], "selections": []}

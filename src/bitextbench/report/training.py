@@ -58,9 +58,9 @@ def read_training(folder: Path) -> Trained:
     path = folder / "training.json"
     counts = dict.fromkeys(("seed", "dimension", "parameters", "updates"), int)
     kinds = {"type": str, **counts, "cpu_seconds": (int, float), "valid": (int, float, type(None))}
-    known = checked_fields(read_json(path), kinds, path)
-    known["valid"] = None if known["valid"] is None else round(100 * known["valid"], 2)
-    return Trained(encoder=folder.name.replace(f".seed{known['seed']}", ""), **known)
+    fields = checked_fields(read_json(path), kinds, path)
+    fields["valid"] = None if fields["valid"] is None else round(100 * fields["valid"], 2)
+    return Trained(encoder=folder.name.replace(f".seed{fields['seed']}", ""), **fields)
 
 
 def read_curve(folder: Path, encoder: Trained) -> list[Validated]:

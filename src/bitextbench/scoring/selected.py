@@ -29,11 +29,11 @@ def write_selected(corpus: Path, scores: Sequence[Path], selection: Path, out: P
     def blocks() -> Iterator[tuple[Any, ...]]:
         start = 0
         for table in bitext.read_batches(corpus, ["id", "src", "tgt", "doc"]):
-            found = whole[start : start + len(table)]
-            keep = found >= least
+            block = whole[start : start + len(table)]
+            keep = block >= least
             kept = table.filter(pa.array(keep))
             names = pc.if_else(pc.equal(kept["doc"], ""), pc.cast(kept["id"], pa.string()), kept["doc"])
-            yield found[keep], names, names, kept["src"], kept["tgt"]
+            yield block[keep], names, names, kept["src"], kept["tgt"]
             start += len(table)
 
     mined_pairs.write_blocks(out, blocks())

@@ -25,7 +25,7 @@ DIGITS = 6
 Numbers = NDArray[np.int64]
 
 
-class Order(NamedTuple):
+class CountedNgrams(NamedTuple):
     """The n-grams of one length: their contexts (numbers in the order below), last words, suffixes (in the order below), and adjusted counts."""
 
     contexts: Numbers
@@ -83,7 +83,7 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
     return models
 
 
-def counted(text: Words, order: int, size: int) -> list[Order]:
+def counted(text: Words, order: int, size: int) -> list[CountedNgrams]:
     """The n-grams of all orders, with counts: of the longest, how often they occur; of others, how many different words they follow.
 
     An n-gram that begins with BEGIN follows no word: its count is how often it occurs.
@@ -91,7 +91,7 @@ def counted(text: Words, order: int, size: int) -> list[Order]:
     words, place = framed(text)
     numbers = words - 1  # of the n-gram that ends here
     levels = [
-        Order(
+        CountedNgrams(
             np.zeros(size, np.int64),
             np.arange(1, size + 1),
             np.zeros(size, np.int64),
@@ -105,7 +105,7 @@ def counted(text: Words, order: int, size: int) -> list[Order]:
         suffixes = numbers[ends[first]]
         followed = np.bincount(suffixes, minlength=len(levels[-1].counts))
         levels[-1] = levels[-1]._replace(counts=np.where(followed > 0, followed, levels[-1].counts))
-        levels.append(Order(grams // (size + 1), grams % (size + 1), suffixes, occurrences))
+        levels.append(CountedNgrams(grams // (size + 1), grams % (size + 1), suffixes, occurrences))
         numbers[ends] = inverse
     unigrams = levels[0].counts
     unigrams[0] = unigrams[1] = 0  # of UNKNOWN and BEGIN

@@ -161,7 +161,7 @@ def optimise(lists: Lists, weights: Array, seed: int, starts: int = STARTS) -> t
     return max(optima, key=lambda pair: pair[1])  # of equal ones the first
 
 
-class Pool:
+class NbestPool:
     """All entries of the n-best lists so far, each once."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
@@ -201,7 +201,7 @@ def tune(
     threads: int = 1,
 ) -> tuple[dict[str, float], list[dict[str, float]]]:
     """The weights of the round whose decoded text has the highest BLEU; and of each round that BLEU, the one expected next, and the new entries."""
-    pool = Pool(references)
+    pool = NbestPool(references)
     best, highest, history = dict(weights), -1.0, []
     for number in range(1, rounds + 1):
         new, reached = pool.add(translations(rules, weights, count, beam=beam, span=span, threads=threads))

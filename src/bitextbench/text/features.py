@@ -63,7 +63,7 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, l
         return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
     if path.suffix == ".json":
         features = ngrams.load(path)
-        if isinstance(features, ngrams.Vocabulary):
+        if isinstance(features, ngrams.Unigrams):
             return spec, features.size, features.pieces
         return spec | {"model": {**(spec.get("model") or {}), "words": features.words}}, features.size, []
     processor = bpe.load_bpe(path)

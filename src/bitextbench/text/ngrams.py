@@ -108,8 +108,8 @@ class Ngrams:
 
     def _of_words(self, words: list[str]) -> Ragged:
         """The id of each word and those of its character n-grams, by length and place."""
-        known, oov = self.index, 1 + len(self.vocabulary)
-        first = np.fromiter((known.get(word) or oov + hashed(word) % self.oov for word in words), np.int32, len(words))
+        index, oov = self.index, 1 + len(self.vocabulary)
+        first = np.fromiter((index.get(word) or oov + hashed(word) % self.oov for word in words), np.int32, len(words))
         if 4 * self.longest > xxh3.LONGEST:
             parts = (self._ngrams(word) for word in words)
             return Ragged.of(
@@ -126,7 +126,7 @@ class Ngrams:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Unigrams:
     """Words of a vocabulary, and one id for all others."""
 
     kind: ClassVar[str] = "vocabulary"
@@ -148,12 +148,12 @@ class Vocabulary:
         """Ids of tokenised lines (strings, null is empty)."""
         tokens, starts, types = split(lines, self.lowercase)
         index = {word: 1 + place for place, word in enumerate(self.vocabulary)}
-        known = np.fromiter((index.get(word, self.size - 1) for word in types), np.int32, len(types))
-        return Ragged(known[tokens], starts)
+        numbers = np.fromiter((index.get(word, self.size - 1) for word in types), np.int32, len(types))
+        return Ragged(numbers[tokens], starts)
 
 
-Features = Bigrams | Ngrams | Vocabulary
-KINDS: dict[str, type[Features]] = {kind.kind: kind for kind in (Bigrams, Ngrams, Vocabulary)}
+Features = Bigrams | Ngrams | Unigrams
+KINDS: dict[str, type[Features]] = {kind.kind: kind for kind in (Bigrams, Ngrams, Unigrams)}
 
 
 def hashed(text: str) -> int:
@@ -201,11 +201,11 @@ def columns(lines: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.A
 def lowered(words: pa.Array) -> pa.Array:
     """The words as `str.lower` makes them: Arrow's own agrees with it up to U+00FF."""
     wide = pc.match_substring_regex(words, r"[^\x00-\xff]")
-    found = pc.utf8_lower(words)
+    lower = pc.utf8_lower(words)
     if pc.any(wide, min_count=0).as_py():
         exact = pa.array([word.lower() for word in words.filter(wide).to_pylist()], words.type)
-        found = pc.replace_with_mask(found, wide, exact)
-    return found
+        lower = pc.replace_with_mask(lower, wide, exact)
+    return lower
 
 
 def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:

@@ -54,11 +54,11 @@ def search(
     faiss.omp_set_num_threads(threads)
     sides = [Side(side, side.norms(), METRIC[metric]) for side in (src, tgt)]
     exact: dict[str, Any] = {"metric": metric, "device": device, "threads": threads} | more
-    found = [
+    directions = [
         _one_way(faiss, left, right, min(k, len(right)), factory, gpu, threads, exact)
         for left, right in (sides, sides[::-1])
     ]
-    both = Both(*found)
+    both = Both(*directions)
     recall = (_recall(both.forward, src, tgt, exact) + _recall(both.backward, tgt, src, exact)) / 2
     log(f"index {factory}: {recall:.1%} of the true neighbours are found, on a sample")
     return both, recall
@@ -75,9 +75,9 @@ def _one_way(
     for rows in progress([*blocks(len(left), ROWS)], f"neighbours by {factory}", unit="blocks"):
         _, held = index.search(left.matrix(rows), width)
         here = np.repeat(np.arange(rows.start, rows.stop), width)
-        known = held.ravel() >= 0
+        present = held.ravel() >= 0
         values = np.full(len(here), -np.inf, np.float32)
-        values[known] = similarities(left, right, here[known], held.ravel()[known], threads)
+        values[present] = similarities(left, right, here[present], held.ravel()[present], threads)
         best = best_k(values.reshape(held.shape), np.where(held < 0, np.iinfo(np.int64).max, held), k)
         ids[rows], scores[rows] = best.ids, best.similarities
         lacking.append(rows.start + np.flatnonzero(np.isneginf(best.similarities).any(axis=1)))
@@ -137,9 +137,9 @@ def _sample(n: int, count: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
 
 
-def _recall(found: Neighbours, left: Embeddings, right: Embeddings, exact: dict[str, Any]) -> float:
+def _recall(approximate: Neighbours, left: Embeddings, right: Embeddings, exact: dict[str, Any]) -> float:
     """The share of the k nearest neighbours that the index found, on a sample of rows; ties with the k-th count."""
-    rows = _sample(len(found), SAMPLE)
-    k = found.ids.shape[1]
+    rows = _sample(len(approximate), SAMPLE)
+    k = approximate.ids.shape[1]
     truth = neighbours.search(left.select(rows), right, k, **exact).forward.similarities
-    return float((found.similarities[rows] >= truth[:, -1:]).mean())
+    return float((approximate.similarities[rows] >= truth[:, -1:]).mean())

@@ -69,9 +69,9 @@ def by_faiss(
     forward, backward = Kept.empty(len(src), width[0]), Kept.empty(len(tgt), width[1])
     for outer, columns in steps(len(src), rows, len(tgt), rows):
         left, right = src.matrix(outer), tgt.matrix(columns)
-        for whole, own, first, found in (
+        for whole, own, first, best in (
             (forward, outer, columns.start, knn(left, right, min(width[0], len(right)))),
             (backward, columns, outer.start, knn(right, left, min(width[1], len(left)))),
         ):
-            whole.add(own, found.values, found.ids + first)
+            whole.add(own, best.values, best.ids + first)
     return forward, backward

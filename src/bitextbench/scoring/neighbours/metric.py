@@ -129,9 +129,9 @@ def similarities(
     def part(pairs: slice) -> NDArray[np.float32]:
         i, j = rows[pairs], columns[pairs]
         (a, at_a), (b, at_b) = (side.vectors.at(ids) for side, ids in ((src, i), (tgt, j)))
-        found = np.empty(len(i))
-        loop.sums(a, at_a, b, at_b, src.metric.halved, found)
-        return src.metric.exact(found, src.norms[i] * tgt.norms[j]).astype(np.float32)
+        sums = np.empty(len(i))
+        loop.sums(a, at_a, b, at_b, src.metric.halved, sums)
+        return src.metric.exact(sums, src.norms[i] * tgt.norms[j]).astype(np.float32)
 
     loop = loops(len(rows) * src.vectors.dimension)
     step = max(1, CHUNK // src.vectors.dimension)

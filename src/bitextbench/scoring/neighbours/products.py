@@ -71,16 +71,16 @@ def choose(precision: str, operations: float) -> str:
 def measured() -> dict[str, float]:
     """Billions of operations a second of one thread, by each product that the processor has natively."""
     path, key = cache_folder() / "products.json", _machine()
-    known: dict[str, dict[str, float]] = {}
+    kept: dict[str, dict[str, float]] = {}
     with contextlib.suppress(OSError, ValueError):
-        known = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(path.read_text(encoding="utf-8"))
     try:
-        return {name: float(known[key][name]) for name in known[key]}
+        return {name: float(kept[key][name]) for name in kept[key]}
     except (KeyError, TypeError, ValueError):
         rates = {name: _rate(name) for name in _native()}
     log("products: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()) + " billion operations/s; kept")
     with contextlib.suppress(OSError, InputError):
-        write_json(path, (known if isinstance(known, dict) else {}) | {key: rates})
+        write_json(path, (kept if isinstance(kept, dict) else {}) | {key: rates})
     return rates
 
 
@@ -88,9 +88,9 @@ def _machine() -> str:
     """A text that identifies everything the rates depend on: processor, versions, arithmetic."""
     from importlib.metadata import version
 
-    found = re.search(r"^model name\s*: (.+)$", _cpuinfo(), re.MULTILINE)
+    model = re.search(r"^model name\s*: (.+)$", _cpuinfo(), re.MULTILINE)
     versions = f"numpy {np.__version__}, torch {version('torch')}"
-    return f"{found[1] if found else platform.machine()}; {versions}{', portable' * wanted()}"
+    return f"{model[1] if model else platform.machine()}; {versions}{', portable' * wanted()}"
 
 
 def _cpuinfo() -> str:

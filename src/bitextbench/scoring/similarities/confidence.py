@@ -99,9 +99,9 @@ def _tuned(path: Path) -> "torch.nn.Linear":
     from bitextbench.base.device import torch
 
     held = load_npz(path, "tune it again", ["weight", "bias"])
-    known = {name: torch.from_numpy(held[name]) for name in ("weight", "bias")}
-    calibration = torch.nn.Linear(known["weight"].shape[1], 2)
-    calibration.load_state_dict(known)
+    weights = {name: torch.from_numpy(held[name]) for name in ("weight", "bias")}
+    calibration = torch.nn.Linear(weights["weight"].shape[1], 2)
+    calibration.load_state_dict(weights)
     return calibration
 
 

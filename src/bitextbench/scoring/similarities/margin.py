@@ -54,8 +54,8 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     """The margin [n]; -inf where a ratio has no meaning, because a neighbourhood is not similar at all."""
     if model is None:
         raise InputError("a margin needs the neighbourhoods of the corpus", remedy="find them first")
-    known = load_npz(model, "find the neighbourhoods again", ["means", "margin"])
-    means, name = known["means"], str(known["margin"])
+    stored = load_npz(model, "find the neighbourhoods again", ["means", "margin"])
+    means, name = stored["means"], str(stored["margin"])
     if len(pairs.ids) and pairs.ids.max() >= len(means):
         what = f"has neighbourhoods of {len(means):,} pairs, and none of pair {pairs.ids.max():,}"
         raise InputError(what, model, remedy="find those of this corpus")

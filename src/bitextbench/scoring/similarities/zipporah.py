@@ -43,7 +43,7 @@ VOCABULARY = 200_000
 BLOCK = bitext.BLOCK  # pairs at a time: the same blocks, whose sums run through them, for any number of shards
 
 
-class Words:
+class HashedWords:
     """Ids of lower-cased words, of both languages together. Words are compared by 64 bits of a hash."""
 
     def __init__(self, words: list[str]) -> None:
@@ -80,7 +80,7 @@ def adequacy(src: Ragged, tgt: Ragged, translations: Dictionary) -> NDArray[np.f
     return np.diff(losses[tgt.offsets]) / np.maximum(tgt.lengths, 1)
 
 
-class Model:
+class Zipporah:
     """All that scores: words, both dictionaries, both language models, and the weights of the regression."""
 
     def __init__(
@@ -90,7 +90,12 @@ class Model:
         fluencies: tuple[NgramModel, NgramModel],
         weights: NDArray[np.float64],
     ) -> None:
-        self.words, self.dictionaries, self.fluencies, self.weights = Words(words), dictionaries, fluencies, weights
+        self.words, self.dictionaries, self.fluencies, self.weights = (
+            HashedWords(words),
+            dictionaries,
+            fluencies,
+            weights,
+        )
 
     def features(self, src: Ragged, tgt: Ragged) -> NDArray[np.float64]:
         """Adequacy and fluency [n, 2], mapped; the greater, the worse."""
@@ -118,12 +123,12 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
         what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good ones"
         raise InputError(what, remedy="Zipporah learns from more than one of each")
     words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
-    src, tgt = Words(words).ids(parallel)
+    src, tgt = HashedWords(words).ids(parallel)
     dictionaries = tuple(
         dictionary.learn(*(_within(side, len(words)) for side in pair)) for pair in ((src, tgt), (tgt, src))
     )
     fluencies = tuple(ngram_lm.learn(side, len(words)) for side in (src, tgt))
-    model = Model(words, dictionaries, fluencies, np.zeros(3))  # type: ignore[arg-type]
+    model = Zipporah(words, dictionaries, fluencies, np.zeros(3))  # type: ignore[arg-type]
     good, bad = _examples(model, positives, seed)
     model.weights = _regression(good, bad)
     log(f"zipporah: {len(words):,} words, {len(dictionaries[0].keys):,} and {len(dictionaries[1].keys):,} translations")
@@ -134,7 +139,7 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
     save_npz(out, **arrays)
 
 
-def load(path: Path) -> Model:
+def load(path: Path) -> Zipporah:
     """What `fit` wrote. Raises InputError for another or a damaged file."""
     arrays = load_npz(path, "fit it again", ["weights", "words", "src_lm_size", "tgt_lm_size"])
     words = arrays["words"].tobytes().decode().split("\n")
@@ -145,7 +150,7 @@ def load(path: Path) -> Model:
         )
         for side in ("src", "tgt")
     )
-    return Model(words, dictionaries, fluencies, arrays["weights"])  # type: ignore[arg-type]
+    return Zipporah(words, dictionaries, fluencies, arrays["weights"])  # type: ignore[arg-type]
 
 
 def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
@@ -173,7 +178,7 @@ def _within(sentences: Ragged, size: int) -> Ragged:
     return Ragged(sentences.flat[keep], before[sentences.offsets])
 
 
-def _examples(model: Model, positives: Text, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _examples(model: Zipporah, positives: Text, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Features of good pairs, and of three bad ones made of each: a wrong target, words in random order, and both."""
     rng = np.random.default_rng(seed)
     src, tgt = model.words.ids(positives)
