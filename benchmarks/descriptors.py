@@ -1,11 +1,13 @@
-"""What the descriptors of a sentence hold, beside what zhang2016's model makes of them: P@1 among the sentences of a test.
+"""What the descriptors of a sentence hold, beside what zhang2016's model makes of them: P@1 among the sentences of a
+test.
 
     python benchmarks/descriptors.py --run work/small-encoders --encoder as2mm --ids whole --test newstest2018
 
-needs the ids of the run and its trained encoder (the command stands in config/small-encoders.yaml). Lines: the model's vectors (eq. 11-12);
-avg, std, and min with max, each less its mean over the training pairs; all four through canonical correlations of the training
-pairs, the first 100. A number a direction, in percent. The last line is of the model's codes (eq. 6): the cosine of two sentences'
-on average, and the error of eq. 7-8 beside that of saying the mean always and that of a linear map, summed over the languages.
+needs the ids of the run and its trained encoder (the command stands in config/small-encoders.yaml). Lines: the model's
+vectors (eq. 11-12); avg, std, and min with max, each less its mean over the training pairs; all four through canonical
+correlations of the training pairs, the first 100. A number a direction, in percent. The last line is of the model's
+codes (eq. 6): the cosine of two sentences' on average, and the error of eq. 7-8 beside that of saying the mean always
+and that of a linear map, summed over the languages.
 """
 
 from pathlib import Path
@@ -28,7 +30,9 @@ Array = NDArray[np.float32]
 
 @torch.no_grad()
 def described(model: Model, side: str, sentences: SentenceIds) -> list[Array]:
-    """What is encoded, what is decoded, the code, what the decoder says, the model's vector: [b, d] each, of all but empty sentences."""
+    """What is encoded, what is decoded, the code, what the decoder says, the model's vector: [b, d] each, of all but
+    empty sentences.
+    """
     found, batches = [], list(batches_of_one_length(sentences.lengths, TOKENS, len(sentences)))
     for rows in batches:
         batch = sentences.padded(rows)

@@ -2,13 +2,14 @@
 
     python benchmarks/encoders.py --threads 2 --out encoders.csv
 
-Models have the sizes of a configuration (`--config`, over config.yaml), and embeddings of at most `--rows` rows, which bear on
-memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter sees every product of one
-pass (without the fused layers that it cannot look into). Both sides are measured in turn, in one number format.
+Models have the sizes of a configuration (`--config`, over config.yaml), and embeddings of at most `--rows` rows, which
+bear on memory alone. Sentences are random and have LENGTH tokens. FLOPs are counted, not estimated: torch's counter
+sees every product of one pass (without the fused layers that it cannot look into). Both sides are measured in turn, in
+one number format.
 
-`--threads 2 --encoder transformer_de --encoder shared_seq2seq --precision auto --seconds 8` on two idle cores with AMX, sizes of the
-papers, twice: the BiLSTM (shared_seq2seq) encodes 5,400 and 5,370 sentences/s, 62% and 63% of a product of 1,840 and 1,800 GFLOP/s in bf16,
-the Transformer 2,300 and 2,240, 64% and 64% of 1,740 and 1,700.
+`--threads 2 --encoder transformer_de --encoder shared_seq2seq --precision auto --seconds 8` on two idle cores with AMX,
+sizes of the papers, twice: the BiLSTM (shared_seq2seq) encodes 5,400 and 5,370 sentences/s, 62% and 63% of a product of
+1,840 and 1,800 GFLOP/s in bf16, the Transformer 2,300 and 2,240, 64% and 64% of 1,740 and 1,700.
 """
 
 import csv
@@ -86,7 +87,8 @@ def synchronised(device: torch.device) -> Iterator[list[float]]:
 
 
 def in_turn(work: Callable[[], Any], dtype: torch.dtype, device: torch.device, least: float) -> tuple[float, float]:
-    """Seconds of one call, and FLOP/s of one big product: over `least` seconds of both, after a call that does not count.
+    """Seconds of one call, and FLOP/s of one big product: over `least` seconds of both, after a call that does not
+    count.
 
     In turn, for the clock of a processor changes within seconds.
     """

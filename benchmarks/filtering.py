@@ -1,10 +1,11 @@
-"""A generated crawl from two text files to selections: speed, memory, a plain per-line Python of the same rules, and OpusFilter.
+"""A generated crawl from two text files to selections: speed, memory, a plain per-line Python of the same rules, and
+OpusFilter.
 
     python benchmarks/filtering.py --lines 1000000,10000000 --scores 100000000 -o filtering.csv --plot filtering.png
 
-The crawl is made of generated sentences with noise, repeated with another number at the end of each: a pair stands there 1.6
-times on average, a tenth of the pairs are copies of one side. Each size runs in a process of its own, on one thread. Columns
-of the CSV:
+The crawl is made of generated sentences with noise, repeated with another number at the end of each: a pair stands
+there 1.6 times on average, a tenth of the pairs are copies of one side. Each size runs in a process of its own, on one
+thread. Columns of the CSV:
 
 | column | meaning |
 |---|---|
@@ -14,20 +15,22 @@ of the CSV:
 | peak_mib | the most memory that the process held during this step |
 | speedup | processor time of the plain version by that of ours, on the same lines, by turns, with the same outcome |
 
-"crawl to ..." is the sum of the steps of a way: rules alone; with language; from there to a selection by Zipporah, or by the cosine of
-vectors, the encoding of which is `benchmarks/encoders.py`'s. What is learned on a sample (BPE, Zipporah) is not counted. `--opusfilter`
-runs OpusFilter, from an environment of its own (`pip install opusfilter "py3langid<0.4"`), from text to text: length, ratio of lengths,
-letters, copies, then with language by the same model; its start is counted, `max_overlap` is left out. Tokens are of both sides: twice the sentences.
+"crawl to ..." is the sum of the steps of a way: rules alone; with language; from there to a selection by Zipporah, or
+by the cosine of vectors, the encoding of which is `benchmarks/encoders.py`'s. What is learned on a sample (BPE,
+Zipporah) is not counted. `--opusfilter` runs OpusFilter, from an environment of its own (`pip install opusfilter
+"py3langid<0.4"`), from text to text: length, ratio of lengths, letters, copies, then with language by the same model;
+its start is counted, `max_overlap` is left out. Tokens are of both sides: twice the sentences.
 
-`--lines 200000 --sample 0 --opusfilter PROGRAM`, with ten other processes on two cores, in one run (OpusFilter: 100,000 lines): lines/s
+`--lines 200000 --sample 0 --opusfilter PROGRAM`, with ten other processes on two cores, in one run (OpusFilter: 100,000
+lines): lines/s
 
 | way | ours | OpusFilter | times |
 |---|---|---|---|
 | rules and copies | 161,000 | 17,700 | 9.1 |
 | with language | 49,900 | 2,950 | 16.9 |
 
-Shares of the steps in the same way of `--lines 200000 --sample 0`, before Arrow arrays went through all of it and after (one run each, the
-machine busy with other work):
+Shares of the steps in the same way of `--lines 200000 --sample 0`, before Arrow arrays went through all of it and after
+(one run each, the machine busy with other work):
 
 | way | lines/s | read | pre-filter | deduplicate | write | language | tokens | Zipporah | select |
 |---|---|---|---|---|---|---|---|---|---|
@@ -38,14 +41,15 @@ machine busy with other work):
 | Zipporah's selection, before | 22,900 | 2% | 4% | 9% | 2% | 39% | 8% | 33% | 3% |
 | after | 46,900 | 2% | 4% | 7% | 3% | 39% | 15% | 26% | 5% |
 
-`bitextbench filter` of 10,000,000 lines by its own rules (language too, copies): 120 s of processor time, 202 s on two busy cores, 1,130 MiB.
-Floor of a corpus without copies and language, plain text to Parquet, 2.0 to 2.4 us a line: 1.05 in Parquet, of which zstd 0.8.
+`bitextbench filter` of 10,000,000 lines by its own rules (language too, copies): 120 s of processor time, 202 s on two
+busy cores, 1,130 MiB. Floor of a corpus without copies and language, plain text to Parquet, 2.0 to 2.4 us a line: 1.05
+in Parquet, of which zstd 0.8.
 
-`select` reads the corpus twice and writes what it takes. Peaks hold
-the interpreter and its libraries, about 140 MiB, too. A plain set is quicker than `deduplicate` as long as it fits in memory.
+`select` reads the corpus twice and writes what it takes. Peaks hold the interpreter and its libraries, about 140 MiB,
+too. A plain set is quicker than `deduplicate` as long as it fits in memory.
 
-`--lines 1000000,10000000 --scores 100000000` on an idle machine; microseconds a pair of 127 bytes and 22 tokens (language: a line),
-the quickest of 7:
+`--lines 1000000,10000000 --scores 100000000` on an idle machine; microseconds a pair of 127 bytes and 22 tokens
+(language: a line), the quickest of 7:
 
 | rule | ours | plain | times |
 |---|---|---|---|
@@ -61,13 +65,14 @@ the quickest of 7:
 | RULES less letters, a line split once | 0.25 | 2.94 | 11.5 |
 | RULES, the same | 0.35 | 12.32 | 35.3 |
 
-Floors. Of the time to count tokens a third is the mask of white space, a third the bits of starts and their counts, a third calls.
-max_overlap and max_repeats hash each token: as much again. max_chars does not look at the text of a line that has not too many bytes;
-len() of a string does not either. language waits for memory: its automaton is a table of 39 MB.
+Floors. Of the time to count tokens a third is the mask of white space, a third the bits of starts and their counts, a
+third calls. max_overlap and max_repeats hash each token: as much again. max_chars does not look at the text of a line
+that has not too many bytes; len() of a string does not either. language waits for memory: its automaton is a table of
+39 MB.
 
-1,000,000 lines take 3.1 s of a core and 412 MiB, 10,000,000 lines 27.9 s and 452 MiB (less making the crawl): pre-filter 2,500,000
-lines/s, deduplicate 1,090,000, select 630,000; no step grows faster than lines^1.07. The cut-off of 100,000,000 scores
-takes 1.6 s and 185 MiB.
+1,000,000 lines take 3.1 s of a core and 412 MiB, 10,000,000 lines 27.9 s and 452 MiB (less making the crawl):
+pre-filter 2,500,000 lines/s, deduplicate 1,090,000, select 630,000; no step grows faster than lines^1.07. The cut-off
+of 100,000,000 scores takes 1.6 s and 185 MiB.
 """
 
 import contextlib
@@ -151,7 +156,9 @@ def base() -> pa.Table:
 
 
 def crawl(lines: int, seed: int) -> Iterator[pa.Table]:
-    """Repetitions of the base, CHUNK rows at a time: pair k is row k of the base, cyclically, with the number k behind it."""
+    """Repetitions of the base, CHUNK rows at a time: pair k is row k of the base, cyclically, with the number k behind
+    it.
+    """
     rows, rng = base(), np.random.default_rng(seed)
     for start in range(0, lines, CHUNK):
         keys = rng.integers(0, lines, min(CHUNK, lines - start))
@@ -305,7 +312,9 @@ def run(lines: int, folder: Path) -> list[dict[str, Any]]:
 
 
 def score_and_select(corpus: Path, folder: Path, clock: Clock) -> None:
-    """Tokens, ids, scores and selections of a corpus. What is learned first takes as long for any crawl, and is not counted."""
+    """Tokens, ids, scores and selections of a corpus. What is learned first takes as long for any crawl, and is not
+    counted.
+    """
     tokens, scores = folder / "tokens", {name: folder / name for name in ("zipporah", "cosine")}
     for path in (tokens, *scores.values()):
         path.mkdir()

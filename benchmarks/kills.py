@@ -3,8 +3,8 @@
     python benchmarks/kills.py                                             6 kills of one micro run
     python benchmarks/kills.py --runs 20 --kills 1 -- make tiny            a kill in each of 20 runs of `make tiny`
 
-Runs are made from the last commit, in a temporary folder, with the Python that this is called by. Nothing is unlocked or
-removed between a kill and the next start, which is the same command. Exits with 1 where a file differs.
+Runs are made from the last commit, in a temporary folder, with the Python that this is called by. Nothing is unlocked
+or removed between a kill and the next start, which is the same command. Exits with 1 where a file differs.
 """
 
 import argparse

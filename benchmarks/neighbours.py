@@ -1,4 +1,5 @@
-"""Exact neighbours in both directions: this project's search beside two searches of faiss, in one process on one machine.
+"""Exact neighbours in both directions: this project's search beside two searches of faiss, in one process on one
+machine.
 
     python benchmarks/neighbours.py --sizes 10000,20000 --dimension 1024 --threads 2 -o neighbours.csv --plot neighbours.png
 
@@ -27,11 +28,11 @@ Measured so on two idle cores with AMX, d = 1024 (memory is that above the start
 | 200,000 | 75.4 | | | 47% | 0.2% | | 2,084 | 1,562 |
 | 400,000 | 265 | | | 48% | 0.1% | | 3,863 | 3,125 |
 
-The same with `--precision fp32`, as without AMX: 40,000 in 11.9 s, 1.7 times as fast as faiss, the product 78%; 100,000 in 73.4 s
-against 136.0 s, 1.85 times, the product 80%. (Both with the product by torch, and its loops beside it.)
+The same with `--precision fp32`, as without AMX: 40,000 in 11.9 s, 1.7 times as fast as faiss, the product 78%; 100,000
+in 73.4 s against 136.0 s, 1.85 times, the product 80%. (Both with the product by torch, and its loops beside it.)
 
-With the fastest product and loops of our own, on AMD Zen 3 with AVX2 (no bf16; two cores, which others used, too: so by processor
-time, seconds), fp32, d = 1024:
+With the fastest product and loops of our own, on AMD Zen 3 with AVX2 (no bf16; two cores, which others used, too: so by
+processor time, seconds), fp32, d = 1024:
 
 | N | threads | ours_cpu_s | faiss_cpu_s | cpu_speedup | gemm_cpu_s | gemm_share | same |
 |---|---|---|---|---|---|---|---|
@@ -40,7 +41,8 @@ time, seconds), fp32, d = 1024:
 | 20,000 | 2 | 11.6 | 25.4 | 2.20 | 10.8 | 93% | 1 |
 | 40,000 | 1 | 42.1 | 79.8 | 1.89 | 39.9 | 95% | 1 |
 
-There a search of faiss is 98% its product, as fast as ours; two to one is a factor of 2, which one thread does not pass in fp32.
+There a search of faiss is 98% its product, as fast as ours; two to one is a factor of 2, which one thread does not pass
+in fp32.
 """
 
 import csv
@@ -147,7 +149,9 @@ def peak(src: np.ndarray, tgt: np.ndarray, threads: int, precision: str) -> int:
 
 
 def measure(n: int, dimension: int, threads: int, precision: str, peer: bool, runs: int) -> dict[str, Any]:
-    """One line of the table: medians of the runs, in each of which all are measured in turn; without the peer, faiss, its columns are empty."""
+    """One line of the table: medians of the runs, in each of which all are measured in turn; without the peer, faiss,
+    its columns are empty.
+    """
     setup(threads)
     src, tgt = vectors(n, dimension)
     sides = Embeddings(src, "src"), Embeddings(tgt, "tgt")

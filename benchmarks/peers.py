@@ -1,12 +1,15 @@
-"""Other programs beside ours on the same input: rules of length by OpusFilter, nearest neighbours by faiss and sentence-transformers.
+"""Other programs beside ours on the same input: rules of length by OpusFilter, nearest neighbours by faiss and
+sentence-transformers.
 
     python benchmarks/peers.py --lines 100000 --vectors 20000 --envs /tmp/peers -o peers.csv
 
-Each peer runs as a process of its own in an environment of its own, which is made in `--envs` (from PyPI, by the pinned version below);
-`--here` takes the environment that runs this, for peers that it has. Columns: work, program, version, size, runs; the least and the median of the
-seconds of a whole process, start and reading included; the most memory, MiB; and the share of answers that are ours.
+Each peer runs as a process of its own in an environment of its own, which is made in `--envs` (from PyPI, by the pinned
+version below); `--here` takes the environment that runs this, for peers that it has. Columns: work, program, version,
+size, runs; the least and the median of the seconds of a whole process, start and reading included; the most memory,
+MiB; and the share of answers that are ours.
 
-LASER and sentence-transformers have programs that mine bitext, but among their examples, not in what PyPI has. Both search by faiss.
+LASER and sentence-transformers have programs that mine bitext, but among their examples, not in what PyPI has. Both
+search by faiss.
 """
 
 import csv

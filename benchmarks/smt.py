@@ -2,8 +2,9 @@
 
     python benchmarks/smt.py --grammar grammar.tsv.zst --lm language.arpa --source test.src --weights weights.json
 
-One thread; seconds are the process's CPU time, so that other processes count little; compiling and loading are not in them. A model score is the
-mean over sentences, in which nothing but the beam differs. Memory is the peak of a process of its own that loads the first rules of the grammar.
+One thread; seconds are the process's CPU time, so that other processes count little; compiling and loading are not in
+them. A model score is the mean over sentences, in which nothing but the beam differs. Memory is the peak of a process
+of its own that loads the first rules of the grammar.
 """
 
 import itertools

@@ -1,11 +1,11 @@
-"""Write what README.md and docs/ generate: tables and pictures from committed CSVs, data sets from the registry, methods
-from the docstrings of the modules.
+"""Write what README.md and docs/ generate: tables and pictures from committed CSVs, data sets from the registry,
+methods from the docstrings of the modules.
 
     python docs/make.py          (or `make docs`)
 
-`templates/<name>.md.j2` becomes `<name>.md`: sentences are written by hand, numbers come from `results/` and from `docs/tiny/`,
-the results of the golden run. In README.md only the lines between the two marks are replaced. tests/test_docs.py says when a
-file is out of date.
+`templates/<name>.md.j2` becomes `<name>.md`: sentences are written by hand, numbers come from `results/` and from
+`docs/tiny/`, the results of the golden run. In README.md only the lines between the two marks are replaced.
+tests/test_docs.py says when a file is out of date.
 """
 
 import ast
@@ -85,7 +85,9 @@ def ours(name: str, row: str, column: str, digits: int = 1) -> str:
 
 
 def table(name: str, keep: str = "") -> str:
-    """A table in Markdown, of the rows in which `keep` is found. Those without a number of ours are left out, and named below."""
+    """A table in Markdown, of the rows in which `keep` is found. Those without a number of ours are left out, and named
+    below.
+    """
     found = {key: line for key, line in cells(name).items() if re.search(keep, key[0])}
     rows, columns = (list(dict.fromkeys(key[axis] for key in found)) for axis in (0, 1))
     full = {key for key, line in found.items() if line["ours"]}

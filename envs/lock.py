@@ -1,9 +1,11 @@
 """Write envs/lock/*.txt and envs/*.post-deploy.sh from envs/*.in: `python envs/lock.py` (needs uv on PATH).
 
 Every family shares the pins of `all.txt`. Two things are locked apart:
-- fairseq, because it pins omegaconf and hydra to versions that do not run on Python 3.11: it is installed without its dependencies;
-- torch: `cpu.txt` is the CPU wheel, `cuda.txt` PyPI's wheel with the CUDA libraries it needs. (One list with both hashes would
-  not do: pip prefers a file whose index states an allowed hash, and so never takes a wheel from a local folder.)
+- fairseq, because it pins omegaconf and hydra to versions that do not run on Python 3.11: it is installed without its
+  dependencies;
+- torch: `cpu.txt` is the CPU wheel, `cuda.txt` PyPI's wheel with the CUDA libraries it needs. (One list with both
+  hashes would not do: pip prefers a file whose index states an allowed hash, and so never takes a wheel from a local
+  folder.)
 """
 
 import re

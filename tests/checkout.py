@@ -28,7 +28,9 @@ def environment() -> dict[str, str]:
 
 
 def copy_checkout(target_root: Path) -> Path:
-    """What a clone of the repository holds but our results, which would count as made, with uncommitted changes, in `target_root`/repo."""
+    """What a clone of the repository holds but our results, which would count as made, with uncommitted changes, in
+    `target_root`/repo.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", ":!results"],
         cwd=ROOT,

@@ -3,8 +3,8 @@
     python tests/golden.py make RUN     write tests/golden/RUN.json from work/RUN and results/RUN
     python tests/golden.py check RUN    compare; exit code 0 for the same bytes, else 1
 
-RUN is tiny, or micro (tests/micro.yaml); `make golden RUN=micro` runs it before. The name of a folder ends in "/"; its sum is
-over its own files. Ranges are of cells: all seeds of a row.
+RUN is tiny, or micro (tests/micro.yaml); `make golden RUN=micro` runs it before. The name of a folder ends in "/"; its
+sum is over its own files. Ranges are of cells: all seeds of a row.
 """
 
 import csv
@@ -94,7 +94,9 @@ def stage(entry: str) -> str:
 
 
 def without_clock(path: Path) -> bytes:
-    """What a file holds, less the one line that tells how long it took, and the headers of zip that Python's release decides."""
+    """What a file holds, less the one line that tells how long it took, and the headers of zip that Python's release
+    decides.
+    """
     if path.suffix == ".npz":
         with ZipFile(path) as held:
             return b"".join(name.encode() + held.read(name) for name in held.namelist())
@@ -136,7 +138,9 @@ class Comparison(NamedTuple):
     outside: list[str]  # cells whose value is out of its range, or missing
 
     def broken(self) -> list[str]:
-        """What must not be on this machine: with AVX2 and FMA any difference, else those of stages without floating point."""
+        """What must not be on this machine: with AVX2 and FMA any difference, else those of stages without floating
+        point.
+        """
         portable = {"avx2", "fma"} <= cpu_flags()
         return [entry for entry in self.differing if portable or stage(entry) in EXACT] + self.outside
 
@@ -157,7 +161,9 @@ class Comparison(NamedTuple):
 
 
 def check(root: Path, run: str, seed: int | None = None) -> Comparison:
-    """A finished run beside its golden file; what else the run has made counts for nothing. Of a run of one `seed` all but its tables."""
+    """A finished run beside its golden file; what else the run has made counts for nothing. Of a run of one `seed` all
+    but its tables.
+    """
     golden = read_json(ROOT / "tests/golden" / f"{run}.json")
     if seed is not None:
         files_of_seed = {

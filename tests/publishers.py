@@ -5,15 +5,15 @@
     python tests/publishers.py --folder DIR --port 8765                   # serve that folder (written first if it is not there)
     python tests/publishers.py --port 8765 --fault '503:*europarl*:2' --fault 'truncate:*.gz'
 
-Name either as the mirror: `BITEXTBENCH_MIRROR=http://127.0.0.1:8765` or `BITEXTBENCH_MIRROR=DIR`. URLs stay those of the
-registry. The mirror's `changed.json` has the sums of what it serves, so that `bitextbench fetch` takes it, with a warning for
-each file, as `changed`; give such a run a `data` folder of its own. The same lines give the same bytes.
+Name either as the mirror: `BITEXTBENCH_MIRROR=http://127.0.0.1:8765` or `BITEXTBENCH_MIRROR=DIR`. URLs stay those of
+the registry. The mirror's `changed.json` has the sums of what it serves, so that `bitextbench fetch` takes it, with a
+warning for each file, as `changed`; give such a run a `data` folder of its own. The same lines give the same bytes.
 
-`--lines N` is the size of a common text; LINES says which have more or fewer. Sizes that a configuration has to know: BERT
-(hidden, layers, ... below: BERT), which is randomly initialised.
+`--lines N` is the size of a common text; LINES says which have more or fewer. Sizes that a configuration has to know:
+BERT (hidden, layers, ... below: BERT), which is randomly initialised.
 
-A fault is KIND[:PATTERN[:TIMES]]: the first TIMES (1) requests for each file whose `host/path` matches PATTERN (*) meet it.
-Kinds: FAULTS. Each is told on stderr. `fault("503:*gz:2")` parses one; `Server(files, faults)` serves in a test.
+A fault is KIND[:PATTERN[:TIMES]]: the first TIMES (1) requests for each file whose `host/path` matches PATTERN (*) meet
+it. Kinds: FAULTS. Each is told on stderr. `fault("503:*gz:2")` parses one; `Server(files, faults)` serves in a test.
 """
 
 import argparse
@@ -137,7 +137,9 @@ def flawed(pairs: Sequence[Pair], names: str) -> tuple[list[Pair], Counter[str]]
 
 @dataclass
 class Edition:
-    """Files by their URL; what a parser is to give of each data set, its languages in the order of the registry; its flaws."""
+    """Files by their URL; what a parser is to give of each data set, its languages in the order of the registry; its
+    flaws.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=dict)
@@ -341,7 +343,9 @@ HUMAN_SHARES = (0.52, 0.07, 0.06, 0.16, 0.15, 0.02, 0.02)
 
 
 def human_evaluations(n: int) -> Edition:
-    """Pairs that people judged: addresses, text, scores, label, comment. The second judgements of v6 are of the same pairs."""
+    """Pairs that people judged: addresses, text, scores, label, comment. The second judgements of v6 are of the same
+    pairs.
+    """
     edition = Edition()
     for version in ("v3", "v6", "v6-2", "v7"):
         name, rng = f"paracrawl-human-eval-{version}.de-en", random.Random(version)
@@ -428,7 +432,9 @@ def _talks(side: Sequence[str], language: str, year: int) -> Iterator[str]:
 
 
 def bucc(n: int) -> Edition:
-    """Sentences with ids, and the ids of a tenth of them that are translations; one of these shares its sentence with another."""
+    """Sentences with ids, and the ids of a tenth of them that are translations; one of these shares its sentence with
+    another.
+    """
     edition = Edition()
     for code in ("de", "fr", "ru", "zh"):
         name, pair = f"bucc2018.{code}-en", f"{code}-en"
@@ -670,7 +676,9 @@ def fault(spec: str) -> Fault:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `files` (by host/path) at 127.0.0.1, as `with Server(files) as server`; `met` notes the faults, `requests` all else."""
+    """Serves `files` (by host/path) at 127.0.0.1, as `with Server(files) as server`; `met` notes the faults, `requests`
+    all else.
+    """
 
     daemon_threads = True
 

@@ -2,9 +2,9 @@
 
     python tests/rehearsal.py FOLDER results/table2.csv        # all tables without a target
 
-FOLDER holds a copy of the checkout (`repo`), the publishers' miniatures (`mirror`) and the files of the cluster; a second call goes on
-where the first stopped. At the end it says which rules of the plan have run, what was submitted, and what jobs asked for beside what
-they took.
+FOLDER holds a copy of the checkout (`repo`), the publishers' miniatures (`mirror`) and the files of the cluster; a
+second call goes on where the first stopped. At the end it says which rules of the plan have run, what was submitted,
+and what jobs asked for beside what they took.
 """
 
 import argparse

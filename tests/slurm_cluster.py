@@ -62,8 +62,9 @@ def why_not() -> str:
 
 @contextlib.contextmanager
 def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
-    """Run a cluster of one node with two GPUs whose every file lies in `folder` (new, empty); yield the environment in which sbatch
-    finds it. Raises RuntimeError with the logs' ends if the cluster does not start."""
+    """Run a cluster of one node with two GPUs whose every file lies in `folder` (new, empty); yield the environment in
+    which sbatch finds it. Raises RuntimeError with the logs' ends if the cluster does not start.
+    """
     with Cluster(folder) as cluster:
         yield cluster.env
 
@@ -71,10 +72,10 @@ def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
 class Cluster:
     """A cluster whose every file lies in `folder` (new, empty), as a context; the first of its nodes has the GPUs.
 
-    A node has this machine's CPUs and memory (on paper at least `cpus` and `memory_mb`: jobs ask for more than they use in the tests),
-    the first has two GPUs that are none: they can be asked for and appear in CUDA_VISIBLE_DEVICES, but compute nothing. `kills`: jobs
-    over their memory are killed. The daemons die with this process and the ports are free ones, so that the jobs of a killed test,
-    which go on to their end, are in nobody's way.
+    A node has this machine's CPUs and memory (on paper at least `cpus` and `memory_mb`: jobs ask for more than they use
+    in the tests), the first has two GPUs that are none: they can be asked for and appear in CUDA_VISIBLE_DEVICES, but
+    compute nothing. `kills`: jobs over their memory are killed. The daemons die with this process and the ports are
+    free ones, so that the jobs of a killed test, which go on to their end, are in nobody's way.
     """
 
     def __init__(self, folder: Path, nodes: int = 1, cpus: int = 2, memory_mb: int = 8000, kills: bool = False) -> None:

@@ -40,8 +40,8 @@ def read(
 ) -> Config:
     """Configuration files, each laid over those before it, then `settings` of the command line. See `laid_over`.
 
-    As Snakemake has it, keys of the overlays come before those of the base: a trained model holds its configuration in this order.
-    Raises InputError for a file that cannot be read, or in which a key appears twice.
+    As Snakemake has it, keys of the overlays come before those of the base: a trained model holds its configuration in
+    this order. Raises InputError for a file that cannot be read, or in which a key appears twice.
     """
     over = laid_over(_merged(overlays), settings or {})
     return _without_marks(laid_over(laid_over(over, _merged(base)), over))
@@ -57,7 +57,9 @@ def _merged(paths: Iterable[str | Path]) -> Config:
 
 
 def laid_over(base: Any, over: Mapping[str, Any]) -> Config:
-    """`over` on top of `base`: mappings are merged, anything else is replaced; also a mapping that says `inherit: false`."""
+    """`over` on top of `base`: mappings are merged, anything else is replaced; also a mapping that says `inherit:
+    false`.
+    """
     base = base if isinstance(base, Mapping) and over.get(INHERIT) is not False else {}
     return {**base, **{k: laid_over(base.get(k), v) if isinstance(v, Mapping) else v for k, v in over.items()}}
 
@@ -180,11 +182,11 @@ def check_part(kind: str, value: Any, where: str) -> None:
 
 
 def resolve(config: Config) -> Config:
-    """The whole of a configuration: what an overlay left out by `null` taken out, an entry for each of `pairs`, a method for each
-    of the `portions` of negatives, encoders and methods of other seeds, and those that studies train.
+    """The whole of a configuration: what an overlay left out by `null` taken out, an entry for each of `pairs`, a
+    method for each of the `portions` of negatives, encoders and methods of other seeds, and those that studies train.
 
-    Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing defines. What
-    is resolved stays as it is.
+    Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing
+    defines. What is resolved stays as it is.
     """
     config = _by_pairs(_without_nulls(config))
     set_plugins(config)
@@ -210,7 +212,9 @@ def resolve(config: Config) -> Config:
 
 
 def set_plugins(config: Config) -> None:
-    """Look for encoders and similarities in the configuration's folder of plugins, too, here and in the commands that start here."""
+    """Look for encoders and similarities in the configuration's folder of plugins, too, here and in the commands that
+    start here.
+    """
     if isinstance(folder := config.get("plugins"), str):
         if not Path(folder).is_dir():
             raise InputError(f"`plugins: {folder}` is no folder", "config", remedy="make it, or remove the key")
@@ -237,7 +241,9 @@ def _by_pairs(config: Config) -> Config:
 
 
 def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
-    """An entry with `pairs: [en-fr, ...]` as one of each: {pair}, {src} and {tgt} are filled in, in its name and inside."""
+    """An entry with `pairs: [en-fr, ...]` as one of each: {pair}, {src} and {tgt} are filled in, in its name and
+    inside.
+    """
     for name, entry in entries.items():
         if not isinstance(entry, dict) or "pairs" not in entry:
             yield name, entry
@@ -258,7 +264,9 @@ def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
 
 
 def portion_methods(name: str, portions: list[float | str]) -> dict[str, float | str]:
-    """The methods that stand for a method with `portions`, called as the rows of kim2019 table 5, and the portion of each."""
+    """The methods that stand for a method with `portions`, called as the rows of kim2019 table 5, and the portion of
+    each.
+    """
     return {f"{name}-{p if p == 'random' else f'worst{round(100 * float(p))}'}": p for p in portions}
 
 
@@ -269,8 +277,9 @@ def portions(config: Config) -> list[str]:
 
 
 def scorers(config: Config) -> list[str]:
-    """The methods that score any corpus of the run's languages by what they have learned: not labels, published scores, studies
-    of negatives."""
+    """The methods that score any corpus of the run's languages by what they have learned: not labels, published scores,
+    studies of negatives.
+    """
     studied = {
         name
         for base, entry in config["methods"].items()
@@ -441,7 +450,9 @@ def threshold_translations(config: Config) -> dict[int, str]:
 
 
 def _with_thresholds(config: Config) -> dict[str, tuple[Config, Config]]:
-    """The translation and its transformer, for each share of the pairs; updates grow with the pairs, so that epochs are as many."""
+    """The translation and its transformer, for each share of the pairs; updates grow with the pairs, so that epochs are
+    as many.
+    """
     study = config.get("studies", {}).get("thresholds")
     if not study:
         return {}

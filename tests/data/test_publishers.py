@@ -91,7 +91,9 @@ def test_a_crawl_holds_test_sets(fetched: Path, tmp_path: Path) -> None:
 
 
 def test_each_corpus_of_the_paper_scale(fetched: Path, tmp_path: Path) -> None:
-    """As configured, but for the numbers of lines and shards: by the command of the workflow, in the order of `exclude`."""
+    """As configured, but for the numbers of lines and shards: by the command of the workflow, in the order of
+    `exclude`.
+    """
     whole = config.resolve(config.read([publishers.CONFIG])) | {"data": str(fetched)}
     files = Files(whole)
     corpora = {

@@ -86,7 +86,9 @@ def test_scores_depend_neither_on_the_batch_nor_on_threads():
 
 
 def test_it_overfits_64_pairs(tmp_path):
-    """A pair is right where both its sentences are: neither alone decides. Words are many, so that each sentence has some of its own."""
+    """A pair is right where both its sentences are: neither alone decides. Words are many, so that each sentence has
+    some of its own.
+    """
     rng, words = np.random.default_rng(1), 200
     first, second = ([rng.integers(4, words, rng.integers(3, 7)).tolist() for _ in range(32)] for _ in range(2))
     src, tgt = [*first[:16] * 2, *first[16:] * 2], second * 2

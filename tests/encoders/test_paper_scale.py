@@ -1,7 +1,8 @@
 """The encoders as config.yaml has them, smaller: do they learn a batch of text, without all vectors becoming one?
 
-Width and table of words are smaller, all else is the paper's: layers, loss, optimiser, rate, schedule. F1 of the fidelity
-list (a length penalty with which the loss never fell) would have been found here. What is another than at paper scale:
+Width and table of words are smaller, all else is the paper's: layers, loss, optimiser, rate, schedule. F1 of the
+fidelity list (a length penalty with which the loss never fell) would have been found here. What is another than at
+paper scale:
 
 - descriptor_autoencoder: random word vectors in place of word2vec's. Its loss falls because its vectors become one
   (see the model), which is tested as well: whoever mends that learns of it here.
@@ -151,7 +152,9 @@ def test_it_learns_a_batch(name, case, texts):
 
 
 def test_all_models_of_paper_scale_are_here():
-    """Each type; of a type each optimiser, rate and model, but for the number of negatives, languages, the margin and zhang2016's dimensions."""
+    """Each type; of a type each optimiser, rate and model, but for the number of negatives, languages, the margin and
+    zhang2016's dimensions.
+    """
 
     def kind(spec: dict[str, Any]) -> tuple[Any, ...]:
         free = {"extra", "pairs", "margin", *(["embedding"] if spec["type"] == "descriptor_autoencoder" else [])}

@@ -1,4 +1,6 @@
-"""From a crawl to the pairs that are kept: every line accounted for, scores that are the workflow's, and what users get wrong."""
+"""From a crawl to the pairs that are kept: every line accounted for, scores that are the workflow's, and what users get
+wrong.
+"""
 
 import csv
 import gzip

@@ -60,7 +60,9 @@ def encoder(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch) -> Path:
-    """A working folder with the texts a.de and b.en: each other's sentences, in another order, and what is to be dropped."""
+    """A working folder with the texts a.de and b.en: each other's sentences, in another order, and what is to be
+    dropped.
+    """
     (tmp_path / "a.de").write_text("".join(f"{line}\n" for line in ["", *LINES, LINES[3]]))
     (tmp_path / "b.en").write_text("".join(f"{line}\n" for line in reversed(LINES)))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -1,4 +1,6 @@
-"""Scores of given pairs by any similarity, in a stream and in `filter`: the workflow's, and those of a scorer that was kept."""
+"""Scores of given pairs by any similarity, in a stream and in `filter`: the workflow's, and those of a scorer that was
+kept.
+"""
 
 import itertools
 import re

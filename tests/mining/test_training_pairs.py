@@ -80,7 +80,9 @@ def test_the_threshold_is_of_the_calibrated_confidence(tmp_path):
 
 
 def test_documents_are_matched_first_and_keep_the_order_of_their_sentences(tmp_path):
-    """Sentences 0 and 3 are alike; each belongs to the document of its neighbours. Row 2 of a document has nothing beside it."""
+    """Sentences 0 and 3 are alike; each belongs to the document of its neighbours. Row 2 of a document has nothing
+    beside it.
+    """
     names = ["x"] * 3 + ["y"] * 3
     corpus(tmp_path / "c", ["a", "b", "c", "d", "e", "f"], ["A", "B", "C", "D", "E", "F"], names)
     e = 4 * np.eye(6)

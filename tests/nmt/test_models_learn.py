@@ -1,7 +1,8 @@
 """The translation models and language models as config.yaml has them, narrower: do they learn a text by heart?
 
-Width, table of pieces and warm-up are smaller, all else is as at paper scale: layers, heads, dropout, smoothing, Adam, peak rate. All
-pairs are one batch, so that `update_freq` does nothing. In 4,000 updates of warm-up nothing would be learned in 80: here 10.
+Width, table of pieces and warm-up are smaller, all else is as at paper scale: layers, heads, dropout, smoothing, Adam,
+peak rate. All pairs are one batch, so that `update_freq` does nothing. In 4,000 updates of warm-up nothing would be
+learned in 80: here 10.
 """
 
 import math

@@ -86,7 +86,9 @@ grid = st.tuples(st.integers(0, 4), st.integers(0, 4)).map(lambda ends: (min(end
     grid,
 )
 def test_verdicts_are_those_of_all_choices(comparison, left, a, b, d):
-    """The oracle tries every choice of multiples of 1/2 within the intervals; each cell is mentioned once, so that it is exact."""
+    """The oracle tries every choice of multiples of 1/2 within the intervals; each cell is mentioned once, so that it
+    is exact.
+    """
     choices = [[Fraction(i, 2) for i in range(2 * low, 2 * high + 1)] for low, high in (a, b, d)]
     sides = {
         "[a, c]": lambda x, y: x,

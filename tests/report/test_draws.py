@@ -71,7 +71,9 @@ def test_bleu_of_sums_is_sacrebleus(smooth):
 
 
 def test_a_paired_difference_is_that_of_sacrebleus_paired_bootstrap():
-    """The standard deviation of the difference of two systems, over resampled sentences, within the error of 1,000 draws."""
+    """The standard deviation of the difference of two systems, over resampled sentences, within the error of 1,000
+    draws.
+    """
     reference = sentences(200, 0)
     one, other = sentences(200, 0.2, reference), sentences(200, 0.23, reference)
     metric = BLEU(force=True)

@@ -34,7 +34,9 @@ Sides = tuple[comparable.Comparable, Embeddings, Embeddings]
 
 
 def hidden(folder: Path, noise: dict[str, int]) -> Sides:
-    """Sentences on a circle, by degrees: gold pairs (a, x) and (b, y), sources c, d, e, and targets that translate none."""
+    """Sentences on a circle, by degrees: gold pairs (a, x) and (b, y), sources c, d, e, and targets that translate
+    none.
+    """
     degrees = {"a": 0, "x": 0, "b": 30, "y": 60, "c": 180, "d": 190, "e": 200} | noise
     rows = [("a", "x"), ("b", "y"), ("c", None), ("d", None), ("e", None), *((None, name) for name in noise)]
     sides = []

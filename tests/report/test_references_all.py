@@ -1,4 +1,6 @@
-"""What the papers printed: all tables are there, they add up, and where they do not, or misquote each other, it is listed."""
+"""What the papers printed: all tables are there, they add up, and where they do not, or misquote each other, it is
+listed.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The report of a run: every link resolves, nothing comes from elsewhere, what is missing is said, bad files are refused; in a browser."""
+"""The report of a run: every link resolves, nothing comes from elsewhere, what is missing is said, bad files are
+refused; in a browser.
+"""
 
 import csv
 import json

@@ -54,7 +54,9 @@ def values(method: str, seed: int) -> float:
 
 @pytest.fixture
 def run(tmp_path):
-    """Metric files by (method, budget, seed, test), selection files by (method, budget, seed), and a function that builds."""
+    """Metric files by (method, budget, seed, test), selection files by (method, budget, seed), and a function that
+    builds.
+    """
 
     class Run:
         def __init__(self):

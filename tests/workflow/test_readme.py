@@ -1,4 +1,6 @@
-"""Every command of the README is run as it is printed, in a fresh shell: the main job for real, what needs a cluster or hours as a plan."""
+"""Every command of the README is run as it is printed, in a fresh shell: the main job for real, what needs a cluster or
+hours as a plan.
+"""
 
 import itertools
 import os

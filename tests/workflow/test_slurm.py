@@ -42,7 +42,9 @@ def snakemake(folder: Path, env: dict[str, str], *arguments: str) -> tuple[list[
 
 
 def asked_for(said: str) -> list[Job]:
-    """The jobs of a run as Snakemake announced them, each a block of lines: rule, threads, resources. Groups are of one job."""
+    """The jobs of a run as Snakemake announced them, each a block of lines: rule, threads, resources. Groups are of one
+    job.
+    """
     asked = []
     for rule, block in re.findall(r"^ *rule (\w+):\n((?:    .*\n)+)", said, re.MULTILINE):
         resources = dict(re.findall(r"(\w+)=(\d+)(?:,|$)", re.search(r"    resources: (.*)", block)[1]))

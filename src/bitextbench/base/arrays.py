@@ -1,8 +1,9 @@
-"""Arrays on disk, each file with a checksum that is verified when it is read: `.npy`, `.npz`, and what torch.save writes.
+"""Arrays on disk, each file with a checksum that is verified when it is read: `.npy`, `.npz`, and what torch.save
+writes.
 
-A `.npy` of ours ends in a line `xxh3_64 <16 hex digits>`: the hash of all bytes before that line. numpy.load and memory maps stop
-at the end of the array, so that it is a `.npy` as any other; one without that line, as users have, is accepted without a check.
-A line `of <32 hex digits>` may precede it: the hash of the data that the array was made from.
+A `.npy` of ours ends in a line `xxh3_64 <16 hex digits>`: the hash of all bytes before that line. numpy.load and memory
+maps stop at the end of the array, so that it is a `.npy` as any other; one without that line, as users have, is
+accepted without a check. A line `of <32 hex digits>` may precede it: the hash of the data that the array was made from.
 The other two formats are zip archives with a CRC-32 of each member, which torch does not verify; this module does.
 """
 
@@ -63,7 +64,8 @@ def create(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike, source: s
 def zeros(path: str | Path, shape: tuple[int, ...], dtype: DTypeLike, *, name: str | Path | None = None) -> np.memmap:
     """A new memory-mapped `.npy` of zeros, without a checksum. Its space on disk is reserved.
 
-    Without the reservation a full disk would end the process by SIGBUS. Raises InputError, with `name`, if the disk is full.
+    Without the reservation a full disk would end the process by SIGBUS. Raises InputError, with `name`, if the disk is
+    full.
     """
     try:
         array = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), shape)
@@ -119,7 +121,9 @@ def save_npz(path: str | Path, **arrays: NDArray) -> None:
 
 
 def load_npz(path: str | Path, remedy: str, names: Iterable[str] = ()) -> dict[str, NDArray]:
-    """All arrays of a `.npz`. Raises InputError for a file that is damaged or no `.npz`, or has not all of these `names`."""
+    """All arrays of a `.npz`. Raises InputError for a file that is damaged or no `.npz`, or has not all of these
+    `names`.
+    """
     verify_zip(path, remedy)
     try:
         with np.load(path, allow_pickle=False) as file:

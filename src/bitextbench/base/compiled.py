@@ -1,6 +1,7 @@
-"""Loops over bytes and numbers as machine code: `@compiled` marks them. numba compiles a function when it is first called with
-types that are new, and keeps the result for later processes: in NUMBA_CACHE_DIR, beside the module, or in the user's cache,
-whichever can be written."""
+"""Loops over bytes and numbers as machine code: `@compiled` marks them. numba compiles a function when it is first
+called with types that are new, and keeps the result for later processes: in NUMBA_CACHE_DIR, beside the module, or in
+the user's cache, whichever can be written.
+"""
 
 from collections.abc import Callable
 from typing import Any

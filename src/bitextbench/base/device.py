@@ -2,15 +2,17 @@
 
 Same bytes for any number of threads: MKL's matrix products are bit-identical for 1, 2 or more threads in the mode
 `MKL_CBWR=AUTO,STRICT`. MKL reads it before its first product, so it is set here, above the import of torch. On some
-processors products of 1 to 3 rows differ from those of more: `encode` fills its batches up. Operations that still differ:
+processors products of 1 to 3 rows differ from those of more: `encode` fills its batches up. Operations that still
+differ:
 
-- reductions of a whole tensor of more than 32,768 elements to one number, which torch splits by threads: the trainer has none;
+- reductions of a whole tensor of more than 32,768 elements to one number, which torch splits by threads: the trainer
+  has none;
 - products with one vector (`x @ v`): there are none either;
-- torch's sigmoid and the gradient of its softmax, which round the last few elements of each thread's part in another way:
-  there is no such rest where layers are multiples of 16, and rows of a softmax are filled up (`batches.aligned`).
+- torch's sigmoid and the gradient of its softmax, which round the last few elements of each thread's part in another
+  way: there is no such rest where layers are multiples of 16, and rows of a softmax are filled up (`batches.aligned`).
 
-All this is of float32: products in bfloat16 (`precision`: auto on a processor that has it, bf16) are oneDNN's, whose last
-bit depends on the number of threads.
+All this is of float32: products in bfloat16 (`precision`: auto on a processor that has it, bf16) are oneDNN's, whose
+last bit depends on the number of threads.
 
 Same bytes on processors of either maker: see `portable`.
 """

@@ -48,7 +48,8 @@ DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfi
 def atomic(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, for a file or a folder; it takes the place of `path` when the block ends well.
 
-    Raises InputError where a folder is to take the place of a file, a file that of a folder, or either that of a device.
+    Raises InputError where a folder is to take the place of a file, a file that of a folder, or either that of a
+    device.
 
     When the block raises, `path` stays as it was and nothing else is left behind. What a killed process left is
     removed by the next writer of the same path.
@@ -130,8 +131,8 @@ def read_text(path: str | Path) -> str:
 def parse(text: str, where: str | Path) -> Any:
     """A value written as JSON or YAML, of the types of JSON.
 
-    Raises InputError for another text, for a key that appears twice in a mapping, and for what JSON does not hold: NaN, infinity,
-    dates; numbers of over 64 bits.
+    Raises InputError for another text, for a key that appears twice in a mapping, and for what JSON does not hold: NaN,
+    infinity, dates; numbers of over 64 bits.
     """
     try:
         try:
@@ -247,8 +248,9 @@ def check_output(path: Path, kind: str = "file") -> None:
 def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:
     """The unpacked content of a packed stream, read ahead by a thread; the suffix of `path` tells the packing.
 
-    `position.tell()`: the number of packed bytes read so far. Raises InputError (at once, or while reading) if the stream is
-    empty, damaged, truncated, followed by other data, or unpacks to more than MAX_BYTES or MAX_RATIO times its size.
+    `position.tell()`: the number of packed bytes read so far. Raises InputError (at once, or while reading) if the
+    stream is empty, damaged, truncated, followed by other data, or unpacks to more than MAX_BYTES or MAX_RATIO times
+    its size.
     """
     stream: Any
     with damage(path):
@@ -319,7 +321,9 @@ class Streams(io.RawIOBase):
 
 
 class Guarded(io.RawIOBase):
-    """An unpacking stream with limits of size; `packed.tell()` is the number of packed bytes read, or `packed` their number."""
+    """An unpacking stream with limits of size; `packed.tell()` is the number of packed bytes read, or `packed` their
+    number.
+    """
 
     def __init__(self, stream: Any, path: Path, packed: Any) -> None:
         self.stream, self.path, self.packed, self.count = stream, path, packed, 0
@@ -368,9 +372,9 @@ def read_lines(
     Only LF (and a CR before it) ends a line, as U+0085 and U+2028 occur inside sentences of real corpora. Other CRs are
     counted in the log.
 
-    Over-long lines are errors. With `too_long` their numbers (from 1) are added to it instead, and they are read as empty.
-    Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose lines end
-    with CR alone, and for damaged archives.
+    Over-long lines are errors. With `too_long` their numbers (from 1) are added to it instead, and they are read as
+    empty. Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose
+    lines end with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
         yield from decode_lines(stream, path, max_bytes=max_bytes, too_long=too_long)
@@ -409,7 +413,9 @@ class UnequalError(Exception):
 
 
 def side_by_side(texts: Sequence[Iterator[pa.StringArray]]) -> Iterator[tuple[pa.StringArray, ...]]:
-    """Blocks of lines with the same number of lines of each text. Raises UnequalError if one text ends before the others."""
+    """Blocks of lines with the same number of lines of each text. Raises UnequalError if one text ends before the
+    others.
+    """
     empty = pa.array([], pa.string())
     held, done = [next(text, empty) for text in texts], 0
     while count := min(map(len, held)):
@@ -431,7 +437,9 @@ def _verified(
     decode: Callable[[bytes, int], Any],
     too_long: list[int] | None = None,
 ) -> Iterator[Any]:
-    """Blocks of lines as `decode` returns them; for None, an iterator over the lines that raises at the first wrong one."""
+    """Blocks of lines as `decode` returns them; for None, an iterator over the lines that raises at the first wrong
+    one.
+    """
     number = returns = 0
     for block in _blocks(stream, max_bytes, cut=too_long is not None):
         if not number and block.startswith(UTF16):

@@ -1,7 +1,8 @@
 """The items of a metric (sentences, pairs, documents), which its file stores for paired comparisons.
 
 A metric is a statistic of summed counts: of `ratio` the columns are numerator and denominator, of `bleu` and
-`multi-bleu` (not smoothed) sacreBLEU's statistics of a sentence. Rows are items in the order of the corpus; more than GROUPS go together, item i in row i modulo GROUPS.
+`multi-bleu` (not smoothed) sacreBLEU's statistics of a sentence. Rows are items in the order of the corpus; more than
+GROUPS go together, item i in row i modulo GROUPS.
 """
 
 import base64

@@ -27,7 +27,9 @@ _CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 
 
 def check_language(code: str, where: str) -> None:
-    """Raises InputError for what cannot be a code, as `german`, with the nearest one; three letters may be any language."""
+    """Raises InputError for what cannot be a code, as `german`, with the nearest one; three letters may be any
+    language.
+    """
     if not _CODE.fullmatch(code) or (len(code) == 2 and code not in CODES):
         raise unknown_language(code, CODES, where)
 

@@ -1,4 +1,6 @@
-"""The places of numbers in a list of distinct ones, by a hash table: one look at memory each, where a binary search has twenty."""
+"""The places of numbers in a list of distinct ones, by a hash table: one look at memory each, where a binary search has
+twenty.
+"""
 
 from typing import Any
 

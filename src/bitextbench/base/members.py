@@ -1,9 +1,11 @@
-"""Members of a kind, one module each: encoders (`encoders/models`), similarities (`scoring/similarities`), and your own.
+"""Members of a kind, one module each: encoders (`encoders/models`), similarities (`scoring/similarities`), and your
+own.
 
-Your own lie in a folder of plugins: `<folder>/encoders/<type>.py`, `<folder>/similarities/<name>.py`. The key `plugins` of a
-configuration names that folder, on the command line the environment variable BITEXTBENCH_PLUGINS.
+Your own lie in a folder of plugins: `<folder>/encoders/<type>.py`, `<folder>/similarities/<name>.py`. The key `plugins`
+of a configuration names that folder, on the command line the environment variable BITEXTBENCH_PLUGINS.
 
-What a member declares is read from its source. Planning a run executes no member, and does not load what members import.
+What a member declares is read from its source. Planning a run executes no member, and does not load what members
+import.
 """
 
 import ast

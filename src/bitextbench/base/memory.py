@@ -14,8 +14,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 def keep_freed() -> None:
     """Let this process keep up to 256 MB that it has freed, where the C library is glibc.
 
-    By default glibc gives arrays of over 128 kB back at once and gets the next one page by page from the kernel: half of the
-    time of work that goes through many arrays of some hundred kB.
+    By default glibc gives arrays of over 128 kB back at once and gets the next one page by page from the kernel: half
+    of the time of work that goes through many arrays of some hundred kB.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
@@ -31,7 +31,8 @@ def peak() -> int:
 def release(array: NDArray) -> None:
     """Give the pages of a memory-mapped array back; they are read again when they are needed. Nothing for other arrays.
 
-    Without it they count as memory of this process until another process wants room, which bounded work must not rely on.
+    Without it they count as memory of this process until another process wants room, which bounded work must not rely
+    on.
     """
     if isinstance(array, np.memmap) and getattr(array, "_mmap", None) is not None:
         array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]

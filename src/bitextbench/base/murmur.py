@@ -16,7 +16,9 @@ FIRST, SECOND = np.array([[2 ** (8 * min(8, max(0, n - k))) - 1 for n in range(1
 
 @compiled
 def digests(words: Any, bounds: Any) -> Any:
-    """128 bits of each range of bytes, uint64 [n, 2]. `words`: the eight bytes from each byte on, to 16 bytes behind the last range."""
+    """128 bits of each range of bytes, uint64 [n, 2]. `words`: the eight bytes from each byte on, to 16 bytes behind
+    the last range.
+    """
     hashes = np.empty((len(bounds) - 1, 2), np.uint64)
     for i in range(len(hashes)):
         at, size, low, high = bounds[i], bounds[i + 1] - bounds[i], np.uint64(0), np.uint64(0)

@@ -17,7 +17,8 @@ def cores() -> int:
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[tuple[Item, Result]]:
-    """Each item and what the function makes of it, in the order of items. Memory: `threads` + 1 items, and their results.
+    """Each item and what the function makes of it, in the order of items. Memory: `threads` + 1 items, and their
+    results.
 
     The first item is done before the others begin: it loads what they share. What the function raises is raised here.
     """

@@ -1,11 +1,11 @@
 """Portable arithmetic: the same bytes on every x86-64 processor with AVX2 and FMA, of either maker.
 
-Libraries choose their kernels by the processor, and kernels differ in the last bit. In this mode there is one kernel for
-all processors. What libraries read when they are loaded is in ENVIRONMENT: the workflow sets it for its jobs where
+Libraries choose their kernels by the processor, and kernels differ in the last bit. In this mode there is one kernel
+for all processors. What libraries read when they are loaded is in ENVIRONMENT: the workflow sets it for its jobs where
 the configuration says `arithmetic: portable`. The rest is done by `replace_kernels`.
 
-With one thread a job then ends in the same bytes anywhere, and about as fast. Left to the system: the C library's exp and
-log (glibc has one code for all processors with FMA).
+With one thread a job then ends in the same bytes anywhere, and about as fast. Left to the system: the C library's exp
+and log (glibc has one code for all processors with FMA).
 """
 
 import os
@@ -33,9 +33,10 @@ def wanted() -> bool:
 
 
 def replace_kernels() -> None:
-    """Have numpy compute torch's matrix products in training (MKL's portable ones take twice the time) and its square roots
-    (MKL's start from rsqrtps, an approximation that each maker has another of), and torch itself its LSTMs (oneDNN's depend
-    on the processor). In inference products stay MKL's, whose rows do not depend on their places in a batch (see `encode`).
+    """Have numpy compute torch's matrix products in training (MKL's portable ones take twice the time) and its square
+    roots (MKL's start from rsqrtps, an approximation that each maker has another of), and torch itself its LSTMs
+    (oneDNN's depend on the processor). In inference products stay MKL's, whose rows do not depend on their places in a
+    batch (see `encode`).
     """
     import numpy as np
     import torch

@@ -245,7 +245,9 @@ def encode_ids(ids: Path, model: Path, batch_tokens: int, device: str, threads: 
 @click.option("--file", "files", type=FILE, multiple=True, required=True, help="Of the folder.")
 @out_option
 def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
-    """Write the hashes of the files of a published encoder as JSON; loads it once, so that an incomplete one fails here."""
+    """Write the hashes of the files of a published encoder as JSON; loads it once, so that an incomplete one fails
+    here.
+    """
     from bitextbench.encoders import plain
 
     plain.sentence_encoder(folder)

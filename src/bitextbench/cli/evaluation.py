@@ -52,7 +52,9 @@ def _vectors(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
 
 
 def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
-    """The vectors of both sides, each read from its shards; row i of both is a pair. Raises InputError if they differ in rows."""
+    """The vectors of both sides, each read from its shards; row i of both is a pair. Raises InputError if they differ
+    in rows.
+    """
     from bitextbench.formats.vectors import check_aligned, read_shards
 
     sides = read_shards(src), read_shards(tgt)
@@ -218,7 +220,9 @@ def evaluate_alignment(
     out: Path | None,
     **settings: Any,
 ) -> None:
-    """Error rates of alignment recovery in both directions; row i of one side belongs to row i of the other (Kim et al. 2019)."""
+    """Error rates of alignment recovery in both directions; row i of one side belongs to row i of the other (Kim et al.
+    2019).
+    """
     from bitextbench.base import members
     from bitextbench.evaluation import alignment
     from bitextbench.scoring import declared
@@ -336,7 +340,9 @@ def evaluate_documents(
     out: Path | None,
     **settings: Any,
 ) -> None:
-    """P@1 of documents by neighbours (Guo et al. 2018 eq. 3), by aligned sentences, by averaged vectors (Yang et al. 2019)."""
+    """P@1 of documents by neighbours (Guo et al. 2018 eq. 3), by aligned sentences, by averaged vectors (Yang et al.
+    2019).
+    """
     from bitextbench.evaluation.documents import accuracy
     from bitextbench.formats.vectors import by_probability
     from bitextbench.mining import documents
@@ -395,7 +401,9 @@ def evaluate_recognition(
     seed: int,
     out: Path | None,
 ) -> None:
-    """How often an encoder scores a pair of a tokenised corpus above its source with a random target (Zhang et al. 2016)."""
+    """How often an encoder scores a pair of a tokenised corpus above its source with a random target (Zhang et al.
+    2016).
+    """
     from bitextbench.evaluation import recognition
 
     scores = recognition.scores(

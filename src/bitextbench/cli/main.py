@@ -1,7 +1,7 @@
 """The command line: one command a stage. Every Snakemake rule calls one; all of them work without Snakemake.
 
-`--spec` takes what comes from a configuration, as JSON or as `@file.yaml`. Modules are imported where they are used: a short
-job does not wait for torch.
+`--spec` takes what comes from a configuration, as JSON or as `@file.yaml`. Modules are imported where they are used: a
+short job does not wait for torch.
 """
 
 import errno
@@ -22,8 +22,8 @@ from bitextbench.cli.groups import cli
 def main() -> None:
     """Run a command.
 
-    Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2; Ctrl-C in exit code
-    130; a closed pipe in 141, without a word.
+    Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2; Ctrl-C in exit
+    code 130; a closed pipe in 141, without a word.
     """
     keep_freed()
     try:

@@ -69,7 +69,9 @@ def likelihood_train(
     checkpoints: Path,
     out: Path,
 ) -> None:
-    """Train one of four fairseq models: translation forward or backward, LM of src or tgt; resumes from its last checkpoint."""
+    """Train one of four fairseq models: translation forward or backward, LM of src or tgt; resumes from its last
+    checkpoint.
+    """
     from bitextbench.nmt.likelihood_models import train
 
     train(name, data, spec, max_length, seed, out, checkpoints, device=device, threads=threads)
@@ -132,7 +134,8 @@ def nmt_train(
     checkpoints: tuple[Path, ...],
     out: tuple[Path, ...],
 ) -> None:
-    """Train a fairseq Transformer on each DATA, resuming from its last checkpoint, and translate test sets; writes <out>/model.pt.
+    """Train a fairseq Transformer on each DATA, resuming from its last checkpoint, and translate test sets; writes
+    <out>/model.pt.
 
     All in one process: loading torch and fairseq takes as long as training and translating at the smallest scale.
     """

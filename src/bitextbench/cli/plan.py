@@ -39,7 +39,9 @@ def plan(
     out: Path | None,
     picture: Path | None,
 ) -> None:
-    """Say what a run costs by rule, and how long it takes on clusters of some sizes whose nodes fail. All tables, without TARGETS."""
+    """Say what a run costs by rule, and how long it takes on clusters of some sizes whose nodes fail. All tables,
+    without TARGETS.
+    """
     from bitextbench.config import read, resolve
     from bitextbench.report import courses as pages
     from bitextbench.report import plan as plans

@@ -63,7 +63,9 @@ mined("failures", "False positives and false negatives of cosine similarity (Yan
 @named_scores_option
 @page_option
 def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> None:
-    """Show pairs on which two similarities agree and disagree; the second's scores are logits (Kim et al. 2019, Table 4)."""
+    """Show pairs on which two similarities agree and disagree; the second's scores are logits (Kim et al. 2019, Table
+    4).
+    """
     from bitextbench.formats.scores import scores_by_id
     from bitextbench.report import examples as pages
 

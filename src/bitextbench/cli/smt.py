@@ -109,7 +109,9 @@ def smt_tune(
     threads: int,
     out: Path,
 ) -> None:
-    """Find the weights with the highest BLEU on a text, by minimum error rate training; the rounds go to <out>.rounds.json."""
+    """Find the weights with the highest BLEU on a text, by minimum error rate training; the rounds go to
+    <out>.rounds.json.
+    """
     from bitextbench.smt.tuning import tune_files
 
     tune_files(
@@ -186,7 +188,9 @@ references_option = click.option(
 @click.option("--references", type=FILE, multiple=True, required=True, help="A text; may be given several times.")
 @folder_option
 def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, ...], out: Path) -> None:
-    """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes <out>/<name>.json."""
+    """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes
+    <out>/<name>.json.
+    """
     from bitextbench.base.files import read_lines, write_json
     from bitextbench.evaluation.bleu import nist
 

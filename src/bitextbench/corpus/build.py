@@ -54,8 +54,8 @@ def build(
     Writes the shards and counts.json, {"in", "by_part", "added", "dropped", "alone", "out", "by_label"} with in + added
     = out + dropped, and returns it. `dropped` counts the first reason for each row: "empty", "in <corpus>", a filter
     rule, "duplicate". `alone` counts, for each rule, all rows of the pre-filter that it drops, whatever the other rules
-    do. `out` is written as a whole or not at all. `threads` of the pre-filter: all cores by default; they change no byte.
-    Memory: a chunk for each thread and two more, the excluded sentences, and that of deduplication.
+    do. `out` is written as a whole or not at all. `threads` of the pre-filter: all cores by default; they change no
+    byte. Memory: a chunk for each thread and two more, the excluded sentences, and that of deduplication.
 
     Raises InputError for an unknown key, corpus, rule or kind of noise, and for any defect of the text.
     """

@@ -1,8 +1,8 @@
 """Exact deduplication of any number of pairs in bounded memory.
 
-The first of equal pairs is kept; pairs are compared by 128 bits of MurmurHash3. Rows are written to a spool of Arrow batches,
-and their digests to partitions by their first bits. At the end each partition is sorted by itself, which shows the
-first row of each digest. Disk space while it works: the rows, compressed, and 24 bytes a row.
+The first of equal pairs is kept; pairs are compared by 128 bits of MurmurHash3. Rows are written to a spool of Arrow
+batches, and their digests to partitions by their first bits. At the end each partition is sorted by itself, which shows
+the first row of each digest. Disk space while it works: the rows, compressed, and 24 bytes a row.
 """
 
 import itertools

@@ -22,7 +22,8 @@ LABEL = "__label__"  # fastText's prefix of a label
 
 
 def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: str) -> list[str]:
-    """The likeliest of `languages` (ISO 639-1 codes) for each line; UNKNOWN where no feature of the model occurs. A null is empty.
+    """The likeliest of `languages` (ISO 639-1 codes) for each line; UNKNOWN where no feature of the model occurs. A
+    null is empty.
 
     `model` is "py3langid" (naive Bayes, Lui and Baldwin 2012; its model comes with the package) or the path of a
     fastText model such as lid.176.bin (Joulin et al. 2017). The result for a line does not depend on other lines.

@@ -21,8 +21,8 @@ FILES = (*SIDES, "pairs", "columns")
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
     """The rows of a part, in three ways: as they are, shuffled as a whole (`shuffle`), or drawn at random (`draw`).
 
-    `skip` and `lines` then cut a stretch. With `doc: line` the document of a row is the number of its line. `raw`: the folder
-    of the fetched data sets.
+    `skip` and `lines` then cut a stretch. With `doc: line` the document of a row is the number of its line. `raw`: the
+    folder of the fetched data sets.
     """
     kind = next(kind for kind in SOURCES if kind in part)
     first = part.get("skip", 0)
@@ -75,7 +75,8 @@ def shuffled(tables: Tables, seed: int, cut: slice) -> Tables:
 def drawn(source: Callable[[], Tables], seed: int, cut: slice) -> Tables:
     """The rows whose ranks in a random order are in `cut`, in their original order.
 
-    Cuts of one seed that do not overlap have no row in common. `source` is read twice, and no row is held: 9 bytes a row.
+    Cuts of one seed that do not overlap have no row in common. `source` is read twice, and no row is held: 9 bytes a
+    row.
     """
     total = sum(map(len, source()))
     taken = np.zeros(total, bool)

@@ -115,7 +115,8 @@ def max_overlap(src: Column, tgt: Column, limit: float) -> Mask:
 def language(src: Column, tgt: Column, model: str) -> Mask:
     """Each side is in its language, or `identify` cannot tell.
 
-    A fastText model chooses among all languages that it knows, as in artetxe2019; py3langid among those of the pair and WEB.
+    A fastText model chooses among all languages that it knows, as in artetxe2019; py3langid among those of the pair and
+    WEB.
     """
     others = known(model)
     candidates = sorted({src.lines.language, tgt.lines.language} | (others & WEB if model == "py3langid" else others))

@@ -48,17 +48,17 @@ def mirror_places(configured: Sequence[str | Path] = ()) -> list[Mirror]:
 def fetch(name: str, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> None:
     """Fetch the files of a registry data set into `folder`, as they are served; `folder/manifest.json` is written last.
 
-    A file is searched at `<mirror>/<url without scheme>` in each of `mirrors`, folders first, then on the network. Files
-    already in `folder` are verified and kept. Sizes and checksums are those of the registry. Where the publisher states
-    none, those of the first download are recorded in `lock` (JSON) and are required from then on. If several processes
-    fetch into one folder, one of them fetches a file; the others wait, and verify it.
+    A file is searched at `<mirror>/<url without scheme>` in each of `mirrors`, folders first, then on the network.
+    Files already in `folder` are verified and kept. Sizes and checksums are those of the registry. Where the publisher
+    states none, those of the first download are recorded in `lock` (JSON) and are required from then on. If several
+    processes fetch into one folder, one of them fetches a file; the others wait, and verify it.
 
     A mirror whose files are not the publishers' (a miniature for a rehearsal, say) lists them in its `changed.json`:
-    {"why": what they are, "files": {url: {"bytes", "sha256"}}}. Those are taken from nowhere else, verified by these sums,
-    named in a warning, called "changed" in the manifest, and never recorded in `lock`.
+    {"why": what they are, "files": {url: {"bytes", "sha256"}}}. Those are taken from nowhere else, verified by these
+    sums, named in a warning, called "changed" in the manifest, and never recorded in `lock`.
 
-    Raises InputError for a file that cannot be found, that differs from the registry, the lock or changed.json, that has
-    no checksum and comes as an HTML page or without its length, and for a changed one in place of the publisher's.
+    Raises InputError for a file that cannot be found, that differs from the registry, the lock or changed.json, that
+    has no checksum and comes as an HTML page or without its length, and for a changed one in place of the publisher's.
     """
     fetch_data_set(entry(name), folder, mirrors, lock)
 

@@ -1,8 +1,9 @@
 """Reads the rows of fetched data sets: one small parser for each format.
 
 A parser takes the folder of the data set, the two languages and its arguments in the registry. It yields tables of some
-thousand rows (columns: FIELDS) in the order of the files, without an object for a row where the format is simple; those of
-intricate formats yield rows, which `in_tables` gathers. Places are those of `unpack.open_place`. Lines end at LF only.
+thousand rows (columns: FIELDS) in the order of the files, without an object for a row where the format is simple; those
+of intricate formats yield rows, which `in_tables` gathers. Places are those of `unpack.open_place`. Lines end at LF
+only.
 """
 
 import contextlib
@@ -43,7 +44,9 @@ class Row(NamedTuple):
 
 
 def table(n: int, **columns: pa.Array | str) -> pa.Table:
-    """A table of n rows. A column is an array, or a text that all rows share; a missing side is null, doc and label are ""."""
+    """A table of n rows. A column is an array, or a text that all rows share; a missing side is null, doc and label are
+    "".
+    """
     given = {"doc": "", "label": ""} | columns
     arrays = [
         pa.nulls(n, pa.string())

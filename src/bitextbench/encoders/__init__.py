@@ -1,9 +1,10 @@
 """Sentence encoders: one interface, one file for each encoder.
 
-The type of an encoder in the configuration is the name of its module in `models`, or in a folder of plugins (`base.members`). The
-module has a class `Model(Encoder)`; its keyword arguments are what the configuration's `model` may say. They are read from the
-source when a run is planned: an argument with a default is a key of `model`, its annotation the type of the value. (Those without
-a default come from the features: `words`.) With an argument `confidence` above 0 an encoder has a calibrated confidence.
+The type of an encoder in the configuration is the name of its module in `models`, or in a folder of plugins
+(`base.members`). The module has a class `Model(Encoder)`; its keyword arguments are what the configuration's `model`
+may say. They are read from the source when a run is planned: an argument with a default is a key of `model`, its
+annotation the type of the value. (Those without a default come from the features: `words`.) With an argument
+`confidence` above 0 an encoder has a calibrated confidence.
 """
 
 import importlib

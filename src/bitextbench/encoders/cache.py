@@ -1,9 +1,9 @@
 """Vectors of plain sentences, kept on disk by content and encoder: nothing is encoded twice.
 
-A text is encoded in blocks of BLOCK sentences. A block is a file, `<cache>/<key of the encoder>/<hash of language, side and
-sentences>.npy`, written atomically. So a killed run goes on with the blocks that it has, and a text to which lines were
-added encodes the last block again, and the new ones. Of a block with sentences that were cut, a file `.cut` has their number.
-No vectors are ever removed: to remove all, remove the folder.
+A text is encoded in blocks of BLOCK sentences. A block is a file, `<cache>/<key of the encoder>/<hash of language, side
+and sentences>.npy`, written atomically. So a killed run goes on with the blocks that it has, and a text to which lines
+were added encodes the last block again, and the new ones. Of a block with sentences that were cut, a file `.cut` has
+their number. No vectors are ever removed: to remove all, remove the folder.
 """
 
 import itertools

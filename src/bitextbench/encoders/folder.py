@@ -1,4 +1,5 @@
-"""The folder of a trained encoder, which is self-contained: `encoder.json` lists its files and says how it reads sentences.
+"""The folder of a trained encoder, which is self-contained: `encoder.json` lists its files and says how it reads
+sentences.
 
 | file | what |
 |---|---|

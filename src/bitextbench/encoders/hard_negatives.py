@@ -41,12 +41,13 @@ def mine(
     """Write `<out>.src` and `<out>.tgt` (see Ragged.save): `count` hard negatives for a random `share` of the pairs.
 
     `vector_stems`, `id_stems`: the shards of the bitext, in order, without `.src` and `.tgt`; pairs are numbered by id.
-    guo2018 mine by `dot`, for a `share` of 0.2; where sources are the candidates, by the log of their probability
-    (see `by_probability`). A candidate that translates the sentence in any pair of the bitext (by
-    equal ids) is not a negative, nor is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors
-    of the chosen pairs, one block, and a hash of each pair.
+    guo2018 mine by `dot`, for a `share` of 0.2; where sources are the candidates, by the log of their probability (see
+    `by_probability`). A candidate that translates the sentence in any pair of the bitext (by equal ids) is not a
+    negative, nor is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors of the chosen
+    pairs, one block, and a hash of each pair.
 
-    With the similarity `random`, vectors are drawn at random, so that the negatives are random: a baseline for hard ones.
+    With the similarity `random`, vectors are drawn at random, so that the negatives are random: a baseline for hard
+    ones.
 
     Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids, and for an unknown
     similarity.

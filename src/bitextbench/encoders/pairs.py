@@ -38,7 +38,9 @@ def distances(
     device: Any,
     target_rows: NDArray[np.integer] | None = None,
 ) -> NDArray[np.float32]:
-    """-|x - y|^2 / 2 of the source at `rows` [m] and each target [m], or the target at `target_rows` [m]: eq. 13, higher for more similar ones."""
+    """-|x - y|^2 / 2 of the source at `rows` [m] and each target [m], or the target at `target_rows` [m]: eq. 13,
+    higher for more similar ones.
+    """
     x, y = (_vectors(encoder, side, sentences, device) for side, sentences in (("src", sources), ("tgt", targets)))
     places = np.arange(len(y)) if target_rows is None else target_rows
     out = np.empty(len(rows), np.float32)

@@ -18,7 +18,9 @@ POOLINGS = ("max", "mean", "first", "last")
 
 
 class States(NamedTuple):
-    """The states of both directions [b, t, D / 2] each, those of the backward one reversed: padding [b, t] is at the end of both."""
+    """The states of both directions [b, t, D / 2] each, those of the backward one reversed: padding [b, t] is at the
+    end of both.
+    """
 
     forward: torch.Tensor
     backward: torch.Tensor
@@ -42,8 +44,8 @@ def states(
 
 
 def pooled(h: States, pooling: str = "max") -> torch.Tensor:
-    """One vector [b, D] for the states of a sentence: kim2019 eq. 3 and artetxe2019 section 2 (`max`), or what kim2019 section 3.1
-    compares with it: their mean, or those of the first or last word, h_1 or h_J.
+    """One vector [b, D] for the states of a sentence: kim2019 eq. 3 and artetxe2019 section 2 (`max`), or what kim2019
+    section 3.1 compares with it: their mean, or those of the first or last word, h_1 or h_J.
     """
     padding, halves = h.padding[:, :, None], (h.forward, h.backward)
     if pooling == "max":  # of any order of positions

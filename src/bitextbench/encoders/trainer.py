@@ -109,9 +109,9 @@ def train(
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
-    `training.json`, which has the report; with `text` also the files by which the folder works by itself (`folder`): then
-    `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU the bytes are
-    the same for any number of threads.
+    `training.json`, which has the report; with `text` also the files by which the folder works by itself (`folder`):
+    then `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU
+    the bytes are the same for any number of threads.
 
     Returns the report, or {} on other ranks than the first: {"type", "seed", "metric", "dimension", "parameters",
     "updates", "cpu_seconds": of all processes that trained it, "examples": {objective: n}, "dropped": {objective:

@@ -1,4 +1,6 @@
-"""BLEU by sacreBLEU, with signature and bootstrap interval: of detokenised text, and of tokens, as in older papers, NIST's among them."""
+"""BLEU by sacreBLEU, with signature and bootstrap interval: of detokenised text, and of tokens, as in older papers,
+NIST's among them.
+"""
 
 import os
 from collections.abc import Sequence
@@ -41,8 +43,9 @@ def tokenised(
 ) -> dict[str, Any]:
     """`bleu`, of the Moses tokens of detokenised lines, as multi-bleu.perl computes it.
 
-    N-grams of up to 4 tokens, cased, without smoothing; both sides are tokenised in the same way. Compounds are not split at
-    hyphens: artetxe2019 section 4.3 has BLEU "as computed by multi-bleu.perl", though Ott et al. 2018, quoted in its table 6, split them.
+    N-grams of up to 4 tokens, cased, without smoothing; both sides are tokenised in the same way. Compounds are not
+    split at hyphens: artetxe2019 section 4.3 has BLEU "as computed by multi-bleu.perl", though Ott et al. 2018, quoted
+    in its table 6, split them.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -54,10 +57,11 @@ def tokenised(
 
 
 class Nist:
-    """BLEU as NIST's mteval-v11b defines it: of lower-cased tokens, with several references, of which the shortest sets the brevity penalty.
+    """BLEU as NIST's mteval-v11b defines it: of lower-cased tokens, with several references, of which the shortest sets
+    the brevity penalty.
 
-    N-grams of up to 4 tokens, without smoothing. zhang2016 section 6.1: "Case-insensitive NIST BLEU". Texts are taken as tokenised as
-    they are: Moses' tokens in this project, where mteval has its own.
+    N-grams of up to 4 tokens, without smoothing. zhang2016 section 6.1: "Case-insensitive NIST BLEU". Texts are taken
+    as tokenised as they are: Moses' tokens in this project, where mteval has its own.
     """
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:

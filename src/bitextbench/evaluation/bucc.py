@@ -1,9 +1,9 @@
 """The BUCC mining task: Zweigenbaum et al. 2017; artetxe2019 section 4.1, yang2019 section 6.
 
 Two texts of `id<TAB>sentence` have a few per cent of translations of each other. The gold file has these pairs as
-`source id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which the
-papers tune on the pairs that they report. A two-fold figure is given, too: tuned on one half of the sources, measured
-on the other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
+`source id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which
+the papers tune on the pairs that they report. A two-fold figure is given, too: tuned on one half of the sources,
+measured on the other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,9 @@ def _f1(right: Any, pairs: Any, gold: Any) -> NDArray[np.float64]:
 
 
 def scores_of(counts: NDArray[np.int64], *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
-    """Precision, recall and F1 in percent, with intervals over sources. counts [n, 3]: right, mined and gold pairs of each."""
+    """Precision, recall and F1 in percent, with intervals over sources. counts [n, 3]: right, mined and gold pairs of
+    each.
+    """
     right, pairs, gold = counts.T
     quotients = {"precision": (right, pairs), "recall": (right, gold), "f1": (2 * right, pairs + gold)}
     return {name: ratio(name, np.stack(parts, 1), seed=seed, signature=signature) for name, parts in quotients.items()}

@@ -1,4 +1,6 @@
-"""Precision, recall (yang2019 figure 5) and BLEU (artetxe2019 figure 2) over thresholds; distributions of scores (kim2019 figure 3)."""
+"""Precision, recall (yang2019 figure 5) and BLEU (artetxe2019 figure 2) over thresholds; distributions of scores
+(kim2019 figure 3).
+"""
 
 import csv
 from collections.abc import Mapping
@@ -68,7 +70,9 @@ def write(path: Path, points: Curve, gold: int) -> None:
 
 
 def write_thresholds(measured: Mapping[int, Mapping[str, Any]], out: Path, picture: Path) -> None:
-    """Write BLEU over the number of selected pairs as CSV (pairs, bleu, its interval, whether it is the best), and as a plot."""
+    """Write BLEU over the number of selected pairs as CSV (pairs, bleu, its interval, whether it is the best), and as a
+    plot.
+    """
     from matplotlib.figure import Figure
 
     pairs = sorted(measured)

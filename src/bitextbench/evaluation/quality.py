@@ -33,8 +33,8 @@ AP, AUC = "average precision", "ROC-AUC"
 def evaluate(corpus: Path, scores: Sequence[Path], *, seed: int = SEED) -> dict[str, Any]:
     """The metrics of one scorer on one corpus, by name (AP, AUC, and AUC of each kind as "ROC-AUC, <kind>").
 
-    A metric is as in `bootstrap.measure`, with "good" and "bad", numbers of pairs; "unlabelled" is a number of pairs; "roc" the
-    curve of AUC: of the bad pairs 0%, 1% ... 100% score at least as high as so many percent of the good ones.
+    A metric is as in `bootstrap.measure`, with "good" and "bad", numbers of pairs; "unlabelled" is a number of pairs;
+    "roc" the curve of AUC: of the bad pairs 0%, 1% ... 100% score at least as high as so many percent of the good ones.
     `scores`: a file for each shard. Raises InputError for unequal lengths, NaN, and a corpus without good or without
     bad pairs.
     """
@@ -73,7 +73,9 @@ def measure(
 
 
 def roc(good: NDArray[np.bool_], ties: NDArray[np.int64]) -> list[float]:
-    """The percentage of good pairs above a threshold where 0%, 1% ... 100% of the bad ones are, of pairs ranked by score."""
+    """The percentage of good pairs above a threshold where 0%, 1% ... 100% of the bad ones are, of pairs ranked by
+    score.
+    """
     ends = np.append(ties[1:], len(good)) - 1
     true, false = (np.append(0, mask.cumsum()[ends]) / mask.sum() for mask in (good, ~good))
     highest = np.append(false[1:] != false[:-1], True)  # of the thresholds that as many bad pairs pass

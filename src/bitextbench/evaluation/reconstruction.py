@@ -27,9 +27,9 @@ def ranked(
 ) -> Both:
     """The max(at) best targets of each source, and sources of each target, by a similarity of `margins.SIMILARITIES`.
 
-    A margin is computed over k neighbours, of equal sentences one ("excluding duplicates", artetxe2019 section 3.1), and
-    ranks the k nearest (footnote 7). For P@10 the next ones come after them, by their margins as well. The `similarities`
-    of the result are the scores. By the dot product, sources are compared `by_probability`.
+    A margin is computed over k neighbours, of equal sentences one ("excluding duplicates", artetxe2019 section 3.1),
+    and ranks the k nearest (footnote 7). For P@10 the next ones come after them, by their margins as well. The
+    `similarities` of the result are the scores. By the dot product, sources are compared `by_probability`.
     """
     metric, rule = metric_and_margin(name)
     src, tgt = by_probability(src, tgt, metric)
@@ -41,7 +41,8 @@ def ranked(
 def neighbourhoods(
     src: Embeddings, tgt: Embeddings, both: Both, k: int, rule: str, **search: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean similarity of each source and each target to its k nearest distinct sentences; `both` are the nearest of all.
+    """Mean similarity of each source and each target to its k nearest distinct sentences; `both` are the nearest of
+    all.
 
     The rule `absolute` does not look at them: for it no copies are sought, and nothing is searched again.
     """
@@ -58,8 +59,8 @@ def neighbourhoods(
 def _rank(
     side: Neighbours, rule: str, own: NDArray[np.float64], other: NDArray[np.float64], k: int, n: int
 ) -> Neighbours:
-    """The n best neighbours: the k nearest by their margins, then others by theirs. `own` and `other` are the means of the
-    side that searches and of the other.
+    """The n best neighbours: the k nearest by their margins, then others by theirs. `own` and `other` are the means of
+    the side that searches and of the other.
     """
     scores = margin(rule, side.similarities, own[:, None], other[side.ids])
     further = np.broadcast_to(np.arange(scores.shape[1]) >= k, scores.shape)

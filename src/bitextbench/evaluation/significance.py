@@ -84,7 +84,8 @@ def compared(
 ) -> list[Comparison]:
     """Compare every pair of systems. A system is the hypotheses of its models, seed by seed, each of `size` lines.
 
-    `statistics_of`: the counts of each line, from which `metric` computes BLEU. Raises InputError for unequal numbers of lines or of models.
+    `statistics_of`: the counts of each line, from which `metric` computes BLEU. Raises InputError for unequal numbers
+    of lines or of models.
     """
     if len({len(outputs) for outputs in systems.values()}) > 1:
         counts = ", ".join(f"{name} {len(outputs)}" for name, outputs in systems.items())

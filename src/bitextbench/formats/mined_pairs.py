@@ -78,7 +78,9 @@ def check_output(path: Path, languages: Languages) -> None:
 
 
 def form_of(path: Path) -> tuple[str, str]:
-    """The format (.tsv, .tmx, .parquet) and the packing ("", .gz, .xz, .zst) that a name asks for. Raises InputError for others."""
+    """The format (.tsv, .tmx, .parquet) and the packing ("", .gz, .xz, .zst) that a name asks for. Raises InputError
+    for others.
+    """
     packing = path.suffix if path.suffix in PACKERS else ""
     form = Path(path.name.removesuffix(packing)).suffix or ".tsv"
     if form not in FORMS or (packing and form == ".parquet"):

@@ -6,7 +6,8 @@
 | `pairs`: a text, packed or not; `-` is standard input | `columns` of line n, which stand between tabs and are numbered from 1: [1, 2] |
 | `pairs`: .parquet | `columns` of row n: [src, tgt], and `id` where there is one |
 
-A third column is the id of a pair. Lines that are too long count as empty, and are logged; so is a byte-order mark, which is left out.
+A third column is the id of a pair. Lines that are too long count as empty, and are logged; so is a byte-order mark,
+which is left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,9 @@ Files = Mapping[str, Any]
 
 
 def files(paths: Sequence[Path], columns: Sequence[str] = ()) -> Files:
-    """Two texts, or one file of pairs, as `read` takes them. Raises InputError for `columns` of two texts, and others than 2 or 3."""
+    """Two texts, or one file of pairs, as `read` takes them. Raises InputError for `columns` of two texts, and others
+    than 2 or 3.
+    """
     if len(paths) == 2:
         if columns:
             raise InputError("two texts have no columns", remedy="leave them out, or give one file of pairs")
@@ -40,7 +43,8 @@ def files(paths: Sequence[Path], columns: Sequence[str] = ()) -> Files:
 
 
 def read(files: Files, *, whole: bool = False) -> Iterator[pa.Table]:
-    """Tables of some thousand rows: `src` and `tgt`, or the side that there is; `id` where there are ids, all of them texts.
+    """Tables of some thousand rows: `src` and `tgt`, or the side that there is; `id` where there are ids, all of them
+    texts.
 
     `whole`: one column more, `line`: the whole line of a text of pairs, else the other columns between tabs.
 

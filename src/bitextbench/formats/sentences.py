@@ -30,7 +30,9 @@ _BUCC_LINE = re.compile(r"\S+\t")
 
 @dataclass(frozen=True)
 class Sentences:
-    """`ids` and `text` [n]; `name` is the file, for messages; `too_long`: places of lines that were, whose text is empty."""
+    """`ids` and `text` [n]; `name` is the file, for messages; `too_long`: places of lines that were, whose text is
+    empty.
+    """
 
     ids: list[str]
     text: list[str]
@@ -58,8 +60,8 @@ def read(path: str | Path, side: str = "src", form: str = "auto") -> Sentences:
     """Read sentences from a text, a Parquet file or a corpus folder; of the latter two, the side `side` (src or tgt).
 
     form: lines, bucc, or auto: bucc where the first line begins with a word and a tab. A Parquet file has a column
-    `text` or one with the name of the side, and perhaps `id`. The path `-` is a text on standard input. Lines of a text that
-    are too long, and a byte-order mark, are left out and logged.
+    `text` or one with the name of the side, and perhaps `id`. The path `-` is a text on standard input. Lines of a text
+    that are too long, and a byte-order mark, are left out and logged.
 
     Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `read_lines`
     refuses.

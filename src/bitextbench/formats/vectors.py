@@ -115,12 +115,13 @@ class Stacked:
 
 
 def by_probability(src: Embeddings, tgt: Embeddings, metric: str) -> tuple[Embeddings, Embeddings]:
-    """Vectors for the search of the best source of a target: for the dot product phi those whose products are log P(y | x).
+    """Vectors for the search of the best source of a target: for the dot product phi those whose products are log P(y |
+    x).
 
-    A dual encoder that is trained by eq. 1 of guo2018, P(y | x) = exp phi(x, y) / sum over y' of exp phi(x, y'), ranks the
-    targets of a source; what a source adds to all of its phi is free, and phi would rank sources by it. So a source has
-    minus the log of its sum in one dimension more, a target 1. The rank of the targets of a source stays the same. The
-    sum is over SAMPLE targets at most, evenly spaced. Other metrics: the vectors as they are.
+    A dual encoder that is trained by eq. 1 of guo2018, P(y | x) = exp phi(x, y) / sum over y' of exp phi(x, y'), ranks
+    the targets of a source; what a source adds to all of its phi is free, and phi would rank sources by it. So a source
+    has minus the log of its sum in one dimension more, a target 1. The rank of the targets of a source stays the same.
+    The sum is over SAMPLE targets at most, evenly spaced. Other metrics: the vectors as they are.
     """
     if metric != "dot":
         return src, tgt

@@ -1,7 +1,7 @@
 """Filters a crawl of given pairs: drops pairs by rules, drops copies, scores the rest, and keeps the best.
 
-The steps are the workflow's (`corpus.build`, `scoring`), so that the scores have the same bytes. Every pair keeps the number
-of its line.
+The steps are the workflow's (`corpus.build`, `scoring`), so that the scores have the same bytes. Every pair keeps the
+number of its line.
 """
 
 import time
@@ -51,7 +51,9 @@ class Limit(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """How to fit a scorer that learns: on `clean`, two texts aligned by line, with `settings`; the result goes to `save`."""
+    """How to fit a scorer that learns: on `clean`, two texts aligned by line, with `settings`; the result goes to
+    `save`.
+    """
 
     clean: Sequence[Path] = ()
     settings: Mapping[str, Any] = {}
@@ -62,7 +64,9 @@ ALL, NONE = Limit(), Lesson()
 
 
 def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
-    """Raises InputError for no limit or several, a limit without a scorer, a scorer that learns without clean text, and clean text that no scorer needs."""
+    """Raises InputError for no limit or several, a limit without a scorer, a scorer that learns without clean text, and
+    clean text that no scorer needs.
+    """
     given = [key for key, value in limit._asdict().items() if value is not None]
     if scorer is None:
         if given:
@@ -96,11 +100,13 @@ def filter_crawl(
     folder: Path | None = None,
     **search: Any,
 ) -> dict[str, Any]:
-    """Write the pairs of a crawl that pass the rules, once each, and of these the best that `limit` allows, in the order of lines.
+    """Write the pairs of a crawl that pass the rules, once each, and of these the best that `limit` allows, in the
+    order of lines.
 
-    `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or its id, both sentences (see
-    `mined_pairs.write`). `explain`: a line for each line of the crawl, `number<TAB>what became of it<TAB>score`. `folder`: cache of
-    vectors; `search`: of `neighbours.search`, for margins. Memory: ROWS texts, scores, and what margins take.
+    `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or its id, both
+    sentences (see `mined_pairs.write`). `explain`: a line for each line of the crawl, `number<TAB>what became of
+    it<TAB>score`. `folder`: cache of vectors; `search`: of `neighbours.search`, for margins. Memory: ROWS texts,
+    scores, and what margins take.
 
     Returns and logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
     """

@@ -98,9 +98,9 @@ def by_sentences(
 def by_alignments(src: Documents, tgt: Documents, both: Both) -> NDArray[np.int64]:
     """The target document with the most sentences aligned to each source document: mutual nearest neighbours.
 
-    guo2018 section 4.2 counts "Viterbi aligned sentences", and calls it "counting mutually aligned sentences" in the next paragraph.
-    It gives no model for the former; the latter needs the vectors alone, and is what is done here. -1 for a document
-    without aligned sentences.
+    guo2018 section 4.2 counts "Viterbi aligned sentences", and calls it "counting mutually aligned sentences" in the
+    next paragraph. It gives no model for the former; the latter needs the vectors alone, and is what is done here. -1
+    for a document without aligned sentences.
     """
     nearest = both.forward.ids[:, 0]
     mutual = np.flatnonzero(both.backward.ids[nearest, 0] == np.arange(len(nearest)))

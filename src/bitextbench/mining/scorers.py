@@ -1,7 +1,9 @@
-"""Scorers of plain sentence pairs: a similarity (`scoring.similarities`) with the encoder, tokeniser and fitted model that it needs.
+"""Scorers of plain sentence pairs: a similarity (`scoring.similarities`) with the encoder, tokeniser and fitted model
+that it needs.
 
-A similarity that learns is fitted on clean pairs by the workflow's own code. What it has learned is one file (.npz), with one array
-more than the workflow's: `scorer`, which says as JSON what it is, for which languages, and of which encoder.
+A similarity that learns is fitted on clean pairs by the workflow's own code. What it has learned is one file (.npz),
+with one array more than the workflow's: `scorer`, which says as JSON what it is, for which languages, and of which
+encoder.
 """
 
 import inspect
@@ -47,10 +49,11 @@ class Fitted(NamedTuple):
 
 
 class Scorer:
-    """Scores pairs of sentences by the similarity `name`; `model` is what it has learned, `cache` the folder of vectors.
+    """Scores pairs of sentences by the similarity `name`; `model` is what it has learned, `cache` the folder of
+    vectors.
 
-    Raises InputError for an unknown similarity, for one that needs more than sentences and an encoder, and where one that
-    compares vectors or words has no encoder or no languages.
+    Raises InputError for an unknown similarity, for one that needs more than sentences and an encoder, and where one
+    that compares vectors or words has no encoder or no languages.
     """
 
     def __init__(
@@ -128,7 +131,9 @@ class Scorer:
     def score(
         self, first: int, lines: Lines, src: Vectors | None = None, tgt: Vectors | None = None
     ) -> NDArray[np.float32]:
-        """The scores [n] of pairs, the first of which is pair number `first` from 0; `src`, `tgt`: their vectors [n, d]."""
+        """The scores [n] of pairs, the first of which is pair number `first` from 0; `src`, `tgt`: their vectors [n,
+        d].
+        """
         module = similarity(self.name)
         words = self.tokens(lines) if "tokens" in self.needs else None
         options = {"seed": self.seed} if "seed" in inspect.signature(module.score).parameters else {}
@@ -149,7 +154,9 @@ class Scorer:
     def fit_vectors(
         self, clean: pa.Table, pool: Sequence[Path], given: Mapping[str, Any], out: Path, folder: Path
     ) -> None:
-        """Fit a similarity of vectors on clean pairs, and on as many pairs of the `pool` with low cosines; see `score.fit_similarity`."""
+        """Fit a similarity of vectors on clean pairs, and on as many pairs of the `pool` with low cosines; see
+        `score.fit_similarity`.
+        """
         good = self.stored(iter([clean]), len(clean), out.with_name("clean"), folder)
         ranks = out.with_name("ranks.npy")
         arrays.save(ranks, by_blocks(Scorer("cosine", self.languages, encoder=self.encoder), [*map(read, pool)]))
@@ -187,7 +194,9 @@ def fitted(path: Path) -> Fitted:
 
 
 def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **more: Any) -> Scorer:
-    """The scorer in a file. Raises InputError as `Scorer` does, and for languages or an encoder that it was not fitted for."""
+    """The scorer in a file. Raises InputError as `Scorer` does, and for languages or an encoder that it was not fitted
+    for.
+    """
     held = fitted(path)
     if None not in languages and languages != held.languages:
         what = f"is for {' and '.join(map(str, held.languages))}, not {' and '.join(map(str, languages))}"

@@ -33,9 +33,10 @@ def score_stream(
 ) -> dict[str, Any]:
     """Write a line for each pair: its scores between tabs; with `append` the pair before them, as it was read.
 
-    `files`: see `formats.pairs`. `out`: a text, packed by its name; `-` is standard output. Pairs with an empty side are scored as
-    they are. `clean`: two texts from which similarities of words learn first, by `settings`. Returns and logs {"pairs", "empty", "cut", "seconds", "peak_mib"}. Raises InputError for bad input, and for a scorer
-    that has learned nothing.
+    `files`: see `formats.pairs`. `out`: a text, packed by its name; `-` is standard output. Pairs with an empty side
+    are scored as they are. `clean`: two texts from which similarities of words learn first, by `settings`. Returns and
+    logs {"pairs", "empty", "cut", "seconds", "peak_mib"}. Raises InputError for bad input, and for a scorer that has
+    learned nothing.
     """
     started, counts = time.monotonic(), {"pairs": 0, "empty": 0, "cut": 0}
     for scorer in scorers:
@@ -69,7 +70,9 @@ def score_stream(
 
 
 def check(scorer: Scorer, clean: bool) -> None:
-    """Raises InputError for a scorer that needs the whole crawl at once, and for one that is not fitted and has no `clean` text to learn from."""
+    """Raises InputError for a scorer that needs the whole crawl at once, and for one that is not fitted and has no
+    `clean` text to learn from.
+    """
     if scorer.fit == "neighbourhoods":
         remedy = "a stream has none: take `bitextbench filter --threshold -inf`, say"
         raise InputError(f"{scorer.name} compares a pair with the whole crawl", "--similarity", remedy=remedy)

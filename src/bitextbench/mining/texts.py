@@ -74,9 +74,10 @@ def mine(
     """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
     Empty sentences, lines that are too long and later copies of a sentence are not searched (artetxe2019 section 3.1:
-    "excluding duplicates"); with `keep_duplicates`, copies are. `target` (of 1): the lowest threshold at which this share
-    of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `index`: of faiss, for an approximate search (`neighbours.approximate`). `search`: options of
-    `neighbours.search`. Raises InputError for bad input, before the search where that can be.
+    "excluding duplicates"); with `keep_duplicates`, copies are. `target` (of 1): the lowest threshold at which this
+    share of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `index`: of faiss, for an
+    approximate search (`neighbours.approximate`). `search`: options of `neighbours.search`. Raises InputError for bad
+    input, before the search where that can be.
     """
     started = time.monotonic()
     metric, rule = metric_and_margin(margin)
@@ -120,8 +121,8 @@ Vectors = Callable[[tuple[Sentences, ...], Rows], tuple[tuple[Embeddings, ...], 
 def from_files(src: Path, tgt: Path) -> Vectors:
     """Vectors of all sentences of both texts, from `.npy` files, which are opened and checked now.
 
-    Raises InputError as `read_pair` does, and later for numbers that differ from those of the texts, and for vectors that
-    `bitextbench encode` made of another text.
+    Raises InputError as `read_pair` does, and later for numbers that differ from those of the texts, and for vectors
+    that `bitextbench encode` made of another text.
     """
     both = read_pair(src, tgt)
 
@@ -188,7 +189,8 @@ def check_copies(text: Sentences, vectors: Embeddings, most: int = 1000) -> None
 def at_precision(
     mined: Mined, src: Sentences, tgt: Sentences, gold: Gold, target: float
 ) -> tuple[Mined, dict[str, Any]]:
-    """The longest list of pairs, from the best down, whose share in `gold` is the target or more; its threshold and figures.
+    """The longest list of pairs, from the best down, whose share in `gold` is the target or more; its threshold and
+    figures.
 
     Ties are taken or left together. Raises InputError where no threshold reaches the target.
     """

@@ -23,8 +23,8 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
     All lines are Moses tokens joined by spaces, in their own case. The BPE is learned on the selection, jointly for
     both languages, so that a poor selection also has a poor vocabulary; a text too small for `vocab_size` gives a
     smaller one. Pairs with an empty side, or with a side of more than `max_length` pieces, are left out and counted in
-    counts.json. The same input gives the same bytes. What fairseq-preprocess would do from text is done from ids: faster, and
-    without loading fairseq; a piece is called by its number.
+    counts.json. The same input gives the same bytes. What fairseq-preprocess would do from text is done from ids:
+    faster, and without loading fairseq; a piece is called by its number.
 
     `spec`: vocab_size, max_length (pieces, at most 1,000). Raises InputError when the sides have unequal numbers of
     lines, or when no pair is left.

@@ -102,7 +102,8 @@ fairseq.dataclass.utils.compose = _compose
 class _FlatAdam(FairseqAdam):
     """fairseq's Adam over all parameters as one vector, which they and their gradients are views of.
 
-    The arithmetic of an element is the same; scaling, clipping and a step are ten operations an update, not ten a parameter.
+    The arithmetic of an element is the same; scaling, clipping and a step are ten operations an update, not ten a
+    parameter.
     """
 
     def __init__(self, cfg: Any, params: Iterable[torch.nn.Parameter]) -> None:

@@ -24,14 +24,15 @@ Counts = dict[str, int]
 
 
 def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: int, out: Path) -> None:
-    """Write `out`/{translation,src,tgt}/ and counts.json, atomically: data for translation and for both language models.
+    """Write `out`/{translation,src,tgt}/ and counts.json, atomically: data for translation and for both language
+    models.
 
-    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`); `bitext` is trained
-    on, `mono` (which may be missing, or have one side) by the language models too, `valid` validates. Left out, and
-    counted: pairs, or for language models sentences, that are empty or of more than `max_length` pieces.
+    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`); `bitext`
+    is trained on, `mono` (which may be missing, or have one side) by the language models too, `valid` validates. Left
+    out, and counted: pairs, or for language models sentences, that are empty or of more than `max_length` pieces.
 
-    Memory: one block of a shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it is left, when an id is not below
-    `vocab_size`, or when the sides of a shard have unequal numbers of sentences.
+    Memory: one block of a shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it
+    is left, when an id is not below `vocab_size`, or when the sides of a shard have unequal numbers of sentences.
     """
     if not 0 < max_length <= 1000:
         raise InputError(f"max_length is {max_length}", remedy="choose 1 to 1000 pieces")
@@ -57,7 +58,9 @@ def _prepare(
     vocab_size: int,
     max_length: int,
 ) -> dict[str, Counts]:
-    """Dictionaries and texts of the sides in `endings`, which has the end of fairseq's name for each; what was left out."""
+    """Dictionaries and texts of the sides in `endings`, which has the end of fairseq's name for each; what was left
+    out.
+    """
     folder.mkdir(parents=True)
     for side, ending in endings.items():
         write_dictionary(folder / (f"dict.{side}.txt" if ending else "dict.txt"), vocab_size)
@@ -117,7 +120,9 @@ def _kept(
 
 
 def write_texts(shards: Iterable[list[Ragged]], stems: Sequence[Path], vocab_size: int) -> None:
-    """fairseq's `mmap` data of each side, with its ids: all tokens in `<stem>.bin`; sizes, and where each begins, in `<stem>.idx`."""
+    """fairseq's `mmap` data of each side, with its ids: all tokens in `<stem>.bin`; sizes, and where each begins, in
+    `<stem>.idx`.
+    """
     dtype = np.dtype(np.uint16 if vocab_size < 65_500 else np.int32)  # fairseq's own choice
     sizes: list[list[NDArray[np.int64]]] = [[] for _ in stems]
     for stem in stems:

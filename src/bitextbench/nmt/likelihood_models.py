@@ -50,8 +50,8 @@ def train(
 ) -> None:
     """Train the model `name` of MODELS on `data` (of `ids.prepare`); checkpoints, resumption and result as `nmt.train`.
 
-    `spec`: that of `nmt.train.train` for a translation model; `language_model`'s, with the same schedule, for the others.
-    `max_length`: pieces of the longest sentence, as in `ids.prepare`; the model takes no longer ones.
+    `spec`: that of `nmt.train.train` for a translation model; `language_model`'s, with the same schedule, for the
+    others. `max_length`: pieces of the longest sentence, as in `ids.prepare`; the model takes no longer ones.
     """
     given, predicted = SIDES_OF[name]
     positions = max_length + 1
@@ -83,11 +83,11 @@ def score(
 ) -> Likelihoods:
     """Write the `Likelihoods` of the pairs of an id shard, in their order.
 
-    `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at most.
-    Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on each
-    side, filled up as in `encode`, and, on the CPU, one thread: the same bytes for any shards and batches.
-    An empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name says,
-    an id outside its vocabulary, a missing GPU, or a log-probability that is not finite.
+    `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at
+    most. Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on
+    each side, filled up as in `encode`, and, on the CPU, one thread: the same bytes for any shards and batches. An
+    empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name
+    says, an id outside its vocabulary, a missing GPU, or a log-probability that is not finite.
     """
     if missing := [name for name in MODELS if name not in models]:
         raise InputError(f"no model {' and '.join(missing)}", remedy=f"give all of {', '.join(MODELS)}")

@@ -41,10 +41,10 @@ def train(
     `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
     warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update),
     max_updates, validate_every (updates; also the distance of checkpoints), patience (validations without gain before
-    it stops; 0: never), ensemble, normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al. 2017), clip (the
-    largest norm of the gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98), inverse square
-    root schedule.
-    `device`: "cpu" or "cuda" (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
+    it stops; 0: never), ensemble, normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al.
+    2017), clip (the largest norm of the gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam
+    (.9, .98), inverse square root schedule. `device`: "cpu" or "cuda" (fp16 with fp32 master weights). Raises
+    InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
     """
@@ -124,7 +124,9 @@ def translation(pair: Pair, spec: dict) -> dict[str, Any]:
 
 
 def _schedule(spec: dict) -> dict[str, Any]:
-    """fairseq's options for training. Validates and saves by updates, whatever the size of an epoch; saves epochs, if they count."""
+    """fairseq's options for training. Validates and saves by updates, whatever the size of an epoch; saves epochs, if
+    they count.
+    """
     ensemble = spec.get("ensemble", 1)
     return {
         "dropout": spec["dropout"],
@@ -205,8 +207,8 @@ def _alone(model: dict[str, Any]) -> dict[str, Any]:
 def _interned(value: Any) -> Any:
     """The value with one object for equal texts.
 
-    pickle writes an object once and then refers to it. A process that trained holds other objects than one that only read
-    the finished training; their files would differ.
+    pickle writes an object once and then refers to it. A process that trained holds other objects than one that only
+    read the finished training; their files would differ.
     """
     match value:
         case str():

@@ -30,8 +30,9 @@ def translate(
 ) -> None:
     """Translate test sets (Moses tokens joined by spaces); write detokenised hypotheses, a line each, in their order.
 
-    `models`, one or an ensemble, come from `train`, `data` from `prepare`; `out` has a path for every name in `sources`. A
-    source of more than `max_length` pieces is cut there, and the log says how many were. An empty source has an empty hypothesis.
+    `models`, one or an ensemble, come from `train`, `data` from `prepare`; `out` has a path for every name in
+    `sources`. A source of more than `max_length` pieces is cut there, and the log says how many were. An empty source
+    has an empty hypothesis.
 
     `spec`: beam, length_penalty, batch_tokens (sources in a batch, padding included), max_length. Raises InputError for
     an empty test set or a missing GPU, and RuntimeError should fairseq not give one hypothesis a source (its main

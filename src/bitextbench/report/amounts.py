@@ -10,8 +10,8 @@
 | flops | a training | 6 x parameters that a token is multiplied with x tokens x updates; embedding tables do not count |
 
 A training is `encoders.<name>` or `translations.<name>`. Every sentence counts as TOKENS tokens, as the text of paper
-scale cannot be counted here. If a data set has no known count, the amount is a text with a bound: "at most 3.2; no count
-of x".
+scale cannot be counted here. If a data set has no known count, the amount is a text with a bound: "at most 3.2; no
+count of x".
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,8 +34,8 @@ class Count(NamedTuple):
 class TrainingSize(NamedTuple):
     """The size of a training.
 
-    `batch`: pairs in an update; `tokens`: tokens in an update; `pairs`: pairs in an epoch. `met()` returns the number of
-    multiplications in an update: parameters times the tokens that are multiplied with them.
+    `batch`: pairs in an update; `tokens`: tokens in an update; `pairs`: pairs in an epoch. `met()` returns the number
+    of multiplications in an update: parameters times the tokens that are multiplied with them.
     """
 
     updates: int

@@ -105,8 +105,8 @@ class Tried:
     """A line of instances.csv: a claim with one choice of values for its variables.
 
     `slack` is positive if the claim holds; `low` and `high` are its 95% interval. `q` is `p` adjusted for the false
-    discovery rate over all instances. `paper_slack` is the slack on the paper's numbers. `cells` lists the cells that the
-    predicate uses, written as in claims.yaml with their tables.
+    discovery rate over all instances. `paper_slack` is the slack on the paper's numbers. `cells` lists the cells that
+    the predicate uses, written as in claims.yaml with their tables.
     """
 
     claim: str

@@ -1,7 +1,7 @@
 """Cells of tables: the paper's number with ours beside it. A CSV file has one line per cell (long form).
 
-Each measurement of a cell has its own seed for the whole chain: encoder, similarity, selection, translation model. A cell
-shows the mean over k seeds with a 95% interval, which has two parts:
+Each measurement of a cell has its own seed for the whole chain: encoder, similarity, selection, translation model. A
+cell shows the mean over k seeds with a 95% interval, which has two parts:
 
 - seeds: h_seed = t(0.975, k - 1) * s / sqrt(k), with s the standard deviation over seeds (ddof 1); 0 for one seed;
 - test set: the distance from a seed's value to the end of its bootstrap interval, averaged over seeds. All seeds are
@@ -104,7 +104,9 @@ def read_measurement(row: str, column: str, seed: int, path: Path, key: str = ""
 
 
 def mean(parts: Sequence[Measurement]) -> Measurement:
-    """The mean over independent test sets of one cell; the lower halves of the intervals add in quadrature, so do the upper."""
+    """The mean over independent test sets of one cell; the lower halves of the intervals add in quadrature, so do the
+    upper.
+    """
     n = len(parts)
     if n == 1:
         return parts[0]
@@ -119,9 +121,9 @@ def mean(parts: Sequence[Measurement]) -> Measurement:
 def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dict[tuple[str, str], str]]:
     """The measurements and notes of the cells that a command is given as specs.
 
-    A spec has `row`, `column`, `files`, and optionally `seed` (1), `note` ("") and `label` (of a row of our own). Each of
-    `files` is a metric file, or `file#key` for one of its metrics; several files are test sets, of which the cell shows
-    the mean; without files `note` is the reason. Raises InputError for an unknown or missing key, and as
+    A spec has `row`, `column`, `files`, and optionally `seed` (1), `note` ("") and `label` (of a row of our own). Each
+    of `files` is a metric file, or `file#key` for one of its metrics; several files are test sets, of which the cell
+    shows the mean; without files `note` is the reason. Raises InputError for an unknown or missing key, and as
     `read_measurement` does.
     """
     measurements, notes = [], {}

@@ -49,7 +49,8 @@ class Claim:
     """One entry of a claims file.
 
     `scale` is "any" for a claim that should be true of other data as well, "paper" for one that quotes the paper's
-    figures. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains it.
+    figures. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains
+    it.
     """
 
     id: str
@@ -125,8 +126,8 @@ def _claim(entry: dict[str, Any]) -> Claim:
 def instances(claim: Claim) -> list[Instance]:
     """The instances of a claim: one for each combination of values; the last variable varies fastest.
 
-    Raises InputError for a variable without values, and for a predicate that is not a comparison or uses an operation that
-    the module does not list.
+    Raises InputError for a variable without values, and for a predicate that is not a comparison or uses an operation
+    that the module does not list.
     """
     made = []
     for choice in product(*claim.variables.values()):
@@ -187,8 +188,8 @@ def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict of a claim from the verdicts of its instances that were run.
 
-    If all are equal, that one. Otherwise it fails if at least as many instances fail as hold; holds if none fails and most
-    hold; holds in part if some fail and more hold; and is undecided in all other cases.
+    If all are equal, that one. Otherwise it fails if at least as many instances fail as hold; holds if none fails and
+    most hold; holds in part if some fail and more hold; and is undecided in all other cases.
     """
     count = Counter(verdict for verdict in verdicts if verdict != "not run")
     if len(count) == 1:

@@ -1,17 +1,19 @@
-"""Draws: values that the cells of a table could have had with other test items and other seeds; claims compare cells by them.
+"""Draws: values that the cells of a table could have had with other test items and other seeds; claims compare cells by
+them.
 
 A cell is the mean of its seeds' values x_s, s = 1..k. Draw b is this mean plus two independent deviations:
 
 - items: the test items are resampled with replacement (bootstrap, Efron 1979). Every seed, and every cell with the same
   number of items, gets the same resample. So rows measured on one test set are compared on the same items (paired). Two
-  different test sets that happen to have the same size have independent outcomes, so that sharing a resample is harmless.
-- seeds: c_b * sum_s g_bs (x_s - mean) / sqrt(k (k - 1)), with g_bs standard normal, the same for seed s of every cell, and
-  c_b = sqrt((k - 1) / chi^2_b). So the difference of two cells with the same k seeds has Student's t distribution with
-  k - 1 degrees of freedom and the standard error of its paired differences. (Resampling three seeds with replacement
-  would give intervals of half the length.) With one seed this deviation is 0.
+  different test sets that happen to have the same size have independent outcomes, so that sharing a resample is
+  harmless.
+- seeds: c_b * sum_s g_bs (x_s - mean) / sqrt(k (k - 1)), with g_bs standard normal, the same for seed s of every cell,
+  and c_b = sqrt((k - 1) / chi^2_b). So the difference of two cells with the same k seeds has Student's t distribution
+  with k - 1 degrees of freedom and the standard error of its paired differences. (Resampling three seeds with
+  replacement would give intervals of half the length.) With one seed this deviation is 0.
 
-A cell without items (an average precision; a table whose CSV alone is left) is drawn independently of all others, from a
-normal distribution whose two halves have the widths of the two halves of its interval.
+A cell without items (an average precision; a table whose CSV alone is left) is drawn independently of all others, from
+a normal distribution whose two halves have the widths of the two halves of its interval.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """The table of encoders: cost of training and retrieval of held-out translations; one line per encoder and test set.
 
-Each source retrieves its nearest target in the encoder's metric, and each target its nearest source. The error rate counts
-every answer in another row than the query's as wrong (kim2019 section 4.1); P@1 accepts a duplicate of the right sentence
-(yang2019 footnote 4). Both are in percent. Several seeds give a mean, a spread and an interval, as in `cells`.
+Each source retrieves its nearest target in the encoder's metric, and each target its nearest source. The error rate
+counts every answer in another row than the query's as wrong (kim2019 section 4.1); P@1 accepts a duplicate of the right
+sentence (yang2019 footnote 4). Both are in percent. Several seeds give a mean, a spread and an interval, as in `cells`.
 """
 
 import csv

@@ -1,9 +1,9 @@
 """Evidence: the verdict of our numbers on an instance of a claim, by draws of its cells (see `draws`).
 
 The slack of a comparison a > b is a - b: positive if the comparison is true. The slack of `and` is the minimum over its
-parts, that of `or` the maximum, that of `not` the negative. An instance holds if at least 97.5% of the draws have positive
-slack, fails if at least 97.5% have negative slack, and is undecided otherwise. Draws cannot confirm a == b: it is
-undecided if the middle 95% of a - b contain 0, and fails otherwise.
+parts, that of `or` the maximum, that of `not` the negative. An instance holds if at least 97.5% of the draws have
+positive slack, fails if at least 97.5% have negative slack, and is undecided otherwise. Draws cannot confirm a == b: it
+is undecided if the middle 95% of a - b contain 0, and fails otherwise.
 """
 
 import ast
@@ -32,7 +32,8 @@ class Evidence:
     """The verdict on an instance.
 
     `low`, `high`: the 95% interval of `slack`. `p`: two-sided p-value that the true slack has the other sign. `seeds`,
-    `items`: the smallest numbers among the cells. `needed`: how many seeds and items would decide the instance, in words.
+    `items`: the smallest numbers among the cells. `needed`: how many seeds and items would decide the instance, in
+    words.
     """
 
     verdict: Verdict

@@ -1,8 +1,8 @@
 """Examples as Markdown pages, like those that the papers print: artetxe2019 table 1, yang2019 table 7, kim2019 table 4,
 guo2018 table 1, zhang2016 table 1.
 
-A fixed rule chooses them, never a person: each function sorts by the property that the paper's table illustrates and takes
-the first.
+A fixed rule chooses them, never a person: each function sorts by the property that the paper's table illustrates and
+takes the first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 def scales(corpus: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **search: Any) -> Iterator[str]:
     """artetxe2019, table 1: a wrong pair whose cosine exceeds that of a right pair, and the neighbours that explain it.
 
-    Targets search sources. The wrong pair is the wrong one with the highest cosine; the right pair has a lower cosine, and
-    among those the highest ratio margin. `src`, `tgt`: the vectors of the corpus, row by row.
+    Targets search sources. The wrong pair is the wrong one with the highest cosine; the right pair has a lower cosine,
+    and among those the highest ratio margin. `src`, `tgt`: the vectors of the corpus, row by row.
     """
     sides, kept = comparable.searchable(corpus, src, tgt)
     both = neighbours.search(*sides, k, metric="cosine", **search)
@@ -108,9 +108,9 @@ def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 
 def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: float = 0.01) -> Iterator[str]:
     """kim2019, table 4: four pairs on which two scorers agree and disagree.
 
-    The second scorer's highest `share` of the pairs (at least one) and its lowest `share` are taken; of each, the pairs with
-    the lowest and the highest score of the first scorer. `scores`: two scorers, float32 [n] each in the order of ids; the
-    second's are logits and are printed as probabilities. Raises InputError for scores of another corpus.
+    The second scorer's highest `share` of the pairs (at least one) and its lowest `share` are taken; of each, the pairs
+    with the lowest and the highest score of the first scorer. `scores`: two scorers, float32 [n] each in the order of
+    ids; the second's are logits and are printed as probabilities. Raises InputError for scores of another corpus.
     """
     (one, first), (other, second) = scores.items()
     order = np.argsort(-second, kind="stable")
@@ -131,8 +131,8 @@ def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: floa
 def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterator[str]:
     """guo2018, table 1: `count` sources with their translations, hard negatives and as many random negatives.
 
-    `corpus`: the bitext; `hard`: the path that `hard_negatives.mine` wrote to, without `.src`. Sources are drawn at random
-    from those that have hard negatives. Raises InputError for hard negatives of another bitext.
+    `corpus`: the bitext; `hard`: the path that `hard_negatives.mine` wrote to, without `.src`. Sources are drawn at
+    random from those that have hard negatives. Raises InputError for hard negatives of another bitext.
     """
     hard_rows = Ragged.load(f"{hard}.src")
     hard_rows.check(len(hard_rows), "mine them again from this bitext")
@@ -156,10 +156,12 @@ def negatives(corpus: Path, hard: Path, count: int = 2, seed: int = 1) -> Iterat
 
 
 def phrases(path: Path, count: int = 3, best: int = 3) -> Iterator[str]:
-    """zhang2016, table 1: `count` phrases with at least `best` translations, and their `best` translations by similarity.
+    """zhang2016, table 1: `count` phrases with at least `best` translations, and their `best` translations by
+    similarity.
 
-    `path`: a grammar with the feature `similarity`. Phrases are the sources of rules without gaps, sorted by number of words,
-    then number of translations (most first), then alphabetically. Raises InputError for a grammar without that feature.
+    `path`: a grammar with the feature `similarity`. Phrases are the sources of rules without gaps, sorted by number of
+    words, then number of translations (most first), then alphabetically. Raises InputError for a grammar without that
+    feature.
     """
     features, rules = grammar.read(path)
     if FEATURE not in features:

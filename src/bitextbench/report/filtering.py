@@ -1,7 +1,8 @@
-"""Tables of filtering, like Table 2 of Kim et al. 2019: BLEU of models trained on a selection, by word budget and test set.
+"""Tables of filtering, like Table 2 of Kim et al. 2019: BLEU of models trained on a selection, by word budget and test
+set.
 
-Such a table also records what each row selected. Rows are compared by paired differences: models of the same seed, on the
-same test sentences (`significance`).
+Such a table also records what each row selected. Rows are compared by paired differences: models of the same seed, on
+the same test sentences (`significance`).
 """
 
 from collections import Counter
@@ -46,7 +47,9 @@ class Selection:
 
 
 def read_selection(path: Path) -> Selection:
-    """Read a selection file. Raises InputError for missing fields, and if the words by label do not add up to the words."""
+    """Read a selection file. Raises InputError for missing fields, and if the words by label do not add up to the
+    words.
+    """
     numbers = {"seed": int, "budget_words": int, "words": int, "pairs": int}
     kinds = {"method": str, "budget": str, **numbers, "reached": bool, "words_by_label": dict}
     held = checked_fields(read_json(path), kinds, path)
@@ -110,7 +113,8 @@ def cells(
     scale: Scale,
     notes: Mapping[Place, str] | None = None,
 ) -> list[Cell]:
-    """The cells of the paper, the cells of tests and rows that this run alone has, and the selections; `notes` as in `beside`.
+    """The cells of the paper, the cells of tests and rows that this run alone has, and the selections; `notes` as in
+    `beside`.
 
     Raises InputError if a measurement or a selection of some row, budget and seed is missing or unexpected, and if test
     sets, budgets or signatures differ: a table is never made of a part of the data.
@@ -147,7 +151,9 @@ def _test(one: Measurement) -> str:
 
 
 def _with_own_tests(cells: Sequence[Printed], measurements: Sequence[Measurement]) -> list[Printed]:
-    """The paper's cells and, after those of the same row and budget, cells without a number for tests that only this run has."""
+    """The paper's cells and, after those of the same row and budget, cells without a number for tests that only this
+    run has.
+    """
     place = {
         name: [cell.column.partition("/")[index] for cell in cells] for name, index in (("budget", 0), ("test", 2))
     }
@@ -267,8 +273,8 @@ def _gap(columns: dict[str, list[Cell]]) -> str:
 
 
 def _orders(columns: dict[str, list[Cell]], comparisons: Sequence[Comparison]) -> list[str]:
-    """A sentence for each two rows that the paper orders: the columns in which paired differences confirm this order, reverse
-    it, or leave it undecided (their interval contains 0).
+    """A sentence for each two rows that the paper orders: the columns in which paired differences confirm this order,
+    reverse it, or leave it undecided (their interval contains 0).
     """
     both = [*comparisons, *(one.reversed() for one in comparisons)]
     differences = {(f"{one.budget}/{one.test}", one.row, one.other): one for one in both}

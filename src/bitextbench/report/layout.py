@@ -76,7 +76,9 @@ class Entry:
         return ".".join(filter(None, (self.similarity, self.metric)))
 
     def missing(self, config: Mapping[str, Any]) -> str:
-        """Why a run lacks this number, or "": the run does not define a name, or a file of the user's own does not exist."""
+        """Why a run lacks this number, or "": the run does not define a name, or a file of the user's own does not
+        exist.
+        """
         if self.why:
             return self.why
         if self.task == "translation":

@@ -354,7 +354,9 @@ def roc_curves(points: Sequence[Point], name: str) -> str:
 
 
 def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterable[Sequence[str]], name: str) -> str:
-    """The rules of a run with their numbers of jobs, in lines by `steps`; a stroke joins a rule to each rule that needs it."""
+    """The rules of a run with their numbers of jobs, in lines by `steps`; a stroke joins a rule to each rule that needs
+    it.
+    """
     import networkx
 
     onward = networkx.DiGraph([(before, after) for before, after in edges if steps[before] < steps[after]])

@@ -31,9 +31,9 @@ TIME_NOTE = (
 def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, out: Path) -> None:
     """Write the provenance of a run as JSON.
 
-    `config`: the resolved configuration; `inputs`: the files that the table is made from (metrics, selections, counts.json of
-    corpora, manifest.json of data sets); `benchmarks`: the folder of Snakemake's benchmark files, `<rule>/**/*.tsv`.
-    Raises InputError for a file that is missing or damaged.
+    `config`: the resolved configuration; `inputs`: the files that the table is made from (metrics, selections,
+    counts.json of corpora, manifest.json of data sets); `benchmarks`: the folder of Snakemake's benchmark files,
+    `<rule>/**/*.tsv`. Raises InputError for a file that is missing or damaged.
     """
     files = [(path, read_json(path)) for path in sorted(inputs) if existing(path).suffix == ".json"]
     rules = resources(benchmarks)
@@ -57,8 +57,9 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
 def data_sets(manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One entry per file of a data set.
 
-    Its checksum is "published" (by the publisher), "recorded" (at the first download, as none is published) or "changed" (a
-    mirror has other content than the publisher; see `data.fetch`)."""
+    Its checksum is "published" (by the publisher), "recorded" (at the first download, as none is published) or
+    "changed" (a mirror has other content than the publisher; see `data.fetch`).
+    """
     kept = ("path", "url", "bytes", "sha256", "checksum", "from")
     return [
         {"dataset": manifest["dataset"], "licence": manifest.get("licence"), **{key: file.get(key) for key in kept}}

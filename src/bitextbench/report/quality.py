@@ -25,7 +25,8 @@ class Point:
 
 
 def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path, picture: Path) -> None:
-    """Write the table as CSV (rows are corpora and metrics, columns scorers), the points of the ROC curves, and a picture.
+    """Write the table as CSV (rows are corpora and metrics, columns scorers), the points of the ROC curves, and a
+    picture.
 
     `specs`: for each file that `evaluate quality` wrote the corpus (`row`), scorer (`column`), file and seed, as in
     `cells.of_specs`. Raises InputError for a corpus, scorer and seed that is given twice.

@@ -60,7 +60,9 @@ COLUMNS = [field.name for field in fields(Printed) if field.name not in (NOTE, "
 
 
 def title(place: str) -> str:
-    """The title of a table by its place: "Kim et al. 2019, Table 2" for kim2019/table2; any other name is its own title."""
+    """The title of a table by its place: "Kim et al. 2019, Table 2" for kim2019/table2; any other name is its own
+    title.
+    """
     paper, _, table = place.partition("/")
     if paper not in PAPERS:
         return place

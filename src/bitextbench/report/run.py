@@ -36,7 +36,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A line of artetxe2019/figure2.csv: development BLEU of a model by its number of training pairs; `peak`: yes at the best."""
+    """A line of artetxe2019/figure2.csv: development BLEU of a model by its number of training pairs; `peak`: yes at
+    the best.
+    """
 
     pairs: int
     bleu: float
@@ -55,7 +57,9 @@ class Missing:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table of a paper or of the run; `csv` and `page` are relative to the run's folder; without `csv` it was not computed."""
+    """A table of a paper or of the run; `csv` and `page` are relative to the run's folder; without `csv` it was not
+    computed.
+    """
 
     place: str
     csv: str

@@ -1,8 +1,8 @@
 """A simulation of a plan on a cluster: when each job runs, with failures of nodes.
 
-List scheduling: of the jobs that can start, the one with the longest path to the end starts first. When a node fails (times
-between failures are exponentially distributed, with one mean for all nodes), its job starts again at once; a training
-continues from its last checkpoint.
+List scheduling: of the jobs that can start, the one with the longest path to the end starts first. When a node fails
+(times between failures are exponentially distributed, with one mean for all nodes), its job starts again at once; a
+training continues from its last checkpoint.
 """
 
 import heapq
@@ -52,7 +52,9 @@ def needs(jobs: Sequence[Job]) -> list[list[int]]:
 def simulate(
     jobs: Sequence[Job], costs: Mapping[Job, JobCost], gpus: int, machine: Mapping[str, float], seed: int
 ) -> Course:
-    """Simulate the jobs on `gpus` GPUs with `cores` cores each; `mtbf`: mean hours between failures of a node, 0 for none."""
+    """Simulate the jobs on `gpus` GPUs with `cores` cores each; `mtbf`: mean hours between failures of a node, 0 for
+    none.
+    """
     before = needs(jobs)
     after = defaultdict(list)
     for number, inputs in enumerate(before):

@@ -8,8 +8,8 @@
       paper: 120                                     # its value, as the configuration would have it
       path: encoders.nmt_autoencoder.training.batch  # where ours is
 
-Without `ours`, our value is the paper's. If it differs, `ours` is our value and `reason` a sentence that says why. Both values
-are checked against the configuration, so that neither can drift.
+Without `ours`, our value is the paper's. If it differs, `ours` is our value and `reason` a sentence that says why. Both
+values are checked against the configuration, so that neither can drift.
 
 | path | what it is |
 |---|---|
@@ -18,8 +18,8 @@ are checked against the configuration, so that neither can drift.
 | epochs(encoders.x) | an amount of `amounts`; values that differ by less than 5% are equal |
 | bitextbench.module:NAME | a constant |
 
-A choice that none of these can express has `where` instead of `path`: the module that makes it. Its `ours` is in words and
-is not checked. An amount that the paper does not state has neither `paper` nor `section`.
+A choice that none of these can express has `where` instead of `path`: the module that makes it. Its `ours` is in words
+and is not checked. An amount that the paper does not state has neither `paper` nor `section`.
 """
 
 import functools
@@ -127,7 +127,9 @@ def summary(lines: Sequence[Compared]) -> str:
 
 
 def load(path: Path) -> list[Setting]:
-    """The entries of a file. Raises InputError, with the line, for wrong keys, a value without a section, a duplicate key."""
+    """The entries of a file. Raises InputError, with the line, for wrong keys, a value without a section, a duplicate
+    key.
+    """
     entries = read_yaml(path)
     node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
     lines = [part.start_mark.line + 1 for part in node.value] if isinstance(node, yaml.SequenceNode) else []

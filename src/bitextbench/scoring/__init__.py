@@ -4,7 +4,8 @@ A similarity is a module of `similarities`, or of a folder of plugins (`base.mem
 
     score(pairs: Pairs, model: Path | None) -> float32 [n]
 
-and `seed` as a third argument, where it draws. What it declares, as literals in capitals, tells the workflow what to give it:
+and `seed` as a third argument, where it draws. What it declares, as literals in capitals, tells the workflow what to
+give it:
 
 | constant | meaning |
 |---|---|
@@ -60,8 +61,8 @@ class Text(NamedTuple):
 class Pairs:
     """`ids` int64 [n]; `src`, `tgt` float32 [n, d], where row i of both is pair i (None for what needs no vectors).
 
-    `likelihoods` [n] for what compares log-probabilities, `tokens` [n] for what compares words; `labels` [n]: what the pairs
-    are known to be, "" where nothing is.
+    `likelihoods` [n] for what compares log-probabilities, `tokens` [n] for what compares words; `labels` [n]: what the
+    pairs are known to be, "" where nothing is.
     """
 
     ids: NDArray[np.int64]
@@ -108,7 +109,9 @@ class Declared(NamedTuple):
 
 
 def declared(name: str) -> Declared:
-    """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, and an unknown need."""
+    """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, and an
+    unknown need.
+    """
     return _declared(members.source("similarities", name))
 
 

@@ -91,8 +91,8 @@ def fit_similarity(
     """Train a similarity on the vectors of trusted pairs, and of non-parallel pairs from the pool.
 
     Of these as many as `spec["negatives"]` has `count` (kim2019 section 5.2: 100,000), or else as there are positives
-    (section 4: "a comparable size"). `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: the scores of
-    the shards of the pool. Raises InputError for a `count` that the pool does not have.
+    (section 4: "a comparable size"). `positives`, `pool`: the vectors (src, tgt) of each shard; `pool_scores`: the
+    scores of the shards of the pool. Raises InputError for a `count` that the pool does not have.
     """
     good, shards = ([load_pair(*paths) for paths in corpus] for corpus in (positives, pool))
     for path, (src, _), scores in zip(pool_scores, shards, load_scores(pool_scores), strict=True):

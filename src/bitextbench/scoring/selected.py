@@ -1,4 +1,6 @@
-"""A selection as plain pairs: score, origin (line or id) and both raw sentences. (`select` writes tokens, for training.)"""
+"""A selection as plain pairs: score, origin (line or id) and both raw sentences. (`select` writes tokens, for
+training.)
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,8 +19,9 @@ from bitextbench.formats.scores import scores_by_id
 def write_selected(corpus: Path, scores: Sequence[Path], selection: Path, out: Path) -> None:
     """Write the pairs of a corpus that a selection took, in the order of ids (see `mined_pairs.write_blocks`).
 
-    Both ids are the document of the pair, which `doc: line` makes the number of its line; where it has none, its id. `selection` is
-    what `select` wrote (selection.json), `scores` a file for each shard. Raises InputError where they are of another corpus.
+    Both ids are the document of the pair, which `doc: line` makes the number of its line; where it has none, its id.
+    `selection` is what `select` wrote (selection.json), `scores` a file for each shard. Raises InputError where they
+    are of another corpus.
     """
     whole, about = scores_by_id(scores), read_json(selection)
     if len(whole) != about["pool_pairs"]:

@@ -1,10 +1,11 @@
 """A decoder of a synchronous grammar: CKY parsing with cube pruning (Chiang 2007, section 5.3), compiled.
 
-Rules apply to spans of up to `span` words; glue joins their translations from left to right. A cell of the chart holds the items of a span. An item
-is all derivations that a larger one cannot tell apart: they have the same leftmost words, those whose probabilities depend on words before them,
-and the same state of the language model at their right end. Each match of a source side with the span is a cube: rules by items of the first gap by
-items of the second. A heap pops the best derivations of all cubes together, up to `beam`; the neighbours of a popped one are pushed, each by one
-predecessor only. Popped derivations are kept as edges, for n-best lists.
+Rules apply to spans of up to `span` words; glue joins their translations from left to right. A cell of the chart holds
+the items of a span. An item is all derivations that a larger one cannot tell apart: they have the same leftmost words,
+those whose probabilities depend on words before them, and the same state of the language model at their right end. Each
+match of a source side with the span is a cube: rules by items of the first gap by items of the second. A heap pops the
+best derivations of all cubes together, up to `beam`; the neighbours of a popped one are pushed, each by one predecessor
+only. Popped derivations are kept as edges, for n-best lists.
 
 Of equally good derivations the first is popped: that of the shorter first gap, of the earlier rule.
 """
@@ -25,8 +26,10 @@ Scores = NDArray[np.float64]
 
 
 class Items(NamedTuple):
-    """Columns: `score` of the best derivation; `lm`, its ln p by the language model; `left_lm`, the part of that which the leftmost words have,
-    `left`[:size]; `open`, whether these are all its words; `right`, the state of the language model after it; `edge`, the best derivation."""
+    """Columns: `score` of the best derivation; `lm`, its ln p by the language model; `left_lm`, the part of that which
+    the leftmost words have, `left`[:size]; `open`, whether these are all its words; `right`, the state of the language
+    model after it; `edge`, the best derivation.
+    """
 
     score: Scores
     lm: Scores
@@ -39,7 +42,9 @@ class Items(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Columns: `item` is derived by `rule` from the items `first` and `second`, -1 for none; `lm`: the ln p that the rule adds to theirs."""
+    """Columns: `item` is derived by `rule` from the items `first` and `second`, -1 for none; `lm`: the ln p that the
+    rule adds to theirs.
+    """
 
     item: Numbers
     rule: Numbers
@@ -57,8 +62,9 @@ class Forest(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """The candidates of a cell: their `items`; `cube` int32 [room, 4]: the cube of each, and the ranks of its rule and of its two items; `heap`: which
-    of them wait to be popped."""
+    """The candidates of a cell: their `items`; `cube` int32 [room, 4]: the cube of each, and the ranks of its rule and
+    of its two items; `heap`: which of them wait to be popped.
+    """
 
     items: Items
     cube: Numbers
@@ -302,7 +308,8 @@ def _set(row, rules, number, place1, number1, place2, number2):  # type: ignore[
 
 @compiled
 def _cubes(weighted, words, begin, end, cells):  # type: ignore[no-untyped-def]
-    """The matches of source sides with a span: int32 [cubes, 6], first place and number of the rules, of the items of the first gap, and of the second.
+    """The matches of source sides with a span: int32 [cubes, 6], first place and number of the rules, of the items of
+    the first gap, and of the second.
 
     `cells` int32 [words, longest span + 1, 2]: first place and number of the items of a span, by its begin and length.
     """
@@ -342,7 +349,9 @@ def _cubes(weighted, words, begin, end, cells):  # type: ignore[no-untyped-def]
 
 @compiled
 def _glued(weighted, end, cells, joined):  # type: ignore[no-untyped-def]
-    """The cubes of S -> X and S -> S X, as of `_cubes`, over the first `end` words. `joined` int32 [words + 1, 2]: the items of S."""
+    """The cubes of S -> X and S -> S X, as of `_cubes`, over the first `end` words. `joined` int32 [words + 1, 2]: the
+    items of S.
+    """
     begins = range(max(end + 1 - cells.shape[1], 0), end)
     cubes, count = np.zeros((len(begins), 6), np.int32), 0
     glue = len(weighted.order)

@@ -1,15 +1,15 @@
 """Hierarchical rules of aligned sentences, as far as a given test set can use them: Chiang 2007, section 3.2.
 
-An initial phrase pair has at most ten words a side; no link leaves it, and its first and last words have links ("unaligned words are not
-allowed at the edges of phrases"). A rule is an initial phrase pair in which up to two smaller ones are gaps; the source side has at most
-five symbols, gaps do not stand side by side in it, and one link at least stays outside of gaps. Each initial phrase pair counts once; its rules
-share that count evenly.
+An initial phrase pair has at most ten words a side; no link leaves it, and its first and last words have links
+("unaligned words are not allowed at the edges of phrases"). A rule is an initial phrase pair in which up to two smaller
+ones are gaps; the source side has at most five symbols, gaps do not stand side by side in it, and one link at least
+stays outside of gaps. Each initial phrase pair counts once; its rules share that count evenly.
 
-Memory is bounded by what the test set can use: the first pass keeps the rules whose source side a test sentence matches within
-ten words; the second counts all rules again, as far as their target side is one that was kept.
+Memory is bounded by what the test set can use: the first pass keeps the rules whose source side a test sentence matches
+within ten words; the second counts all rules again, as far as their target side is one that was kept.
 
-A rule is a row, int32 [WIDTH]: five symbols of the source, ten of the target (0: none, GAPS: the gaps), and the links between
-words, bit 10 * source place + target place, in two numbers.
+A rule is a row, int32 [WIDTH]: five symbols of the source, ten of the target (0: none, GAPS: the gaps), and the links
+between words, bit 10 * source place + target place, in two numbers.
 """
 
 from typing import Any, NamedTuple
@@ -43,7 +43,9 @@ class Bitext(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Rules, their counts, and those of all rules with the same target side; `seen`: the count of all rules of the text."""
+    """Rules, their counts, and those of all rules with the same target side; `seen`: the count of all rules of the
+    text.
+    """
 
     rules: Rows
     counts: NDArray[np.float64]
@@ -62,7 +64,9 @@ def extract(bitext: Bitext, test: Words) -> Counted:
 
 
 def _most_frequent_links(rows: Rows, counts: NDArray[np.float64]) -> tuple[Rows, NDArray[np.float64]]:
-    """Rules sorted by both sides, counted over all links that they have; the links are the most frequent, of ties the first."""
+    """Rules sorted by both sides, counted over all links that they have; the links are the most frequent, of ties the
+    first.
+    """
     sides = SYMBOLS + SPAN
     order = np.lexsort((rows[:, -1], rows[:, -2], -counts, *rows[:, :sides].T[::-1]))
     rows, counts = rows[order], counts[order]
@@ -146,7 +150,9 @@ def _patterns(words, starts):  # type: ignore[no-untyped-def]
 
 @compiled
 def _phrases(links, sizes):  # type: ignore[no-untyped-def]
-    """Initial phrase pairs: the first target word [source start, source length], -1 for none; and the end of the target phrase."""
+    """Initial phrase pairs: the first target word [source start, source length], -1 for none; and the end of the target
+    phrase.
+    """
     least, most = np.full(sizes[0], sizes[1]), np.full(sizes[0], -1)  # targets of a source word
     first, last = np.full(sizes[1], sizes[0]), np.full(sizes[1], -1)  # sources of a target word
     for i, j in links:

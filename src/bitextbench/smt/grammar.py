@@ -1,7 +1,8 @@
 """The grammar: rules with their features, as a table of text.
 
-The first line names the columns: source, target, align, and the features. Sides are tokens; gaps are `[1]` and `[2]`, and brackets of
-the text are escaped. `align` has the links of words, source-target places of symbols. Features are natural logarithms.
+The first line names the columns: source, target, align, and the features. Sides are tokens; gaps are `[1]` and `[2]`,
+and brackets of the text are escaped. `align` has the links of words, source-target places of symbols. Features are
+natural logarithms.
 
 | feature | what |
 |---|---|
@@ -42,10 +43,11 @@ class Lexicon(NamedTuple):
 
 
 def make(tokens: Sequence[Path], links: Path, tests: Sequence[Path], out: Path, *, limit: int, lowercase: bool) -> None:
-    """Extract the rules that the sentences of `tests` (texts of tokens) can use, score them and write them; counts go to `<out>.json`.
+    """Extract the rules that the sentences of `tests` (texts of tokens) can use, score them and write them; counts go
+    to `<out>.json`.
 
-    `limit`: the most rules of one source side, those of the highest p(target | source). Raises InputError for links that do not fit, and where no
-    rule matches.
+    `limit`: the most rules of one source side, those of the highest p(target | source). Raises InputError for links
+    that do not fit, and where no rule matches.
     """
     lines = read_pairs(tokens, lowercase=lowercase)
     vocabularies = Vocabulary(), Vocabulary()
@@ -94,7 +96,9 @@ def _summed(sources: Rows, counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _best(sources: Rows, scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """The places, ascending, of the `limit` best of each group of equal rows, which are next to each other; of ties the first."""
+    """The places, ascending, of the `limit` best of each group of equal rows, which are next to each other; of ties the
+    first.
+    """
     group = np.cumsum(_first(sources))
     order = np.lexsort((np.arange(len(group)), -scores, group))
     starts = np.flatnonzero(np.diff(group, prepend=0))
@@ -103,7 +107,9 @@ def _best(sources: Rows, scores: NDArray[np.float64], limit: int) -> NDArray[np.
 
 
 def lexicons(bitext: Bitext) -> tuple[Lexicon, Lexicon]:
-    """w(target | source) and w(source | target), relative frequencies of links; a word without links counts as linked to NULL."""
+    """w(target | source) and w(source | target), relative frequencies of links; a word without links counts as linked
+    to NULL.
+    """
     texts = bitext.source, bitext.target
     ends = []
     for side, text in enumerate(texts):
@@ -123,7 +129,9 @@ def _lexicon(given: NDArray[np.int64], made: NDArray[np.int64], free: NDArray[np
 
 @compiled
 def _lexical_weights(rules, keys, weights, width, backward):  # type: ignore[no-untyped-def]
-    """float64 [rules]: the product over the words of a side; each has the mean of its weights given the words that it is linked to, or given NULL."""
+    """float64 [rules]: the product over the words of a side; each has the mean of its weights given the words that it
+    is linked to, or given NULL.
+    """
     products = np.ones(len(rules))
     sizes = (SPAN, SYMBOLS) if backward else (SYMBOLS, SPAN)
     starts = (SYMBOLS, 0) if backward else (0, SYMBOLS)
@@ -175,7 +183,9 @@ def write(path: Path, features: Sequence[str], lines: Iterable[str]) -> None:
 
 
 def read(path: Path) -> tuple[list[str], Iterator[list[str]]]:
-    """The names of the features, and the fields of each rule. Raises InputError for an empty file, other columns, a line that lacks fields."""
+    """The names of the features, and the fields of each rule. Raises InputError for an empty file, other columns, a
+    line that lacks fields.
+    """
     lines = read_lines(path)
     head = next(lines, "").split("\t")
     if tuple(head[: len(HEAD)]) != HEAD:

@@ -1,8 +1,10 @@
-"""An n-gram language model with interpolated modified Kneser-Ney smoothing, written as ARPA: Chen and Goodman 1998, section 4.1.
+"""An n-gram language model with interpolated modified Kneser-Ney smoothing, written as ARPA: Chen and Goodman 1998,
+section 4.1.
 
-zhang2016 section 6.1 has SRILM's; what it leaves open is done as KenLM's `lmplz` does it (Heafield et al. 2013, section 3): no n-gram is
-pruned (SRILM drops trigrams and longer ones that occur once), unigrams are interpolated with the uniform distribution
-over the vocabulary with `<unk>`, and an order whose counts give no discounts has those of `FALLBACK`.
+zhang2016 section 6.1 has SRILM's; what it leaves open is done as KenLM's `lmplz` does it (Heafield et al. 2013, section
+3): no n-gram is pruned (SRILM drops trigrams and longer ones that occur once), unigrams are interpolated with the
+uniform distribution over the vocabulary with `<unk>`, and an order whose counts give no discounts has those of
+`FALLBACK`.
 
 Each n-gram is numbered by its context's number and its last word, so that one sort of whole numbers an order is enough.
 """
@@ -26,7 +28,9 @@ Numbers = NDArray[np.int64]
 
 
 class CountedNgrams(NamedTuple):
-    """The n-grams of one length: their contexts (numbers in the order below), last words, suffixes (in the order below), and adjusted counts."""
+    """The n-grams of one length: their contexts (numbers in the order below), last words, suffixes (in the order
+    below), and adjusted counts.
+    """
 
     contexts: Numbers
     words: Numbers
@@ -35,7 +39,9 @@ class CountedNgrams(NamedTuple):
 
 
 class Smoothed(NamedTuple):
-    """The n-grams of one length [n, length] as words, log10 of their probabilities and of the backoff weights behind them."""
+    """The n-grams of one length [n, length] as words, log10 of their probabilities and of the backoff weights behind
+    them.
+    """
 
     grams: Numbers
     probabilities: NDArray[np.float64]
@@ -43,7 +49,9 @@ class Smoothed(NamedTuple):
 
 
 def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lowercase: bool) -> None:
-    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, and an order below 2."""
+    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, and an order below
+    2.
+    """
     vocabulary = Vocabulary({UNKNOWN: 1, BEGIN: 2, END: 3})
     text = vocabulary.encode(line for folder in folders for line in side_lines(folder, side, lowercase=lowercase))
     if not len(text.ids):
@@ -84,7 +92,8 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
 
 
 def counted(text: Words, order: int, size: int) -> list[CountedNgrams]:
-    """The n-grams of all orders, with counts: of the longest, how often they occur; of others, how many different words they follow.
+    """The n-grams of all orders, with counts: of the longest, how often they occur; of others, how many different words
+    they follow.
 
     An n-gram that begins with BEGIN follows no word: its count is how often it occurs.
     """
@@ -125,7 +134,9 @@ def framed(text: Words) -> tuple[Numbers, Numbers]:
 
 
 def modified(counts: Numbers) -> tuple[float, ...]:
-    """The discounts of counts of 1, 2, and 3 or more: Chen and Goodman 1998, equation 26; FALLBACK where these counts give none."""
+    """The discounts of counts of 1, 2, and 3 or more: Chen and Goodman 1998, equation 26; FALLBACK where these counts
+    give none.
+    """
     n = [0, *(int((counts == k).sum()) for k in range(1, 5))]
     if not all(n[1:]):
         return FALLBACK

@@ -1,7 +1,7 @@
 """An n-gram language model for the decoder: an ARPA file as a hash table that compiled code reads.
 
-N-grams are nodes of a trie of reversed words: the node of `b c` is a child of that of `c`, the node of `a b c` a child of that of `b c`.
-The state after a word is one number: the node of the longest suffix that can matter to later words
+N-grams are nodes of a trie of reversed words: the node of `b c` is a child of that of `c`, the node of `a b c` a child
+of that of `b c`. The state after a word is one number: the node of the longest suffix that can matter to later words
 (Li and Khudanpur 2008; Heafield 2011, section 4). Nodes 1 to V are the words, 0 is the empty n-gram.
 """
 
@@ -29,17 +29,19 @@ Rows = NDArray[np.int32]
 
 
 class Table(NamedTuple):
-    """Table of nodes, by open addressing: `keys` int64, (node << 32 | symbol) + 1, 0 for a free slot; `values` int32. The number of slots is a
-    power of 2."""
+    """Table of nodes, by open addressing: `keys` int64, (node << 32 | symbol) + 1, 0 for a free slot; `values` int32.
+    The number of slots is a power of 2.
+    """
 
     keys: NDArray[np.int64]
     values: NDArray[np.int32]
 
 
 class Model(NamedTuple):
-    """Arrays by node: `p`, `backoff` float64, natural logarithms; `parent` int32: the n-gram without its first word; `state` int32: the node that is
-    the state after these words; `depth` int8: the number of words; `context` int32 [nodes, order - 1]: the words from the last to the first;
-    `longer`: whether a longer n-gram of the model ends with this one.
+    """Arrays by node: `p`, `backoff` float64, natural logarithms; `parent` int32: the n-gram without its first word;
+    `state` int32: the node that is the state after these words; `depth` int8: the number of words; `context` int32
+    [nodes, order - 1]: the words from the last to the first; `longer`: whether a longer n-gram of the model ends with
+    this one.
 
     `word`: the node of each word of the vocabulary, UNKNOWN for those that the model does not have.
     """
@@ -89,7 +91,9 @@ def empty_table(size: int) -> Table:
 
 @compiled
 def step(model, state, word):  # type: ignore[no-untyped-def]
-    """ln p(word | state); the state after the word; the length of the longest n-gram of the model that ends here, and its node."""
+    """ln p(word | state); the state after the word; the length of the longest n-gram of the model that ends here, and
+    its node.
+    """
     node = word
     for i in range(model.depth[state]):
         below = child(model.children, node, model.context[state, i])
@@ -119,9 +123,11 @@ def score(model: Model, vocabulary: Vocabulary, line: str) -> float:
 
 
 def read(path: Path, vocabulary: Vocabulary) -> Model:
-    """The model, as far as it has words of a vocabulary, which begins with SPECIAL: n-grams with other words are left out.
+    """The model, as far as it has words of a vocabulary, which begins with SPECIAL: n-grams with other words are left
+    out.
 
-    Raises InputError for a file that is no ARPA model, an n-gram without its context, and a model that knows no word of the vocabulary.
+    Raises InputError for a file that is no ARPA model, an n-gram without its context, and a model that knows no word of
+    the vocabulary.
     """
     parts: list[list[tuple[Any, ...]]] = []
     for order, number, lines in _sections(path):
@@ -166,7 +172,9 @@ def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
 def _parsed(
     lines: pa.StringArray, order: int, vocabulary: Vocabulary, path: Path, number: int
 ) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
-    """The words [n, order] of the n-grams whose words are all in the vocabulary, and ln of their probabilities and backoff weights."""
+    """The words [n, order] of the n-grams whose words are all in the vocabulary, and ln of their probabilities and
+    backoff weights.
+    """
     held = np.flatnonzero(pc.not_equal(pc.utf8_trim(lines, " \t"), "").to_numpy(zero_copy_only=False))
     fields = pc.split_pattern(lines.take(pa.array(held)), "\t")
     sizes = pc.list_value_length(fields).to_numpy(zero_copy_only=False)
@@ -244,7 +252,8 @@ def _node(model, words):  # type: ignore[no-untyped-def]
 def _insert(model, extended, used, rows, p, backoff):  # type: ignore[no-untyped-def]
     """Insert n-grams of one length, and those of their suffixes that the model lacks, without probabilities.
 
-    Returns the number of nodes, -1 where there is no room; and the place of the first n-gram whose context is missing, or -1.
+    Returns the number of nodes, -1 where there is no room; and the place of the first n-gram whose context is missing,
+    or -1.
     """
     length = rows.shape[1]
     for n in range(len(rows)):

@@ -1,4 +1,6 @@
-"""The best derivations of a forest, lazily (Huang and Chiang 2005, algorithm 3), and lists of them as Moses writes them."""
+"""The best derivations of a forest, lazily (Huang and Chiang 2005, algorithm 3), and lists of them as Moses writes
+them.
+"""
 
 import heapq
 import sys
@@ -34,7 +36,9 @@ class Derivation(NamedTuple):
 
 
 class Derivations:
-    """The derivations of the items of one forest, made when they are asked for. Of an item's derivations with equal words, only the best counts."""
+    """The derivations of the items of one forest, made when they are asked for. Of an item's derivations with equal
+    words, only the best counts.
+    """
 
     def __init__(self, forest: Forest, rules: Rules, weighted: Weighted, lm_weight: float) -> None:
         table = forest.edges
@@ -117,7 +121,9 @@ class Derivations:
 
 
 def best(derivations: Derivations, rules: Rules, count: int) -> list[Translation]:
-    """The best `count` different translations of a sentence, each by its best derivation; fewer where there are no more."""
+    """The best `count` different translations of a sentence, each by its best derivation; fewer where there are no
+    more.
+    """
     names, goal, entries = rules.target.words(), derivations.goal, []
     with recursion(FRAMES):
         for rank in range(count):
@@ -133,8 +139,9 @@ def best(derivations: Derivations, rules: Rules, count: int) -> list[Translation
 
 @contextmanager
 def recursion(frames: int) -> Iterator[None]:
-    """Allow at least so many frames of Python within the block. The old limit returns after it: with a higher one C code (json's) may overflow its
-    stack."""
+    """Allow at least so many frames of Python within the block. The old limit returns after it: with a higher one C
+    code (json's) may overflow its stack.
+    """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, frames))
     try:

@@ -19,7 +19,9 @@ from bitextbench.smt.words import escaped, packed
 def translations(
     rules: Rules, weights: Mapping[str, float], count: int, *, beam: int, span: int, threads: int = 1
 ) -> Iterator[list[nbest.Translation]]:
-    """The best `count` translations of each sentence of the text of the rules; an empty sentence has one, without tokens."""
+    """The best `count` translations of each sentence of the text of the rules; an empty sentence has one, without
+    tokens.
+    """
     weighted, lm_weight = rules.weighted(weights), weights["lm"]
 
     def translate(number: int) -> list[nbest.Translation]:
@@ -48,7 +50,8 @@ def translate(
     count: int = 1,
     list_out: Path | None = None,
 ) -> None:
-    """Write the translation of a text of tokens, a line a sentence, and its n-best lists to `list_out`; both escaped, as `smt-text` writes text.
+    """Write the translation of a text of tokens, a line a sentence, and its n-best lists to `list_out`; both escaped,
+    as `smt-text` writes text.
 
     Raises InputError as `load` and `read_weights` do, and for options that are out of range.
     """

@@ -1,11 +1,13 @@
 """Minimum error rate training (Och 2003): weights with the highest BLEU of n-best lists.
 
-A round decodes the text and adds its n-best lists to those of earlier rounds. Then it searches the weights that choose the best translations from all
-lists. A search starts from the present weights and from random ones; a step goes along the direction with the highest gain, a single feature or a
-random mix (as in Koehn's implementation in Moses), until no direction gains. Along a line BLEU is exact: the choice for a sentence changes at the
-corners of an upper envelope. Rounds end when no new entry appears or BLEU no longer rises.
+A round decodes the text and adds its n-best lists to those of earlier rounds. Then it searches the weights that choose
+the best translations from all lists. A search starts from the present weights and from random ones; a step goes along
+the direction with the highest gain, a single feature or a random mix (as in Koehn's implementation in Moses), until no
+direction gains. Along a line BLEU is exact: the choice for a sentence changes at the corners of an upper envelope.
+Rounds end when no new entry appears or BLEU no longer rises.
 
-BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalty), both sides lower-cased: zhang2016 section 6.1.
+BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalty), both sides lower-cased: zhang2016
+section 6.1.
 """
 
 from collections import Counter
@@ -39,8 +41,10 @@ Counts = NDArray[np.int64]
 
 
 class Lists(NamedTuple):
-    """N-best lists: `features` float64 [entries, features]; `counts` int64 [entries, 2 * ORDER + 1]: matching n-grams by length, all n-grams by
-    length, the length of the shortest reference; the entries of sentence n are at starts[n] : starts[n + 1]."""
+    """N-best lists: `features` float64 [entries, features]; `counts` int64 [entries, 2 * ORDER + 1]: matching n-grams
+    by length, all n-grams by length, the length of the shortest reference; the entries of sentence n are at starts[n] :
+    starts[n + 1].
+    """
 
     features: Array
     counts: Counts
@@ -103,8 +107,10 @@ def _crossing(offsets, slopes, a, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def]
-    """The step along a line with the highest BLEU, and that BLEU: exact (Och 2003, section 4). `offsets`, `slopes` float64 [entries]: the score at
-    step 0, and its growth. A step is the middle of an interval of equal BLEU; of equally good ones the nearest to 0."""
+    """The step along a line with the highest BLEU, and that BLEU: exact (Och 2003, section 4). `offsets`, `slopes`
+    float64 [entries]: the score at step 0, and its growth. A step is the middle of an interval of equal BLEU; of
+    equally good ones the nearest to 0.
+    """
     steps = np.zeros(len(offsets))
     changes = np.zeros((len(offsets), counts.shape[1]), np.int64)
     total, number = np.zeros(counts.shape[1], np.int64), 0
@@ -154,7 +160,9 @@ def _climb(lists: Lists, weights: Array, draw: np.random.Generator) -> tuple[Arr
 
 
 def optimise(lists: Lists, weights: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
-    """The best weights, whose absolute values sum to 1, and their BLEU. Searches from `weights` and from random ones between -1 and 1."""
+    """The best weights, whose absolute values sum to 1, and their BLEU. Searches from `weights` and from random ones
+    between -1 and 1.
+    """
     draw = np.random.default_rng(seed)
     begins = [weights / np.abs(weights).sum(), *draw.uniform(-1, 1, (starts, len(weights)))]
     optima = [_climb(lists, begin, draw) for begin in begins]
@@ -200,7 +208,9 @@ def tune(
     span: int,
     threads: int = 1,
 ) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """The weights of the round whose decoded text has the highest BLEU; and of each round that BLEU, the one expected next, and the new entries."""
+    """The weights of the round whose decoded text has the highest BLEU; and of each round that BLEU, the one expected
+    next, and the new entries.
+    """
     pool = NbestPool(references)
     best, highest, history = dict(weights), -1.0, []
     for number in range(1, rounds + 1):

@@ -106,7 +106,9 @@ def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True
 
 
 def ids_of(lines: pa.Array | pa.ChunkedArray, bpe: sentencepiece.SentencePieceProcessor, *, lowercase: bool) -> Ragged:
-    """The ids of tokenised lines (strings, null is empty). A word is encoded once: the pieces of `learn_bpe` end with words."""
+    """The ids of tokenised lines (strings, null is empty). A word is encoded once: the pieces of `learn_bpe` end with
+    words.
+    """
     tokens, starts, words = split(lines, lowercase)
     begins = _begins(bpe)
     if begins is None or any(MARK in word for word in words):

@@ -30,8 +30,9 @@ def kind_of(path: Path) -> str:
 def segmenter(path: Path, kind: str, *, lowercase: bool, chinese: str) -> Callable[[list[str], str], Ragged]:
     """A function from plain sentences of a language to ids, by the workflow's steps, so that the ids are the same.
 
-    Sentences are normalised and tokenised by Moses first, but not for word pieces. `lowercase` is of BPE alone: features
-    have their own. `chinese`: what its tokens are (`moses.CHINESE`). Raises InputError for an unknown kind, and a file that is not of that kind.
+    Sentences are normalised and tokenised by Moses first, but not for word pieces. `lowercase` is of BPE alone:
+    features have their own. `chinese`: what its tokens are (`moses.CHINESE`). Raises InputError for an unknown kind,
+    and a file that is not of that kind.
     """
     if kind == WORDPIECE:
         from bitextbench.text import wordpieces

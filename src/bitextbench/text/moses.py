@@ -2,9 +2,10 @@
 
 Every function yields one line for each line. Nothing is escaped: `&` stays `&`.
 
-Moses does not segment Chinese. All papers that have Chinese have words: artetxe2019 those of Jieba (footnote 2), zhang2016
-does not say whose (section 6.1 counts "80.9M Chinese words"), yang2019 neither (its n-grams of up to four characters, footnote
-2, lie within tokens). So `text.chinese` of the configuration is `jieba`; `characters` is the other choice.
+Moses does not segment Chinese. All papers that have Chinese have words: artetxe2019 those of Jieba (footnote 2),
+zhang2016 does not say whose (section 6.1 counts "80.9M Chinese words"), yang2019 neither (its n-grams of up to four
+characters, footnote 2, lie within tokens). So `text.chinese` of the configuration is `jieba`; `characters` is the other
+choice.
 """
 
 import re

@@ -1,10 +1,13 @@
-"""The rules of Moses, as sacremoses has them, as machine code on the bytes of many lines: the same bytes, no Python objects.
+"""The rules of Moses, as sacremoses has them, as machine code on the bytes of many lines: the same bytes, no Python
+objects.
 
-A line is decoded to code points, and its rules run in the order of sacremoses; one runs only on a line that has its characters. What
-a regular expression of sacremoses asks of the characters beside a match is asked of tables, which are made from its own sets.
+A line is decoded to code points, and its rules run in the order of sacremoses; one runs only on a line that has its
+characters. What a regular expression of sacremoses asks of the characters beside a match is asked of tables, which are
+made from its own sets.
 
-A match of sacremoses includes the characters around a comma or an apostrophe. A second comma or apostrophe one or two places
-further then no longer matches. Lines with such overlapping matches, or with control characters, are left to sacremoses itself.
+A match of sacremoses includes the characters around a comma or an apostrophe. A second comma or apostrophe one or two
+places further then no longer matches. Lines with such overlapping matches, or with control characters, are left to
+sacremoses itself.
 """
 
 import re
@@ -63,7 +66,9 @@ def _flagged(flags: Table, chars: dict[int, str]) -> Table:
 
 @cache
 def composable() -> NDArray[np.bool_]:
-    """The characters that Unicode's NFC may change or join to the one before, bool [characters]: a line without any is NFC."""
+    """The characters that Unicode's NFC may change or join to the one before, bool [characters]: a line without any is
+    NFC.
+    """
     flags = np.zeros(0x110000, bool)
     flags[0x1160:0x1200] = flags[END:] = True  # letters of Hangul; what is not looked at
     for code in range(0xC0, END):
@@ -160,7 +165,8 @@ _NEEDLESS = {r"\r", "([a-zA-Z])‘([a-zA-Z])", "([a-zA-Z])’([a-zA-Z])"}  # no 
 
 
 class Punctuation(NamedTuple):
-    """The rules of `MosesPunctNormalizer`: kind, literal and replacement [rules], as code points, bits that they need and bring.
+    """The rules of `MosesPunctNormalizer`: kind, literal and replacement [rules], as code points, bits that they need
+    and bring.
 
     `bits`: the bit of each character below 2^14, 0 for most.
     """
@@ -314,7 +320,9 @@ def _dots_out(a: Any, n: int, flags: Any, b: Any) -> int:
 
 @compiled
 def normalized(data: Any, bounds: Any, rules: Punctuation) -> Any:
-    """Bytes of the lines after the rules, and bounds. Control characters become spaces; spaces are single, none at the ends."""
+    """Bytes of the lines after the rules, and bounds. Control characters become spaces; spaces are single, none at the
+    ends.
+    """
     size = GROWTH * _longest(bounds) + 16
     a, b = np.empty(size, np.int32), np.empty(size, np.int32)
     out, ends = np.empty(GROWTH * (bounds[-1] - bounds[0]) + 16, np.uint8), np.zeros(len(bounds), np.int32)
@@ -412,7 +420,9 @@ def _hashed(text: Any, start: int, end: int) -> Any:
 
 @compiled
 def _stays(a: Any, start: int, dot: int, after: int, rules: Tokens) -> bool:
-    """`handles_nonbreaking_prefixes`: whether the dot behind `a[start:dot]` stays there. `after`: what begins the next token, or 0."""
+    """`handles_nonbreaking_prefixes`: whether the dot behind `a[start:dot]` stays there. `after`: what begins the next
+    token, or 0.
+    """
     if rules.flags[after] & LOWER:
         return True
     letter = inner = False
@@ -453,7 +463,9 @@ def _odd(a: Any, n: int, marker: Any) -> bool:
 
 @compiled
 def _sides(code: int, before: int, after: int, flags: Any, mode: int) -> int:
-    """Whether a comma or an apostrophe has spaces before (1) and after it (2). `before`, `after`: its neighbours, -1 at the edges."""
+    """Whether a comma or an apostrophe has spaces before (1) and after it (2). `before`, `after`: its neighbours, -1 at
+    the edges.
+    """
     a = flags[before] if before >= 0 else 0
     b = flags[after] if after >= 0 else 0
     if code == COMMA:
@@ -500,7 +512,9 @@ def _split(a: Any, n: int, flags: Any, mode: int, b: Any) -> int:
 
 @compiled
 def tokenized(data: Any, bounds: Any, rules: Tokens) -> Any:
-    """Bytes of the lines as tokens with spaces between them, bounds, and the lines that sacremoses has to do, which are empty."""
+    """Bytes of the lines as tokens with spaces between them, bounds, and the lines that sacremoses has to do, which are
+    empty.
+    """
     size = GROWTH * _longest(bounds) + 16
     a, b = np.empty(size, np.int32), np.empty(size, np.int32)
     out, ends = np.empty(GROWTH * (bounds[-1] - bounds[0]) + 16, np.uint8), np.zeros(len(bounds), np.int32)

@@ -17,8 +17,8 @@ words. Two tables of any size replace the vocabulary of guo2018: 200M words and 
 
 yang2019 leave open: n-grams have no marks for the beginning and end of a word, as none are mentioned; a word shorter
 than the shortest n-gram has none. A word outside the vocabulary is hashed to one of `oov` ids after the vocabulary. Its
-n-grams of 1 to 4 characters for en-zh ("collocations of more than 3 character tokens are rare in Chinese", footnote 2) want
-tokens of several characters; who segments them is not said, here Jieba does (`moses`).
+n-grams of 1 to 4 characters for en-zh ("collocations of more than 3 character tokens are rare in Chinese", footnote 2)
+want tokens of several characters; who segments them is not said, here Jieba does (`moses`).
 """
 
 from collections import Counter

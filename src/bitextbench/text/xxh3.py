@@ -1,6 +1,7 @@
 """XXH3 (64 bits, without a seed) of the character n-grams of many words, as machine code: the hashes of `xxhash`.
 
-Source: the specification of XXH3, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md, for inputs of 1 to LONGEST bytes.
+Source: the specification of XXH3, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md, for inputs of 1 to
+LONGEST bytes.
 """
 
 from typing import Any
@@ -86,7 +87,9 @@ def hashed(data: Any, at: int, size: int) -> Any:
 
 @compiled
 def ngram_ids(data: Any, bounds: Any, first: Any, shortest: int, longest: int, least: int, buckets: int) -> Any:
-    """`first` of each word and `least` + hash modulo `buckets` of its n-grams of characters, by length and place; bounds of words."""
+    """`first` of each word and `least` + hash modulo `buckets` of its n-grams of characters, by length and place;
+    bounds of words.
+    """
     total = 0
     ends = np.zeros(len(bounds), np.int64)
     for word in range(len(first)):

@@ -4,9 +4,10 @@ Two bidirectional RNN encoders, one for each language (eq. 1, 5). Element-wise m
 first state of the decoder, which both share (eq. 3, 6); that vector is the sentence embedding (eq. 11, 12). There is no
 attention: the decoder sees the sentence through its first state only.
 
-Section 3.1 found other poolings (`pooling`: mean, first, last) and a decoder with `attention` much worse, without numbers;
-config/poolings.yaml compares them, and the reverse direction of eq. 9-10. Error of alignment at the tiny run's sizes, the mean of both
-directions (one seed, 159 sentences, each number within 7 points): max 26, first 28, mean 31, last 67, with attention 96, reverse 17.
+Section 3.1 found other poolings (`pooling`: mean, first, last) and a decoder with `attention` much worse, without
+numbers; config/poolings.yaml compares them, and the reverse direction of eq. 9-10. Error of alignment at the tiny run's
+sizes, the mean of both directions (one seed, 159 sentences, each number within 7 points): max 26, first 28, mean 31,
+last 67, with attention 96, reverse 17.
 
 Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
@@ -17,8 +18,9 @@ What the paper leaves open, and what is done here:
 - Word embeddings: a table for each encoder and one for the decoder (theta_encsrc, theta_enctgt and theta_dec are three
   sets); where vectors are given, the table of the decoder starts from those of the encoder of its language.
 - Loss: the sum over the tokens of a sentence and its end, as in eq. 7 and 8; the mean over the sentences of a batch.
-- Clipping: none is mentioned, but plain SGD at rate 1.0 does not learn without. Over 60 updates on 720 generated pairs (width 64, a
-  vocabulary of 1,000) gradients reached norms of 5,800 and the loss of a sentence rose from 79 to 107; clipped to 5 it fell to 38.
+- Clipping: none is mentioned, but plain SGD at rate 1.0 does not learn without. Over 60 updates on 720 generated pairs
+  (width 64, a vocabulary of 1,000) gradients reached norms of 5,800 and the loss of a sentence rose from 79 to 107;
+  clipped to 5 it fell to 38.
 - Length 60: in words (the filter of the corpora); `max_tokens`, in BPE pieces, only bounds memory.
 - Dropout: on word embeddings and on decoder states before the output layer; 0 by default, as none is mentioned.
 """
@@ -37,7 +39,9 @@ from bitextbench.formats.word_vectors import read_vectors
 
 
 class Model(Seq2Seq):
-    """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10. `sizes`: those of `Seq2Seq`."""
+    """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10. `sizes`:
+    those of `Seq2Seq`.
+    """
 
     def __init__(self, vocab_size: int, *, autoencode: str = "tgt", attention: bool = False, **sizes: Any) -> None:
         super().__init__(vocab_size, **sizes)
@@ -70,7 +74,8 @@ class Model(Seq2Seq):
         return {"nmt": nmt.mean(), "autoencoding": autoencoding.mean()}
 
     def attended(self, merge: torch.nn.Module, given: States, target: Padded) -> torch.Tensor:
-        """As `decode`, but that the decoder attends to all states of the encoder, too, by dot products (Luong et al. 2015, section 3).
+        """As `decode`, but that the decoder attends to all states of the encoder, too, by dot products (Luong et al.
+        2015, section 3).
 
         `merge`: [.., 2 D] -> [.., D], of what is attended to and the decoder's state.
         """
@@ -83,8 +88,8 @@ class Model(Seq2Seq):
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`.
 
-        Mapped vectors have length 1, torch draws rows from N(0, 1), of length sqrt(E): those of a side are divided by their root mean
-        square, so that words with and without a vector weigh alike.
+        Mapped vectors have length 1, torch draws rows from N(0, 1), of length sqrt(E): those of a side are divided by
+        their root mean square, so that words with and without a vector weigh alike.
         """
         matched: dict[str, int] = {}
         for side, path in vectors.items():

@@ -1,8 +1,8 @@
 """Approximate nearest neighbours by an index of faiss, for sizes at which the exact search takes too long.
 
 An index is named by faiss's own string (`IVF4096,Flat`, `IVF4096,PQ64`, `HNSW32`), optionally followed by settings:
-`IVF4096,Flat:nprobe=32`. Its neighbours are scored again exactly, so that similarities and margins are those of the vectors;
-but some true neighbours may be missing. Their share is measured on a sample that is searched exactly (recall).
+`IVF4096,Flat:nprobe=32`. Its neighbours are scored again exactly, so that similarities and margins are those of the
+vectors; but some true neighbours may be missing. Their share is measured on a sample that is searched exactly (recall).
 
 The result depends on faiss: on its release, and on threads and device as far as these change the training of an index.
 """
@@ -44,8 +44,8 @@ def search(
 ) -> tuple[Both, float]:
     """Neighbours as `neighbours.search` has them, but approximate; and their recall, of 1, on a sample of both sides.
 
-    A row for which the index finds fewer than k is searched exactly; `more` is for that. Raises InputError for a string that faiss
-    does not know, for fewer vectors than an index learns from, and as the exact search does.
+    A row for which the index finds fewer than k is searched exactly; `more` is for that. Raises InputError for a string
+    that faiss does not know, for fewer vectors than an index learns from, and as the exact search does.
     """
     import faiss
 

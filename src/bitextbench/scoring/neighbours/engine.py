@@ -43,7 +43,8 @@ class Engine(NamedTuple):
 def engine_of(
     src: Embeddings, tgt: Embeddings, metric: str, *, backend: str, device: str, precision: str, threads: int
 ) -> Engine:
-    """The engine of a search; it imports torch only where it needs it, which takes longer than to search thousands of vectors.
+    """The engine of a search; it imports torch only where it needs it, which takes longer than to search thousands of
+    vectors.
 
     Raises InputError for a device that this machine does not have.
     """

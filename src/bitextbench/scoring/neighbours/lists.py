@@ -34,7 +34,9 @@ class Both(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The best K keys of each of n rows in a fast search, float32 [n, K] in descending order, and their ids, integer [n, K]."""
+    """The best K keys of each of n rows in a fast search, float32 [n, K] in descending order, and their ids, integer
+    [n, K].
+    """
 
     values: NDArray[np.float32]
     ids: NDArray[Any]

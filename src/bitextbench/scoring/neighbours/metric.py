@@ -23,8 +23,8 @@ UNIT = 2.0**-24  # half a unit in the last place of float32
 class Metric(NamedTuple):
     """A similarity, and its key in the search: x.y minus one number for each side, which grows with the similarity.
 
-    `exact`: sums of `kernels.sums` (of products; of squared differences where `halved`) and the products of the lengths,
-    float64 [m] -> similarities float64 [m]. `similarity` and `key` convert one into the other.
+    `exact`: sums of `kernels.sums` (of products; of squared differences where `halved`) and the products of the
+    lengths, float64 [m] -> similarities float64 [m]. `similarity` and `key` convert one into the other.
     """
 
     scaled: bool  # vectors are divided by their lengths
@@ -55,8 +55,8 @@ METRIC = {
 class Side:
     """One side of a search: its vectors, and numbers for the bound on the error, float64 [n] each.
 
-    `length`: the lengths of the rows of the product; `residual`: their distances from the exact rows. `rounding`: of the
-    result of the product, relative.
+    `length`: the lengths of the rows of the product; `residual`: their distances from the exact rows. `rounding`: of
+    the result of the product, relative.
     """
 
     vectors: Embeddings

@@ -1,9 +1,9 @@
 """Products of matrices on a CPU, of which a search takes the fastest: numpy's, torch's, and torch's in bfloat16.
 
-Which one that is differs by processor: on AMD Zen 3 OpenBLAS, which numpy has, is 14 to 25% faster than MKL, which torch has;
-with AVX-512 bf16 or AMX, bfloat16 (oneDNN) is twice as fast or more. (oneDNN's product in float32 was between the two.)
-So they are measured, once, and the figures kept in the cache folder. A small search takes numpy's without measuring:
-to import torch takes longer than it.
+Which one that is differs by processor: on AMD Zen 3 OpenBLAS, which numpy has, is 14 to 25% faster than MKL, which
+torch has; with AVX-512 bf16 or AMX, bfloat16 (oneDNN) is twice as fast or more. (oneDNN's product in float32 was
+between the two.) So they are measured, once, and the figures kept in the cache folder. A small search takes numpy's
+without measuring: to import torch takes longer than it.
 
 What a search finds does not depend on the choice: see `proof`.
 """

@@ -1,7 +1,8 @@
-"""The calibrated confidence of Guo et al. 2018, section 2.4.2 and figure 3: a dot product, scaled and shifted by its source.
+"""The calibrated confidence of Guo et al. 2018, section 2.4.2 and figure 3: a dot product, scaled and shifted by its
+source.
 
-The dual encoder that made the vectors has learned scale and bias with them (`encoders.dan_dual`); it is the model. So is what
-`tune` makes of it on pairs that another method finds extreme (section 4.4).
+The dual encoder that made the vectors has learned scale and bias with them (`encoders.dan_dual`); it is the model. So
+is what `tune` makes of it on pairs that another method finds extreme (section 4.4).
 """
 
 import itertools
@@ -46,7 +47,8 @@ def probabilities(
     targets: NDArray[np.integer],
     elements: int = 1 << 24,
 ) -> NDArray[np.float64]:
-    """The confidence of the sources at `rows` [n] in k targets, `targets` [n, k] or the same for all [1, k]: float64 [n, k], 0 to 1.
+    """The confidence of the sources at `rows` [n] in k targets, `targets` [n, k] or the same for all [1, k]: float64
+    [n, k], 0 to 1.
 
     `logits_of` comes from `calibrated`. Memory: `elements` of the targets' vectors, and the result.
     """
@@ -61,7 +63,8 @@ def probabilities(
 
 
 def calibrated(model: Path, dimension: int) -> Logits:
-    """A function of sources [n, d] and k targets of each [n, k, d], or of all [1, k, d]: the logits of their confidence [n, k].
+    """A function of sources [n, d] and k targets of each [n, k, d], or of all [1, k, d]: the logits of their confidence
+    [n, k].
 
     `model`: an encoder, or what `tune` wrote (.npz). Raises InputError for a model without a confidence, or of
     vectors that have not `dimension`.
@@ -106,7 +109,9 @@ def _tuned(path: Path) -> "torch.nn.Linear":
 
 
 class Extremes(NamedTuple):
-    """Pairs that another method finds extreme: their `rows` [m] in random order, which are `good` [m]; the first `held` are held out."""
+    """Pairs that another method finds extreme: their `rows` [m] in random order, which are `good` [m]; the first `held`
+    are held out.
+    """
 
     rows: NDArray[np.int64]
     good: NDArray[np.bool_]
@@ -135,9 +140,9 @@ def tune(
 ) -> None:
     """Fine-tune the confidence of an encoder on the pairs [n] that other `scores` find extreme: guo2018 section 4.4.
 
-    spec: `best` and `worst` of `extremes`. (The paper takes the top 1% and the bottom 50% by Zipporah.) Scale and bias learn,
-    the vectors stay: cross-entropy, Adam at 0.001, UPDATES; the paper does not say how.
-    Raises InputError when scores and vectors differ in number, and as `calibrated`.
+    spec: `best` and `worst` of `extremes`. (The paper takes the top 1% and the bottom 50% by Zipporah.) Scale and bias
+    learn, the vectors stay: cross-entropy, Adam at 0.001, UPDATES; the paper does not say how. Raises InputError when
+    scores and vectors differ in number, and as `calibrated`.
     """
     from bitextbench.base.device import torch
 

@@ -1,7 +1,9 @@
-"""The margin of a given pair: its cosine compared with the cosines of both sides' nearest neighbours (artetxe2019, section 3).
+"""The margin of a given pair: its cosine compared with the cosines of both sides' nearest neighbours (artetxe2019,
+section 3).
 
-The neighbourhoods are those of the pool itself: "processing the entire corpus in batches of 5 million sentences" (section 4.3).
-The model of this similarity belongs to one corpus: `fit` stores for each pair the mean cosines of its two sides.
+The neighbourhoods are those of the pool itself: "processing the entire corpus in batches of 5 million sentences"
+(section 4.3). The model of this similarity belongs to one corpus: `fit` stores for each pair the mean cosines of its
+two sides.
 """
 
 from pathlib import Path
@@ -33,8 +35,9 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
 
     Of equal sentences one is a neighbour: "excluding duplicates" (section 3.1).
 
-    `src`, `tgt` [n, d]: row i is pair i. spec: `margin`, one of margins.MARGINS (ratio); `k` (4); `batch`, the most pairs of
-    a neighbourhood (5 million). `settings`: of `neighbours.search`. Memory: the vectors of a batch are memory-mapped.
+    `src`, `tgt` [n, d]: row i is pair i. spec: `margin`, one of margins.MARGINS (ratio); `k` (4); `batch`, the most
+    pairs of a neighbourhood (5 million). `settings`: of `neighbours.search`. Memory: the vectors of a batch are
+    memory-mapped.
     """
     if len(src) != len(tgt):
         raise InputError(f"{len(src):,} and {len(tgt):,} vectors", src.name, remedy="encode both sides of one corpus")

@@ -1,4 +1,5 @@
-"""Two translation models and two language models: Rossenbach et al. 2018, the row "NMT + LM, 4 models" of kim2019 table 2.
+"""Two translation models and two language models: Rossenbach et al. 2018, the row "NMT + LM, 4 models" of kim2019 table
+2.
 
 Known of it, from its abstract ("The RWTH Aachen University Filtering System for the WMT 2018 Parallel Corpus Filtering
 Task", WMT 2018) and from kim2019 section 4.2: recurrent language models of source and target, Transformers that

@@ -3,12 +3,14 @@
 As in the authors' program (hainan-xv/zipporah; we had no text of the paper but its abstract):
 
 - adequacy: how badly the words of one side predict those of the other through a dictionary, both directions added:
-  - sum over t of v(t) ln(q(t) + 0.0001), q(t) = sum over s of v(s) p(t | s), v(w) the share of w among the words of its side;
-  a word that the dictionary does not know translates to itself;
+  - sum over t of v(t) ln(q(t) + 0.0001), q(t) = sum over s of v(s) p(t | s), v(w) the share of w among the words of its
+    side; a word that the dictionary does not know translates to itself;
 - fluency: the sum of ln perplexity of both sides under n-gram language models;
-- logistic regression on (x / 10)^8 of both: good pairs against pairs with a wrong side, with shuffled words, and with both.
+- logistic regression on (x / 10)^8 of both: good pairs against pairs with a wrong side, with shuffled words, and with
+  both.
 
-Chosen here: the dictionary is of IBM Model 1, not of fast_align's alignments; the models are of trigrams, not of 5-grams.
+Chosen here: the dictionary is of IBM Model 1, not of fast_align's alignments; the models are of trigrams, not of
+5-grams.
 """
 
 from pathlib import Path
@@ -51,7 +53,9 @@ class HashedWords:
         self.known = Lookup(_hashes(pa.array(words, pa.string())))
 
     def ids(self, text: Text) -> tuple[Ragged, Ragged]:
-        """The words of both sides. Those outside the vocabulary have ids from `size` on, the same for the same word of this text."""
+        """The words of both sides. Those outside the vocabulary have ids from `size` on, the same for the same word of
+        this text.
+        """
         sides = [ngrams.columns(side) for side in text]
         hashes = np.concatenate([_hashes(ngrams.lowered(types)) for *_, types in sides])
         numbers = self.known(hashes)
