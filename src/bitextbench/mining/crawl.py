@@ -100,13 +100,11 @@ def filter_crawl(
     folder: Path | None = None,
     **search: Any,
 ) -> dict[str, Any]:
-    """Write the pairs of a crawl that pass the rules, once each, and of these the best that `limit` allows, in the
-    order of lines.
+    """Write the best pairs (`limit`) of a crawl that pass the rules, once each, in the order of lines.
 
-    `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or its id, both
-    sentences (see `mined_pairs.write`). `explain`: a line for each line of the crawl, `number<TAB>what became of
-    it<TAB>score`. `folder`: cache of vectors; `search`: of `neighbours.search`, for margins. Memory: ROWS texts,
-    scores, and what margins take.
+    `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or the id, and both
+    sentences (`mined_pairs.write`). `explain`: `number<TAB>what became of it<TAB>score` for each line of the crawl.
+    `folder`: cache of vectors; `search`: of `neighbours.search`. Memory: ROWS texts, scores, and what margins take.
 
     Returns and logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
     """
