@@ -24,7 +24,7 @@ import pyarrow as pa
 import yaml
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.progress import log
+from bitextbench.base.progress import Meter, log, meters
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
@@ -212,9 +212,28 @@ def open_bytes(path: str | Path) -> IO[bytes]:
     path = existing(path)
     if path.is_dir():
         raise InputError("is a folder", path, remedy="name a file")
-    file = open(path, "rb")  # noqa: SIM115 (closed by whom it is given)
+    file = opened(path)
     check_packing(file.peek(8), path)
     return unpacked(file, path, file) if path.suffix in COMPRESSED else file
+
+
+class Metered(io.FileIO):
+    """A file to read whose size and bytes count in the last of `progress.meters`, if there is one."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.meter = meters[-1] if meters else Meter()
+        self.meter.total += os.fstat(self.fileno()).st_size
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer)
+        self.meter.done += count
+        return count
+
+
+def opened(path: Path) -> io.BufferedReader:
+    """A file to read, whose progress can be shown."""
+    return io.BufferedReader(Metered(path))
 
 
 def check_packing(begin: bytes, path: Path) -> None:
@@ -463,11 +482,11 @@ def _blocks(stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
     """
     rest = b""
     while (cut or len(rest) <= max_bytes + 1) and (data := stream.read(BLOCK)):
-        lines, end, rest = (rest + data).rpartition(b"\n")
-        if end:
-            yield lines + end
-        elif cut:
-            rest = rest[: max_bytes + 2]
+        if end := data.rfind(b"\n") + 1:
+            yield b"".join((rest, memoryview(data)[:end]))  # one copy
+            rest = data[end:]
+        else:
+            rest = (rest + data)[: max_bytes + 2] if cut else rest + data
     if rest:
         yield rest + b"\n"
 
@@ -490,18 +509,18 @@ def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
         return None
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
+    whole = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, len(block)], np.int32)), pa.py_buffer(block))
+    try:
+        whole.validate(full=True)  # LF is part of no character: all lines are valid where the block is
+    except pa.ArrowInvalid:  # no UTF-8
+        return None
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
     offsets = np.zeros(len(ends) + 1, np.int32)
     offsets[1:] = ends - np.arange(len(ends))  # in the block without its line ends
     if np.diff(offsets).max() > max_bytes:
         return None
     text = block.replace(b"\n", b"")
-    lines = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text))
-    try:
-        lines.validate(full=True)
-    except pa.ArrowInvalid:  # no UTF-8
-        return None
-    return lines
+    return pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 def _checked(block: bytes, name: str | Path, before: int, max_bytes: int, too_long: list[int] | None) -> Iterator[str]:

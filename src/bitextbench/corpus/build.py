@@ -65,7 +65,7 @@ def build(
     by_part: Counter[str] = Counter()
     tally = {key: Counter[str]() for key in ("added", "dropped", "alone", "by_label")}
     tables = _tables(spec, languages, Path(raw), seed, by_part)
-    chunks = _chunks(progress(tables, f"corpus {name}", size=len))
+    chunks = _chunks(progress(tables, f"corpus {name}", size=len, by_bytes=True))
     with atomic(out) as part:
         kept = _filtered(name, chunks, spec, languages, excluded, part / "scratch", tally, threads or cores())
         n_out = bitext.write_shards(part, kept, spec.get("shards", 1))

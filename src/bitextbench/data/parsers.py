@@ -48,15 +48,18 @@ def table(n: int, **columns: pa.Array | str) -> pa.Table:
     "".
     """
     given = {"doc": "", "label": ""} | columns
-    arrays = [
-        pa.nulls(n, pa.string())
-        if (held := given.get(name)) is None
-        else pa.repeat(held, n)
-        if isinstance(held, str)
-        else held
-        for name in FIELDS.names
-    ]
-    return pa.table(arrays, FIELDS)
+    return pa.table([_column(given.get(name), n) for name in FIELDS.names], FIELDS)
+
+
+def _column(held: pa.Array | str | None, n: int) -> pa.Array:
+    if held is None:
+        return pa.nulls(n, pa.string())
+    return _repeated(held, 1 << (n - 1).bit_length()).slice(0, n) if isinstance(held, str) else held
+
+
+@functools.lru_cache(maxsize=16)
+def _repeated(text: str, n: int) -> pa.Array:
+    return pa.repeat(text, n)
 
 
 def in_tables(rows: Iterable[Row]) -> Tables:

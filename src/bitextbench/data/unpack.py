@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, damage, existing, unpacked
+from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, damage, existing, opened, unpacked
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ class _Parts(io.RawIOBase):
     """Several files, read as one; `count` is the number of bytes read."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.files = [open(path, "rb") for path in paths]  # noqa: SIM115 (closed by close)
+        self.files = [opened(path) for path in paths]
         self.current = 0
         self.count = 0
 

@@ -45,7 +45,9 @@ def score_stream(
         check_output(out)
     with TemporaryDirectory() as scratch, _output(out) as file:
         _learn([scorer for scorer in scorers if scorer.learns], clean, settings, Path(scratch))
-        for table in progress(bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len):
+        for table in progress(
+            bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len, by_bytes=True
+        ):
             sides = [table[side] for side in bitext.SIDES]
             empty = [pc.invert(filled(side)) for side in sides]
             columns = [table["line"].to_pylist()] if append else []
