@@ -100,7 +100,6 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from bitextbench.base.memory import keep_freed
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus import parts
-from bitextbench.corpus.byte_lines import BLOCK
 from bitextbench.corpus.deduplicate import Deduplicator
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.noise import add_noise
@@ -285,7 +284,7 @@ def run(lines: int, folder: Path) -> list[dict[str, Any]]:
                 file.write(("\n".join(table[side].to_pylist()) + "\n").encode())
     part = {"files": {side: str(folder / f"crawl.{code}") for side, code in names.items()}}
     copies, passed_lines = Deduplicator(folder / "scratch", MEMORY << 20), 0
-    warm(folder)
+    warm(folder, part)
     clock.skip()
     for table in progress(parts.read(part, PAIR, folder, 0), "filter", total=lines, unit="lines", size=len):
         clock("read", len(table))
@@ -365,12 +364,12 @@ def whole(name: str, steps: Sequence[str], lines: int, clock: Clock) -> dict[str
     return {"step": name, "lines": lines, "cpu_s": cpu, "peak_mib": peak_mib}
 
 
-def warm(folder: Path) -> None:
+def warm(folder: Path, part: dict[str, Any]) -> None:
     """Load what is compiled, and the model of languages: that takes seconds once, for any crawl.
 
-    Some blocks of lines: what is compiled for arrays of Arrow is not what is compiled for those of numpy.
+    Lines are those of the text itself: code is compiled for each kind of array that it meets.
     """
-    table = next(crawl(3 * BLOCK, seed=3))
+    table = next(parts.read(part, PAIR, folder, 0))
     prefilter(table, RULES | LANGUAGE, PAIR)
     Deduplicator(folder / "warm").add(table, np.ones(len(table), bool))
     for side, code in zip(SIDES, PAIR, strict=True):

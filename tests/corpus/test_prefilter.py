@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
-from bitextbench.corpus import language_id
+from bitextbench.corpus import byte_lines, language_id, naive_bayes
 from bitextbench.corpus.byte_lines import BLOCK, Lines, filled
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.prefilter import RULES, prefilter
@@ -279,3 +279,14 @@ def test_a_language_model_needs_text_of_two_languages(tmp_path, texts):
     pytest.importorskip("fasttext")
     with pytest.raises(InputError, match="give text of two or more"):
         language_id.fit(texts, tmp_path / "lid.bin")
+
+
+def test_loops_are_compiled_once_whoever_owns_the_memory():
+    text = b"Ein Haus.Zwei B\xc3\xa4ume."
+    lent = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 9, len(text)], np.int32)), pa.py_buffer(text))
+    owned = pa.concat_arrays([lent, lent])  # Arrow lets the one be written to, the other not
+    for lines in (lent, owned):
+        table = pa.table({"src": lines, "tgt": lines})
+        prefilter(table, {"max_tokens": 5, "letters": 0.5, "max_overlap": 0.9, "language": "py3langid"}, ("de", "en"))
+    for loop in (byte_lines._space, byte_lines._begins, byte_lines._letters, byte_lines._hashes, naive_bayes._doubtful):
+        assert len(loop.signatures) == 1, loop

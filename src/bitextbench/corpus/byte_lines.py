@@ -56,14 +56,14 @@ class Lines:
     @cached_property
     def text(self) -> NDArray[np.uint8]:
         """The bytes of all lines, uint8 [b], and what happens to be behind them."""
-        return np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :]
+        return _read_only(np.frombuffer(self.column.buffers()[2] or b"", np.uint8)[self._offsets[0] :])
 
     @cached_property
     def data(self) -> NDArray[np.uint8]:
         """The bytes of all lines, uint8, padded to whole words of bits, plus ROOM; bytes from b on are undefined."""
         b, size = int(self.bounds[-1]), (int(self.bounds[-1]) // 64 + 2) * 64 + ROOM
         text = self.text
-        return text[:size] if len(text) >= size else np.append(text[:b], np.zeros(size - b, np.uint8))
+        return text[:size] if len(text) >= size else _read_only(np.append(text[:b], np.zeros(size - b, np.uint8)))
 
     @cached_property
     def words(self) -> Bits:
@@ -121,6 +121,12 @@ class Lines:
     def runs(self) -> Places:
         """The longest run of one token in each line [n]."""
         return _runs(self.lengths, np.cumsum(self.lengths), self.hashes)
+
+
+def _read_only(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The array without leave to write: Arrow gives either kind, and numba would compile all loops for both."""
+    array.flags.writeable = False
+    return array
 
 
 def filled(column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
