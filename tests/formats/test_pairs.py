@@ -3,12 +3,16 @@
 import gzip
 import io
 import re
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from bitextbench.base import files
 from bitextbench.base.errors import InputError
 from bitextbench.formats import pairs
 
@@ -72,3 +76,81 @@ def test_what_users_get_wrong(paths, columns, message):
     pq.write_table(pa.table({"src": ["Eins"], "tgt": ["One"]}), "p.parquet")
     with pytest.raises(InputError, match=re.escape(message)):
         rows(*paths, columns=columns)
+
+
+PIECES = [b"a", b"\xc3", b"\xa4", "\u00e4\u2028".encode(), b"\r", b"\xff", b"\0", b"\xef\xbb\xbf"]
+MOST = 20  # bytes of a line
+ENDS = [b"\n", b"\n", b"\r\n"]
+
+
+def line_by_line(data: bytes, name: str) -> list[str]:
+    """The lines of a text as they are to be read, one at a time; an error is a ValueError."""
+    lines, returns = [], 0
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
+        text = line.removesuffix(b"\r")
+        if len(text) > MOST:
+            lines.append("")
+            continue
+        returns += text.count(b"\r")
+        if b"\0" in text:
+            raise ValueError(f"{name}:{number}: line holds a NUL byte")
+        try:
+            lines.append(text.decode())
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name}:{number}: invalid UTF-8 at byte {error.start + 1} of the line") from None
+    if returns and returns >= len(lines):
+        raise ValueError(f"{name}: {returns} carriage returns inside {len(lines)} lines")
+    return [line.removeprefix("\ufeff") if not number else line for number, line in enumerate(lines)]
+
+
+@st.composite
+def crawls(draw):
+    """Two texts, mostly of as many lines, with and without what is wrong."""
+    pieces = st.lists(st.sampled_from(PIECES[: draw(st.integers(3, len(PIECES)))]), max_size=3).map(b"".join)
+    pieces |= st.just(b"x" * (MOST + 1))
+    lines = st.lists(st.tuples(pieces, st.sampled_from(ENDS)).map(b"".join), max_size=6)
+    sides = [b"".join(draw(lines)) for _ in range(2)]
+    if draw(st.booleans()):
+        missing = sides[0].count(b"\n") - sides[1].count(b"\n")
+        sides[missing > 0] += b"c\n" * abs(missing)
+    return sides
+
+
+@given(crawls(), st.sampled_from([1, 5, 1 << 20]), st.booleans())
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_texts_are_read_as_a_line_at_a_time_would_be(crawl, block, packed):
+    names = [f"{side}.gz" if packed else side for side in ("a", "b")]
+    for name, data in zip(names, crawl, strict=True):
+        Path(name).write_bytes(gzip.compress(data, 1) if packed else data)
+    expected, errors = [], []
+    for name, data in zip(names, crawl, strict=True):
+        try:
+            expected.append(line_by_line(data, name))
+        except ValueError as error:
+            errors.append(str(error))
+    if not errors and len({*map(len, expected)}) > 1:
+        errors.append(f"the two sides differ in lines: a has {len(expected[0])} and b has {len(expected[1])}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "BLOCK", block)
+        patch.setattr(pairs, "read_arrays", partial(files.read_arrays, max_bytes=MOST))
+        if not errors:
+            assert rows(*names) == [*zip(*expected, strict=True)]
+            return
+        with pytest.raises(InputError) as raised:
+            rows(*names)
+    assert any(error in str(raised.value).replace(".gz has", " has") for error in errors), errors
+
+
+@pytest.mark.parametrize("cut", [1, 1000, 20_000])
+def test_a_truncated_side_is_an_error(cut):
+    data = b"".join(b"line %d %d\n" % (i, i**5) for i in range(20_000))
+    Path("a.gz").write_bytes(gzip.compress(data)[:-cut])
+    Path("b").write_bytes(data)
+    with pytest.raises(InputError, match=r"a.gz: damaged or truncated archive"):
+        rows("a.gz", "b")
+
+
+def test_a_line_of_a_megabyte_counts_as_empty():
+    Path("a").write_bytes(b"Eins\n" + b"x" * 1_000_000 + b"\nDrei\n")
+    Path("b").write_bytes(b"One\nTwo\nThree\n")
+    assert rows("a", "b") == [("Eins", "One"), ("", "Two"), ("Drei", "Three")]

@@ -166,9 +166,16 @@ def test_chinese_is_cut_into_words_by_jieba():
     ]
 
 
+def test_jieba_cuts_equal_text_once():
+    moses._cut.cache_clear()
+    assert len(set(moses.tokenize(["北京清华大学，北京清华大学。"] * 3, "zh", "jieba"))) == 1
+    assert moses._cut.cache_info().misses == 1
+
+
 def test_jieba_has_no_cache_that_another_user_could_have_written(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     moses._jieba.cache_clear()
+    moses._cut.cache_clear()
     poisoned = marshal.dumps(({"清华": 10**9}, 10**9))
     (tmp_path / "jieba.cache").write_bytes(poisoned)
     assert list(moses.tokenize(["北京清华大学"], "zh", "jieba")) == ["北京 清华大学"]

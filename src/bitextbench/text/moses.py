@@ -11,7 +11,7 @@ choice.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -121,10 +121,13 @@ def _characters(line: str) -> str:
 
 
 def _words(line: str) -> str:
-    cut = _jieba().cut  # its hidden Markov model joins characters to words that its dictionary has not
-    return _MAYBE_CHINESE.sub(
-        lambda run: f" {' '.join(cut(run[0]))} " if _CJK_CHARACTER.search(run[0]) else run[0], line
-    )
+    return _MAYBE_CHINESE.sub(lambda run: _cut(run[0]), line)
+
+
+@lru_cache(maxsize=1 << 16)
+def _cut(run: str) -> str:
+    """The words of a run, each distinct run once. Jieba's hidden Markov model finds words that its dictionary has not."""
+    return f" {' '.join(_jieba().cut(run))} " if _CJK_CHARACTER.search(run) else run
 
 
 @cache
