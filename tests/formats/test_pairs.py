@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base import files
@@ -78,7 +78,8 @@ def test_what_users_get_wrong(paths, columns, message):
         rows(*paths, columns=columns)
 
 
-PIECES = [b"a", b"\xc3", b"\xa4", "\u00e4\u2028".encode(), b"\r", b"\xff", b"\0", b"\xef\xbb\xbf"]
+PIECES = [b"a", "\u00e4\u2028".encode(), b"b"]
+WRONG = [b"\r", b"\xff", b"\0", b"\xef\xbb\xbf", b"\xc3\n\xa4"]  # the last: a letter cut in two
 MOST = 20  # bytes of a line
 ENDS = [b"\n", b"\n", b"\r\n"]
 
@@ -105,8 +106,10 @@ def line_by_line(data: bytes, name: str) -> list[str]:
 
 @st.composite
 def crawls(draw):
-    """Two texts, mostly of as many lines, with and without what is wrong."""
-    pieces = st.lists(st.sampled_from(PIECES[: draw(st.integers(3, len(PIECES)))]), max_size=3).map(b"".join)
+    """Two texts, mostly of as many lines, with up to two kinds of what is wrong."""
+    pieces = st.lists(st.sampled_from(PIECES + draw(st.lists(st.sampled_from(WRONG), max_size=2))), max_size=3).map(
+        b"".join
+    )
     pieces |= st.just(b"x" * (MOST + 1))
     lines = st.lists(st.tuples(pieces, st.sampled_from(ENDS)).map(b"".join), max_size=6)
     sides = [b"".join(draw(lines)) for _ in range(2)]
@@ -116,6 +119,7 @@ def crawls(draw):
     return sides
 
 
+@example([b"a\xc3\n\xa4b\n", b"c\nd\n"], 1 << 20, False)
 @given(crawls(), st.sampled_from([1, 5, 1 << 20]), st.booleans())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_texts_are_read_as_a_line_at_a_time_would_be(crawl, block, packed):
