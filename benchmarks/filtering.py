@@ -21,29 +21,28 @@ Zipporah) is not counted. `--opusfilter` runs OpusFilter, from an environment of
 "py3langid<0.4"`), from text to text: length, ratio of lengths, letters, copies, then with language by the same model;
 its start is counted, `max_overlap` is left out. Tokens are of both sides: twice the sentences.
 
-`--lines 200000 --sample 0 --opusfilter PROGRAM`, with ten other processes on two cores, in one run (OpusFilter: 100,000
-lines): lines/s
+`--lines 200000 --sample 0 --opusfilter PROGRAM`, OpusFilter 3.3.1 on its first 100,000 lines, one run on two cores with
+seven busy processes: lines by second of processor time
 
 | way | ours | OpusFilter | times |
 |---|---|---|---|
-| rules and copies | 161,000 | 17,700 | 9.1 |
-| with language | 49,900 | 2,950 | 16.9 |
+| rules and copies | 344,000 | 15,800 | 21.8 |
+| with language | 102,000 | 3,230 | 31.5 |
 
-Shares of the steps in the same way of `--lines 200000 --sample 0`, before Arrow arrays went through all of it and after
-(one run each, the machine busy with other work):
+Shares of the steps in `--lines 200000 --sample 0`, before Arrow arrays went through all of it and now (one run each, the
+machine busy with other work):
 
 | way | lines/s | read | pre-filter | deduplicate | write | language | tokens | Zipporah | select |
 |---|---|---|---|---|---|---|---|---|---|
 | rules, before | 134,000 | 14% | 25% | 50% | 11% | | | | |
-| after | 315,000 | 12% | 27% | 44% | 17% | | | | |
+| now | 344,000 | 10% | 24% | 45% | 21% | | | | |
 | with language, before | 40,600 | 4% | 8% | 15% | 3% | 70% | | | |
-| after | 87,400 | 3% | 7% | 12% | 5% | 72% | | | |
+| now | 102,000 | 3% | 7% | 13% | 6% | 70% | | | |
 | Zipporah's selection, before | 22,900 | 2% | 4% | 9% | 2% | 39% | 8% | 33% | 3% |
-| after | 46,900 | 2% | 4% | 7% | 3% | 39% | 15% | 26% | 5% |
+| now (48,900 to 58,100 in three runs) | 48,900 | 1% | 3% | 6% | 3% | 34% | 17% | 30% | 5% |
 
 `bitextbench filter` of 10,000,000 lines by its own rules (language too, copies): 120 s of processor time, 202 s on two
-busy cores, 1,130 MiB. Floor of a corpus without copies and language, plain text to Parquet, 2.0 to 2.4 us a line: 1.05
-in Parquet, of which zstd 0.8.
+busy cores, 1,130 MiB.
 
 `select` reads the corpus twice and writes what it takes. Peaks hold the interpreter and its libraries, about 140 MiB,
 too. A plain set is quicker than `deduplicate` as long as it fits in memory.
