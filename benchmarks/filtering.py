@@ -21,8 +21,8 @@ Zipporah) is not counted. `--opusfilter` runs OpusFilter, from an environment of
 "py3langid<0.4"`), from text to text: length, ratio of lengths, letters, copies, then with language by the same model;
 its start is counted, `max_overlap` is left out. Tokens are of both sides: twice the sentences.
 
-`--lines 200000 --sample 0 --opusfilter PROGRAM`, OpusFilter 3.3.1 on its first 100,000 lines, one run on two cores with
-seven busy processes: lines by second of processor time
+`--lines 200000 --sample 0 --opusfilter PROGRAM`, OpusFilter 3.3.1 on its first 100,000 lines, one run on two cores with a
+load of seven: lines by second of processor time
 
 | way | ours | OpusFilter | times |
 |---|---|---|---|
