@@ -294,25 +294,25 @@ rule train_rescorer:
 rule rescoring:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
-        pairs=f"{WORK}/rescoring/{{encoder}}/pairs",
-        models=expand(f"{WORK}/rescoring/{{{{encoder}}}}/{{half}}/model.pt", half=[0, 1]),
+        pairs=f"{WORK}/rescoring/{{rescorer}}/pairs",
+        models=expand(f"{WORK}/rescoring/{{{{rescorer}}}}/{{half}}/model.pt", half=[0, 1]),
     output:
-        f"{WORK}/metrics/rescoring/{{corpus}}/{{encoder}}.json",
+        f"{WORK}/metrics/rescoring/{{corpus}}/{{rescorer}}.json",
     log:
-        f"logs/{RUN}/rescoring/{{corpus}}.{{encoder}}.log",
+        f"logs/{RUN}/rescoring/{{corpus}}.{{rescorer}}.log",
     benchmark:
-        benchmarked("rescoring", "{corpus}.{encoder}")
+        benchmarked("rescoring", "{corpus}.{rescorer}")
     conda:
         "../envs/embed.yaml"
     threads: 2
     resources:
         mem_mb=megabytes(4, 3000),
-        gpu=lambda w: RESCORERS[w.encoder]["gpus"],
+        gpu=rescorer("gpus"),
         runtime="8h",
     params:
         languages=corpus_languages,
         models=lambda w, input: [f"--model={path}" for path in input.models],
-        gpus=lambda w: RESCORERS[w.encoder]["gpus"],
+        gpus=rescorer("gpus"),
     shell:
         "python -m bitextbench evaluate rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
