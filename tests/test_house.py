@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,24 @@ def test_the_page_of_the_architecture_has_these_floors():
 def test_imports_run_down(path):
     stage = stage_of(path)
     assert not [other for other in imports(path) - {stage} if FLOOR[other] >= FLOOR[stage]]
+
+
+def modules_of(path: Path, names: set[str]) -> set[str]:
+    """The modules that a module imports anywhere, of this package."""
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            full = (f"{node.module}.{alias.name}" for alias in node.names)
+            imported |= {name if name in names else node.module for name in full}
+    return imported & names
+
+
+def test_modules_import_in_no_circle():
+    named = {
+        ".".join(("bitextbench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in MODULES
+    }
+    TopologicalSorter({name: modules_of(path, {*named}) - {name} for name, path in named.items()}).prepare()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -317,7 +317,7 @@ def spoilt(change):
         (lambda path: (path / "text_model").unlink(), "text_model: no such file, and encoder.json names it; train it again, or copy the whole folder"),
         (lambda path: (path / "text_model").write_bytes(b"x"), "text_model: is not the file that encoder.json was written for"),
         (lambda path: (path / "model.pt").write_bytes((path / "model.pt").read_bytes()[:-9]), "model.pt: is not the file that"),
-        (lambda path: (path / "encoder.json").unlink(), "has no encoder.json, modules.json or config.json; train it again"),
+        (lambda path: (path / "encoder.json").unlink(), "has no encoder.json, modules.json, config.json or *.spm; train it again"),
         (lambda path: (path / "encoder.json").write_text("[1]"), "encoder.json: has the format None; this release reads format 1: train"),
         (spoilt(lambda held: held.update(format=2)), "encoder.json: has the format 2; this release reads format 1: update bitextbench"),
         (spoilt(lambda held: held.pop("sides")), "encoder.json: does not describe an encoder"),

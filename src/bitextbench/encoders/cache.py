@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
-from bitextbench.encoders.plain import BLOCK, SentenceEncoder
+from bitextbench.encoders.interface import SentenceEncoder
+from bitextbench.encoders.plain import BLOCK
 from bitextbench.formats.vectors import Embeddings, Stacked
 
 DAY = 86_400  # seconds

@@ -25,7 +25,7 @@ from bitextbench.base.languages import unknown_language
 from bitextbench.encoders import Encoder, load
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import write_vectors
-from bitextbench.encoders.plain import Encoded
+from bitextbench.encoders.interface import Encoded
 from bitextbench.text import features
 
 FORMAT = 1
@@ -104,7 +104,7 @@ def read(folder: Path) -> Description:
 
 
 class TrainedEncoder:
-    """A trained encoder of this project that encodes plain sentences; see `plain.SentenceEncoder`."""
+    """A trained encoder of this project that encodes plain sentences; see `interface.SentenceEncoder`."""
 
     def __init__(self, folder: Path, *, threads: int = 1, device: str = "cpu") -> None:
         about = read(folder)
@@ -118,7 +118,7 @@ class TrainedEncoder:
         self.key = "-".join([*(about.files[name][:16] for name in (MODEL, TEXT)), self.device.type])
 
     def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
-        """The side that encodes a language: see `plain.SentenceEncoder`.
+        """The side that encodes a language: see `interface.SentenceEncoder`.
 
         Raises InputError for no language, or one that it has not learned.
         """

@@ -1,9 +1,9 @@
-"""Encoding of plain sentences: the interface that encoders of this project and published ones share."""
+"""Encoding of plain sentences by an encoder in a folder, of this project or published."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,42 +12,11 @@ from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import check_output, read_json, sha256, write_json
 from bitextbench.base.progress import log, progress
+from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, sentences
 from bitextbench.formats.bitext import SIDES
 
 BLOCK = 8192  # sentences that are encoded together
-
-
-class Encoded(NamedTuple):
-    """A report on some encoded sentences: their number, and how many of them were cut."""
-
-    rows: int
-    cut: int = 0
-
-
-class SentenceEncoder(Protocol):
-    """An encoder of plain sentences."""
-
-    name: str  # its folder, for messages
-    key: str  # a name of files: encoders of one key give one vector to a sentence
-    dimension: int
-
-    def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
-        """The side of the model that encodes a language: the one that is `wanted`, or of several the `usual` one.
-
-        Raises InputError for a language that it does not know, or needs and does not get; and where several sides have
-        it and none is named.
-        """
-        ...
-
-    def encode(
-        self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
-    ) -> Iterator[Encoded]:
-        """Fill `vectors` [len(lines), dimension], which are zeros, in any order; sentences without tokens stay so.
-
-        Raises InputError for a vector that is not finite.
-        """
-        ...
 
 
 def sentence_encoder(

@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.languages import check_language
 from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
-from bitextbench.encoders.plain import Encoded
+from bitextbench.encoders.interface import Encoded
 
 BATCH_TOKENS = 4096
 
@@ -26,7 +26,7 @@ class ModelTokens(NamedTuple):
 
 
 class Published:
-    """An encoder that encodes plain sentences of any language; see `plain.SentenceEncoder`.
+    """An encoder that encodes plain sentences of any language; see `interface.SentenceEncoder`.
 
     Sentences of one length are computed together: there is no padding, and vectors do not depend on the batch.
     """

@@ -23,7 +23,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.encoders import cache
-from bitextbench.encoders.plain import SentenceEncoder
+from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, pairs
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.vectors import Embeddings, read

@@ -24,7 +24,7 @@ from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 from bitextbench.scoring.neighbours import Both, approximate
 
 if TYPE_CHECKING:
-    from bitextbench.encoders.plain import SentenceEncoder  # it imports torch
+    from bitextbench.encoders.interface import SentenceEncoder  # it imports torch
 
 
 def metric_and_margin(name: str) -> tuple[str, str]:
