@@ -100,7 +100,7 @@ rule search_block:
         blocks=lambda w: files.block_options(w.mining, w.i, w.j),
         gpus=mining_gpus,
     shell:
-        "python -m bitextbench step search-block --rows {input.rows:q} {params.src:q} {params.tgt:q} {params.blocks} --spec {params.spec:q}"
+        "python -m bitextbench step search-block --rows {input.rows:q} {params.src:q} {params.tgt:q} {params.blocks:q} --spec {params.spec:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} 2> {log:q}"
 
 

@@ -339,10 +339,10 @@ class Files:
         sources, targets = self.config["mining"][mining]["blocks"]
         return [f"{self.work}/mining/{mining}/blocks/{i}-{j}" for i in range(sources) for j in range(targets)]
 
-    def block_options(self, mining: str, i: str, j: str) -> str:
+    def block_options(self, mining: str, i: str, j: str) -> list[str]:
         """Which block a job searches, as options."""
         sources, targets = self.config["mining"][mining]["blocks"]
-        return f"--src-block {i} {sources} --tgt-block {j} {targets}"
+        return ["--src-block", i, str(sources), "--tgt-block", j, str(targets)]
 
     def block_megabytes(self, mining: str, size: float) -> int:
         """Memory of a job that reads a block of each side, in MB; `size`: of the vectors of both sides."""
