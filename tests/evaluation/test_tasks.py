@@ -528,6 +528,16 @@ def test_equation_3_by_hand():
     assert documents.by_sentences(src, tgt, found, sure, (5, 0)).tolist() == [1]
 
 
+def test_unsure_neighbours_count_against_their_document_but_by_evidence():
+    """Eq. 3 prefers the document with one unsure neighbour to that with two."""
+    src, tgt = documents.Documents.of(["a", "a"]), documents.Documents.of(["a", "a", "b"])
+    found = Neighbours(np.array([[0, 2], [1, 2]]), np.zeros((2, 2), np.float32))
+    unsure = np.array([[0.1, 0.3], [0.1, 0.3]])
+    # a: 2 (-1 + 0.5) = -1; b: the greater of -2 + 1.5 and that less 2
+    assert documents.by_sentences(src, tgt, found, unsure).tolist() == [1]
+    assert documents.by_sentences(src, tgt, found, unsure, first=0, least=0.0).tolist() == [0]  # 1 and 0.5
+
+
 @settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_documents_equal_brute_force(seed):

@@ -356,6 +356,7 @@ def evaluate_documents(
     forward, backward = documents.by_average(src, tgt, vectors, **settings)
     hits = {
         "sentences": (documents.by_sentences(src, tgt, both.forward, confidence), src, tgt),
+        "evidence": (documents.by_sentences(src, tgt, both.forward, confidence, first=0, least=0.0), src, tgt),
         "alignments": (documents.by_alignments(src, tgt, mutual), src, tgt),
         "average_forward": (forward, src, tgt),
         "average_backward": (backward, tgt, src),

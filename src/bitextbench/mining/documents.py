@@ -76,21 +76,26 @@ def by_sentences(
     nearest: Neighbours,
     confidence: NDArray[np.floating],
     weights: tuple[float, float] = WEIGHTS,
+    *,
+    first: int = 1,
+    least: float = -np.inf,
 ) -> NDArray[np.int64]:
     """The target document of each source document by guo2018 eq. 3, int64 [documents].
 
     The score of a target document is the sum of -r(x, y) + w1 f1(x, y) + w2 f2(x, y) over its sentences y that are
-    among the N neighbours of a sentence x of the source document. r is the rank of y, from 1; f1 its `confidence` [n,
-    N] in [0, 1]; f2 the absolute difference of the positions in the documents. The sum has one term for each y: that of
-    the x with the greatest term, where y is a neighbour of several x. Otherwise the wrong x, with negative terms, would
-    count against a right y. (The paper does not say so, nor where ranks begin, nor whether positions are scaled.)
+    among the N neighbours of a sentence x of the source document. r is the rank of y, from `first`; f1 its `confidence`
+    [n, N] in [0, 1]; f2 the absolute difference of the positions in the documents. The sum has one term for each y:
+    that of the x with the greatest term, where y is a neighbour of several x. Otherwise the wrong x, with negative
+    terms, would count against a right y. (The paper does not say so, nor where ranks begin, nor whether positions are
+    scaled.) Terms below `least` count as that: most terms are negative, unless the encoder is sure of most neighbours,
+    and the document with the fewest neighbours wins; with `least` 0 a neighbour counts for its document, or not at all.
     """
-    rank = 1 + np.arange(nearest.ids.shape[1])
+    rank = first + np.arange(nearest.ids.shape[1])
     distance = np.abs(src.position[:, None] - tgt.position[nearest.ids])
     terms = -rank + weights[0] * np.asarray(confidence, np.float64) + weights[1] * distance
     n = len(tgt.document)
     keys, which = np.unique(src.document[:, None] * n + nearest.ids, return_inverse=True)  # a source document and a y
-    best = np.full(len(keys), -np.inf)
+    best = np.full(len(keys), least)
     np.maximum.at(best, which.ravel(), terms.ravel())
     return _best(keys // n, tgt.document[keys % n], best, src, tgt)
 
