@@ -47,7 +47,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "table": table, "precision": precision, "rows": read, "number": number, "claims": claims, "audit": audit,
+        "ours": ours, "table": table, "precision": precision, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -135,6 +135,21 @@ def claims() -> dict[str, Any]:
     """The claims of the papers in the small run: how many of each verdict, and those that are decided."""
     lines = read("small/claims")
     return {"count": Counter(line["verdict"] for line in lines), "total": len(lines), "lines": lines}
+
+
+def verdicts(name: str) -> str:
+    """What a run's audit says of each claim that rests on a table, in Markdown: the paper's words, and our instances."""
+    run, _, place = name.partition("/")
+    lines = []
+    for line in read(f"{run}/claims"):
+        if f"results/{name}.csv" in line["evidence"].split():
+            decided = [
+                f"{verb} in {line[key]} of {line['instances']}"
+                for key, verb in (("holds", "holds"), ("fails", "fails"), ("undecided", "undecided"))
+                if int(line[key])
+            ]
+            lines.append(f"- \"{line['quote']}\" ({line['paper']}, {line['section']}): {', '.join(decided)}.\n")
+    return "".join(["What the paper says of it, and whether it is so here:\n\n", *lines]) if lines else ""
 
 
 def audit() -> list[tuple[str, int, int]]:
