@@ -17,6 +17,8 @@ from machine.translation.thot.simplex_model_weight_tuner import SimplexModelWeig
 from machine.translation.thot.thot_smt_model import ThotSmtModel
 from machine.translation.thot.thot_smt_parameters import ThotSmtParameters
 
+EVALUATIONS = 40  # of the simplex; 100 in sil-machine
+
 
 def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
@@ -41,11 +43,13 @@ def main(text: Path, folder: Path, train: str, dev: str, *tests: str) -> None:
     source, target = (TextFileTextCorpus(text / f"{train}.{side}") for side in ("src", "tgt"))
     parameters = ThotSmtParameters(str(folder / "tm" / "model"), str(folder / "lm" / "model"))
     with trainers.ThotSmtModelTrainer("hmm", source.align_rows(target), parameters) as trainer:
-        trainer._model_weight_tuner = DevTuner(trainer._word_alignment_model_type, texts, 100)
+        trainer._model_weight_tuner = DevTuner(trainer._word_alignment_model_type, texts, EVALUATIONS)
         begin = time.process_time()
-        trainer.train(lambda status: print(status, file=sys.stderr))
+        trainer.train(lambda status: None)
         trainer.save()
-        print(f"train_cpu_s={time.process_time() - begin:.0f} {trainer.stats.metrics} {trainer.parameters.model_weights}")
+        print(
+            f"train_cpu_s={time.process_time() - begin:.0f} {trainer.stats.metrics} {trainer.parameters.model_weights}"
+        )
         parameters = trainer.parameters
     with ThotSmtModel("hmm", parameters) as model:
         for test in tests:
