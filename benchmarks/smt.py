@@ -1,14 +1,14 @@
 """The decoder of the hierarchical system: words per second and model score over beams, memory over numbers of rules.
 
-    python benchmarks/smt.py --grammar grammar.tsv.zst --lm language.arpa --source test.src --weights weights.json
+    python benchmarks/smt.py --grammar grammar.tsv.zst --lm language.arpa --source test.src --weights weights.json -o smt.csv
 
 One thread; seconds are the process's CPU time, so that other processes count little; compiling and loading are not in
 them. A model score is the mean over sentences, in which nothing but the beam differs. Memory is the peak of a process
 of its own that loads the first rules of the grammar.
 """
 
+import csv
 import itertools
-import json
 import subprocess
 import sys
 import tempfile
@@ -23,6 +23,7 @@ from bitextbench.smt.decoder import SPAN, forest
 from bitextbench.smt.words import escaped
 
 FILE = click.Path(path_type=Path)
+COLUMNS = ("beam", "words_per_second", "score", "rules", "mib_before", "mib_after")
 PEAK = """
 import sys
 from pathlib import Path
@@ -65,6 +66,7 @@ def memory(grammar: Path, arpa: Path, source: Path, count: int) -> tuple[int, in
 @click.option("--sentences", type=int, default=100, help="The first ones that have words.")
 @click.option("--beam", "beams", type=int, multiple=True, default=[10, 30, 100, 200, 500])
 @click.option("--rules", "counts", type=int, multiple=True, default=[10_000, 100_000, 1_000_000])
+@click.option("-o", "--out", type=FILE, required=True)
 def main(
     grammar: Path,
     arpa: Path,
@@ -73,17 +75,23 @@ def main(
     sentences: int,
     beams: tuple[int, ...],
     counts: tuple[int, ...],
+    out: Path,
 ) -> None:
-    """Print a line of JSON for each measurement."""
+    """Write CSV, a line a measurement."""
     lines = [line for line in map(escaped, read_lines(source)) if line.split()][:sentences]
     rules = rules_of.load(grammar, arpa, lines)
     values = rules_of.read_weights(weights, rules.names)
-    for beam in beams:
-        speed, score = decode(rules, values, beam, [*range(len(lines))])
-        click.echo(json.dumps({"beam": beam, "words_per_second": round(speed, 1), "score": round(score, 4)}))
-    for count in counts:
-        before, after = memory(grammar, arpa, source, count)
-        click.echo(json.dumps({"rules": count, "mib_before": before, "mib_after": after}))
+    with open(out, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        for beam in beams:
+            speed, score = decode(rules, values, beam, [*range(len(lines))])
+            writer.writerow({"beam": beam, "words_per_second": round(speed, 1), "score": round(score, 4)})
+            file.flush()
+        for count in counts:
+            before, after = memory(grammar, arpa, source, count)
+            writer.writerow({"rules": count, "mib_before": before, "mib_after": after})
+            file.flush()
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ rule smt_tune:  # section 6.1: "to run MERT three times", each from another star
         runtime="48h",
     params:
         references=lambda w, input: [f"--references={path}" for path in input.references],
-        decoder=[*decoder, *([f"--nbest={SMT['nbest']}"] if "nbest" in SMT else [])],
+        decoder=[*decoder, *(f"--{key}={SMT[key]}" for key in ("nbest", "rounds") if key in SMT)],
     shell:
         "python -m bitextbench step smt-tune --grammar {input.grammar:q} --lm {input.model:q} --source {input.source:q} {params.references:q}"
         " {params.decoder:q} --seed {wildcards.start:q} --out {output:q} 2> {log:q}"

@@ -1,11 +1,14 @@
 """The benchmarks still run: each as the program it is, at a size of seconds."""
 
 import csv
+import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from smt import toy
 
 ROOT = Path(__file__).parent.parent
 SMALL = {
@@ -31,15 +34,38 @@ SMALL = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_a_benchmark_writes_its_figures(tmp_path: Path, name: str):
-    out = tmp_path / "figures.csv"
-    command = [sys.executable, f"benchmarks/{name}.py", *SMALL[name], "-o", str(out)]
+def figures(out: Path, name: str, *options: str) -> list[dict[str, str]]:
+    """What a benchmark writes."""
+    command = [sys.executable, f"benchmarks/{name}.py", *options, "-o", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with open(out, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_a_benchmark_writes_its_figures(tmp_path: Path, name: str):
+    rows = figures(tmp_path / "figures.csv", name, *SMALL[name])
     times = {"neighbours": "ours_s", "filtering": "cpu_s", "peers": "seconds", "encoders": "encode_share"}[name]
     found = [float(row[times]) for row in rows if row[times]]
     assert min(found) >= 0 < max(found)
+
+
+@pytest.mark.slow
+def test_the_decoder_is_measured_over_beams_and_numbers_of_rules(tmp_path: Path):
+    (tmp_path / "text").write_text("a b a\n\nb a\n")
+    (tmp_path / "weights.json").write_text(json.dumps(toy.WEIGHTS))
+    rules = toy.random_rules(random.Random(1), 20)
+    files = {
+        "grammar": toy.write_grammar(tmp_path / "grammar.tsv", [("a", "A", [-1.0, -1.0]), *rules]),
+        "lm": toy.write_model(tmp_path / "model.arpa", random.Random(1)),
+        "source": tmp_path / "text",
+        "weights": tmp_path / "weights.json",
+    }
+    options = [f"--{name}={path}" for name, path in files.items()]
+    rows = figures(tmp_path / "figures.csv", "smt", *options, "--beam=1", "--beam=50", "--rules=5", "--rules=21")
+    assert [row["beam"] or row["rules"] for row in rows] == ["1", "50", "5", "21"]
+    assert all(float(row["words_per_second"]) > 0 for row in rows[:2])
+    assert float(rows[0]["score"]) <= float(rows[1]["score"])
+    assert all(0 < int(row["mib_before"]) <= int(row["mib_after"]) for row in rows[2:])

@@ -168,6 +168,9 @@ def test_tuning_raises_bleu_and_writes_the_same_weights(files, tmp_path):
     assert json.loads(found[0]).keys() == toy.WEIGHTS.keys()
     rounds = json.loads((tmp_path / "one.json.rounds.json").read_text())
     assert rounds[0]["expected"] > rounds[0]["bleu"]
+    run({**options, "-o": tmp_path / "short.json"}, "--beam", "50", "--rounds", "1", step="smt-tune")
+    assert json.loads((tmp_path / "short.json.rounds.json").read_text())[0]["bleu"] == rounds[0]["bleu"]
+    assert len(json.loads((tmp_path / "short.json.rounds.json").read_text())) == 1 < len(rounds)
     (tmp_path / "references").write_text("D A B C\n")
     with pytest.raises(InputError, match=r"references: 1 lines, but .* has 4"):
         run({**options, "-o": tmp_path / "three.json"}, step="smt-tune")
