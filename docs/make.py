@@ -139,7 +139,7 @@ def claims() -> dict[str, Any]:
 
 def verdicts(name: str) -> str:
     """What a run's audit says of each claim that rests on a table, in Markdown: the paper's words, and our instances."""
-    run, _, place = name.partition("/")
+    run = name.partition("/")[0]
     lines = []
     for line in read(f"{run}/claims"):
         if f"results/{name}.csv" in line["evidence"].split():
@@ -148,7 +148,7 @@ def verdicts(name: str) -> str:
                 for key, verb in (("holds", "holds"), ("fails", "fails"), ("undecided", "undecided"))
                 if int(line[key])
             ]
-            lines.append(f"- \"{line['quote']}\" ({line['paper']}, {line['section']}): {', '.join(decided)}.\n")
+            lines.append(f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}): {", ".join(decided)}.\n')
     return "".join(["What the paper says of it, and whether it is so here:\n\n", *lines]) if lines else ""
 
 

@@ -18,7 +18,7 @@ MEASURES = {
     "alignment": {"forward", "backward", "average"},
     "posteriors": {"average"},
     "reconstruction": {f"{way}.by_text.P@{n}" for way in ("forward", "backward") for n in (1, 3, 10)},
-    "documents": {"alignments", "sentences", "average_forward", "average_backward"},
+    "documents": {"alignments", "evidence", "sentences", "average_forward", "average_backward"},
     "recognition": {"accuracy"},
     "translation": {"bleu", "tokenised", "pairs"},
     "agreement": {"correlation", "untuned", "tuned"},
