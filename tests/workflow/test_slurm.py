@@ -1,5 +1,6 @@
 """`--profile slurm` on a real one-node Slurm: what the jobs asked for is what slurmctld held for them."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from slurm_cluster import Cluster, Job, jobs, why_not
 
+from bitextbench.base import run_lock
+from bitextbench.base.errors import InputError
 from bitextbench.report.cells import read_csv
 
 pytestmark = pytest.mark.slurm
@@ -76,6 +79,33 @@ def test_jobs_hold_what_their_rules_ask_for_and_failed_ones_come_back_with_more(
     job_id, device = (tmp_path / "gpu.txt").read_text().split()
     assert job_id.isdigit()
     assert device in {"0", "1"}
+
+
+def test_a_run_waits_for_the_jobs_of_one_that_was_killed(slurm, tmp_path, monkeypatch, capsys):
+    for key in ("SLURM_CONF", "PATH"):
+        monkeypatch.setenv(key, slurm[key])
+    monkeypatch.setattr(run_lock, "POLL", 0.5)
+    path, ended = tmp_path / "work/paper.lock", tmp_path / "ended"
+    lock, waited = run_lock.take(path, "bitextbench_killed")
+    assert not waited
+    os.close(lock)
+    job = ["sbatch", "--parsable", "--job-name=bitextbench_killed", "--output=/dev/null", f"--wrap=sleep 3; touch {ended}"]
+    number = subprocess.run(job, check=True, capture_output=True, text=True).stdout.strip()
+    lock, waited = run_lock.take(path, "bitextbench_next")
+    assert waited
+    assert ended.exists()
+    assert f"waiting for its jobs in Slurm: {number} " in capsys.readouterr().err
+    os.close(lock)
+    lock, waited = run_lock.take(path)
+    assert not waited
+    os.close(lock)
+
+
+def test_a_run_does_not_pass_over_jobs_that_it_cannot_see(tmp_path, monkeypatch):
+    os.close(run_lock.take(tmp_path / "lock", "bitextbench_killed")[0])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="left jobs in Slurm"):
+        run_lock.take(tmp_path / "lock")
 
 
 @pytest.mark.slow
