@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from checkout import copy_checkout
-from slurm_cluster import Cluster, Job, jobs, why_not
+from slurm_cluster import Cluster, Job, adopt_orphans, cpu_seconds, jobs, why_not
 
 HERE = Path(__file__).parent
 GPU_RULES = (
@@ -112,10 +112,12 @@ def main() -> int:
     repo = prepare(folder, asked.lines)
     shutil.rmtree(folder / "slurm", ignore_errors=True)
     began = time.monotonic()
+    adopt_orphans()
     with Cluster(folder / "slurm", nodes=3, cpus=10, memory_mb=64000, kills=True) as cluster:
         env = environment(cluster, folder / "mirror")
         code = run(repo, env, asked.jobs, asked.targets)
         report(repo, env, asked.targets, time.monotonic() - began)
+    print(f"{cpu_seconds():.0f} CPU seconds, the cluster's daemons among them")
     return code
 
 
