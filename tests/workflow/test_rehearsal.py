@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from checkout import ROOT
+from checkout import ROOT, copy_checkout
 
 from bitextbench.config import read, resolve
 from bitextbench.encoders import create
@@ -44,3 +44,14 @@ def test_its_encoders_can_be_made():
         words = {"words": 300} if entry["type"] in ("dan_dual", "transformer_dual") else {}
         assert create(entry | {"model": entry["model"] | words}, 300).vocab_size == 300
     assert len({entry["type"] for entry in encoders.values()}) > 5
+
+
+def test_a_second_call_finds_its_copy_and_brings_what_has_changed(tmp_path):
+    repo = copy_checkout(tmp_path)
+    (repo / "config.yaml").write_text("old")
+    before = {
+        path: path.stat().st_mtime_ns for path in repo.rglob("*") if path.is_file() and path.name != "config.yaml"
+    }
+    assert copy_checkout(tmp_path) == repo
+    assert (repo / "config.yaml").read_bytes() == (ROOT / "config.yaml").read_bytes()
+    assert {path: path.stat().st_mtime_ns for path in before} == before
