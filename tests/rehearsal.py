@@ -65,15 +65,20 @@ def planned(repo: Path, env: dict[str, str], targets: list[str]) -> set[str]:
 
 
 def ran(repo: Path) -> set[str]:
-    """The rules that have left a finished job behind, in this or an earlier call."""
+    """The rules that have left a finished job behind, in this or an earlier call, or a benchmark."""
     log = repo / "ran.txt"
-    return set(log.read_text().split()) if log.exists() else set()
+    before = set(log.read_text().split()) if log.exists() else set()
+    return before | {path.parent.name for path in benchmarks(repo)}
+
+
+def benchmarks(repo: Path) -> list[Path]:
+    return [*repo.glob("work/paper/benchmarks/*/*.tsv"), *repo.glob("data/raw/benchmarks/*/*.tsv")]
 
 
 def peaks(repo: Path, held: list[Job]) -> dict[str, tuple[float, float]]:
     """Of each rule the largest resident memory of a job, and the least that one asked for, in MB."""
     took: dict[str, float] = defaultdict(float)
-    for path in [*repo.glob("work/paper/benchmarks/*/*.tsv"), *repo.glob("data/raw/benchmarks/*/*.tsv")]:
+    for path in benchmarks(repo):
         with open(path, encoding="utf-8") as lines:
             sizes = [row["max_rss"] for row in csv.DictReader(lines, delimiter="\t")]
         took[path.parent.name] = max(
