@@ -89,7 +89,13 @@ def test_a_run_waits_for_the_jobs_of_one_that_was_killed(slurm, tmp_path, monkey
     lock, waited = run_lock.take(path, "bitextbench_killed")
     assert not waited
     os.close(lock)
-    job = ["sbatch", "--parsable", "--job-name=bitextbench_killed", "--output=/dev/null", f"--wrap=sleep 3; touch {ended}"]
+    job = [
+        "sbatch",
+        "--parsable",
+        "--job-name=bitextbench_killed",
+        "--output=/dev/null",
+        f"--wrap=sleep 3; touch {ended}",
+    ]
     number = subprocess.run(job, check=True, capture_output=True, text=True).stdout.strip()
     lock, waited = run_lock.take(path, "bitextbench_next")
     assert waited
