@@ -27,6 +27,8 @@ GPU_RULES = (
     "nmt_train",
     "translation_train",
 )  # ask for a GPU, which is none, and leave it idle
+# the cluster's cores are on paper: threads that wait for each other are not to keep the machine's busy
+SHARED = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
 OPTIONS = [
     *("--profile", "slurm", "--configfile", "config/rehearsal.yaml", "--latency-wait", "5"),
     *("--slurm-init-seconds-before-status-checks", "3", "--seconds-between-status-checks", "3"),
@@ -45,7 +47,7 @@ def prepare(folder: Path, lines: int) -> Path:
 def environment(cluster: Cluster, mirror: Path) -> dict[str, str]:
     """Of the run: commands of the environment that runs this, data of the mirror."""
     path = f"{Path(sys.executable).parent}:{cluster.env['PATH']}"
-    return cluster.env | {"PATH": path, "BITEXTBENCH_MIRROR": str(mirror), "OMP_NUM_THREADS": "1"}
+    return cluster.env | {"PATH": path, "BITEXTBENCH_MIRROR": str(mirror), **SHARED}
 
 
 def run(repo: Path, env: dict[str, str], jobs: int, targets: list[str]) -> int:
