@@ -4,10 +4,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
-from slurm_cluster import Cluster, Job, jobs, why_not
+from slurm_cluster import Cluster, Job, _wait_for, adopt_orphans, jobs, why_not
 
 from bitextbench.base import run_lock
 from bitextbench.base.errors import InputError
@@ -178,3 +180,26 @@ def test_a_cluster_of_several_nodes_has_gpus_on_one_and_loses_another(tmp_path):
         asked("scontrol", "update", "NodeName=n3", "State=DOWN", "Reason=test")
         assert set(asked("srun", "-N2", "printenv", "SLURMD_NODENAME")) == {"n1", "n2"}
         assert cluster.states()[2].startswith("down")
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_a_node_crashes_with_all_that_runs_on_it_and_comes_back(tmp_path):
+    adopt_orphans()
+    with Cluster(tmp_path, nodes=2) as cluster:
+
+        def asked(*command):
+            return subprocess.run(command, env=cluster.env, capture_output=True, text=True, timeout=60).stdout.split()
+
+        def running():
+            there = (process.info for process in psutil.process_iter(["cmdline", "environ"]))
+            return sorted(held["environ"]["SLURMD_NODENAME"] for held in there if held["cmdline"] == sleep)
+
+        sleep = ["sleep", str(time.time())]  # of this test
+        for node in cluster.nodes:
+            asked("sbatch", "-w", node, "--output=/dev/null", f"--wrap={' '.join(sleep)}")
+        _wait_for(lambda: len(running()) == 2, "two jobs", tmp_path)
+        cluster.crash("n2")
+        assert running() == ["n1"]
+        assert asked("squeue", "-h", "-o", "%T", "--sort=i") == ["RUNNING", "PENDING"]  # Slurm sends it again
+        cluster.restore("n2")
+        _wait_for(lambda: cluster.states() == ["mixed", "idle"], "n2", tmp_path)
