@@ -55,7 +55,11 @@ def _wait_for_jobs(name: str, path: Path) -> bool:
         ids = " ".join(asked.stdout.split())
         if asked.returncode == 0 and not ids:
             break
-        news = f"{ids} (after scancel {ids} they start again)" if ids else asked.stderr.strip()
+        if ids:
+            news = f"{ids} (after scancel {ids} they start again)"
+        else:
+            why = asked.stderr.strip().rpartition("\n")[2]
+            news = f"{why} (if that cluster is no more, remove {path} and start again)"
         if news != said:
             print(f"{path}: a run was killed; waiting for its jobs in Slurm: {news}", file=sys.stderr, flush=True)
         said = news
