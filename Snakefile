@@ -32,7 +32,8 @@ include: "rules/report.smk"
 
 
 onstart:
-    lock, waited = run_lock.take(Path(f"{WORK}.lock"))
+    in_slurm = getattr(workflow.scheduler._executor, "run_uuid", "")
+    lock, waited = run_lock.take(Path(f"{WORK}.lock"), in_slurm)
     if waited:  # start again: the other run has made what was planned, or changed it
         workflow.persistence.unlock()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

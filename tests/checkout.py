@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
 
 def copy_checkout(target_root: Path) -> Path:
     """What a clone of the repository holds but our results, which would count as made, with uncommitted changes, in
-    `target_root`/repo.
+    `target_root`/repo. What is there and the same keeps its time.
     """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", ":!results"],
@@ -40,9 +40,11 @@ def copy_checkout(target_root: Path) -> Path:
     )
     for name in filter(None, listed.stdout.split("\0")):
         source, target = ROOT / name, target_root / "repo" / name
-        if source.exists() or source.is_symlink():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(os.readlink(source)) if source.is_symlink() else target.write_bytes(source.read_bytes())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink() and not target.is_symlink():
+            target.symlink_to(os.readlink(source))
+        elif source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
+            target.write_bytes(source.read_bytes())
     return target_root / "repo"
 
 

@@ -726,10 +726,11 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append((place, wanted))
         direct = place.removeprefix("elsewhere/")
         data = self.server.files.get(direct)
-        kind = None if data is None or direct == "changed.json" else self.server.next_fault(direct)
+        moved = place == direct and any(fnmatch.fnmatchcase(place, like) for like in REDIRECTED)
+        kind = None if data is None or moved or direct == "changed.json" else self.server.next_fault(direct)
         if data is None or (kind or "").isdigit():
             self.send_error(int(kind or 404))
-        elif place == direct and (kind == "redirect" or any(fnmatch.fnmatchcase(place, like) for like in REDIRECTED)):
+        elif moved or (place == direct and kind == "redirect"):
             self.reply(302, b"", Location=f"/elsewhere/{place}")
         elif kind == "page":
             self.reply(200, b"<html>Please sign in.</html>", **{"Content-Type": "text/html"})

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from checkout import copy_checkout
-from slurm_cluster import Cluster, Job, jobs, why_not
+from slurm_cluster import Cluster, Job, adopt_orphans, cpu_seconds, jobs, why_not
 
 HERE = Path(__file__).parent
 GPU_RULES = (
@@ -27,6 +27,8 @@ GPU_RULES = (
     "nmt_train",
     "translation_train",
 )  # ask for a GPU, which is none, and leave it idle
+# the cluster's cores are on paper: threads that wait for each other are not to keep the machine's busy
+SHARED = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
 OPTIONS = [
     *("--profile", "slurm", "--configfile", "config/rehearsal.yaml", "--latency-wait", "5"),
     *("--slurm-init-seconds-before-status-checks", "3", "--seconds-between-status-checks", "3"),
@@ -45,7 +47,7 @@ def prepare(folder: Path, lines: int) -> Path:
 def environment(cluster: Cluster, mirror: Path) -> dict[str, str]:
     """Of the run: commands of the environment that runs this, data of the mirror."""
     path = f"{Path(sys.executable).parent}:{cluster.env['PATH']}"
-    return cluster.env | {"PATH": path, "BITEXTBENCH_MIRROR": str(mirror), "OMP_NUM_THREADS": "1"}
+    return cluster.env | {"PATH": path, "BITEXTBENCH_MIRROR": str(mirror), **SHARED}
 
 
 def run(repo: Path, env: dict[str, str], jobs: int, targets: list[str]) -> int:
@@ -65,15 +67,20 @@ def planned(repo: Path, env: dict[str, str], targets: list[str]) -> set[str]:
 
 
 def ran(repo: Path) -> set[str]:
-    """The rules that have left a finished job behind, in this or an earlier call."""
+    """The rules that have left a finished job behind, in this or an earlier call, or a benchmark."""
     log = repo / "ran.txt"
-    return set(log.read_text().split()) if log.exists() else set()
+    before = set(log.read_text().split()) if log.exists() else set()
+    return before | {path.parent.name for path in benchmarks(repo)}
+
+
+def benchmarks(repo: Path) -> list[Path]:
+    return [*repo.glob("work/paper/benchmarks/*/*.tsv"), *repo.glob("data/raw/benchmarks/*/*.tsv")]
 
 
 def peaks(repo: Path, held: list[Job]) -> dict[str, tuple[float, float]]:
     """Of each rule the largest resident memory of a job, and the least that one asked for, in MB."""
     took: dict[str, float] = defaultdict(float)
-    for path in [*repo.glob("work/paper/benchmarks/*/*.tsv"), *repo.glob("data/raw/benchmarks/*/*.tsv")]:
+    for path in benchmarks(repo):
         with open(path, encoding="utf-8") as lines:
             sizes = [row["max_rss"] for row in csv.DictReader(lines, delimiter="\t")]
         took[path.parent.name] = max(
@@ -112,10 +119,12 @@ def main() -> int:
     repo = prepare(folder, asked.lines)
     shutil.rmtree(folder / "slurm", ignore_errors=True)
     began = time.monotonic()
+    adopt_orphans()
     with Cluster(folder / "slurm", nodes=3, cpus=10, memory_mb=64000, kills=True) as cluster:
         env = environment(cluster, folder / "mirror")
         code = run(repo, env, asked.jobs, asked.targets)
         report(repo, env, asked.targets, time.monotonic() - began)
+    print(f"{cpu_seconds():.0f} CPU seconds, the cluster's daemons among them")
     return code
 
 

@@ -7,10 +7,13 @@ All nodes are this machine: the shared file system is its own. A node can be kil
 
 import argparse
 import contextlib
+import ctypes
 import os
 import re
+import resource
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +21,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 GPUS = ("/dev/null", "/dev/zero")  # slurmd wants character devices, and opens none
@@ -170,6 +175,22 @@ class Cluster:
         process.kill()
         process.wait()
 
+    def crash(self, node: str) -> None:
+        """A node goes with all that runs on it. Needs `adopt_orphans`: the steps on it are told by their parent, us."""
+        there = set(_ask(self.env, "squeue", "-h", "-w", node, "-o", "%i").split())
+        self.kill(node)
+        for stepd in psutil.Process().children():
+            if re.match(rf"slurmstepd: \[({'|'.join(there) or 'none'})\.", " ".join(_command(stepd))):
+                for process in [stepd, *stepd.children(recursive=True)]:
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        process.send_signal(signal.SIGKILL)
+        _ask(self.env, "scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=crash")
+
+    def restore(self, node: str) -> None:
+        """A node that crashed comes back."""
+        self.start(node)
+        _ask(self.env, "scontrol", "update", f"NodeName={node}", "State=RESUME")
+
     def _stop(self) -> None:
         for process in reversed(self.daemons.values()):
             process.terminate()
@@ -191,19 +212,26 @@ class Job(NamedTuple):
     minutes: int  # its time limit
 
 
+def records(env: dict[str, str]) -> Iterator[dict[str, str]]:
+    """What slurmctld says of every job that Snakemake ever sent, by its own keys, and `rule`: of a group, the rule that
+    it is called after.
+    """
+    for line in _ask(env, "scontrol", "--details", "--oneliner", "show", "jobs").splitlines():
+        fields = dict(re.findall(r"(?:^|\s)(\w+)=(\S*)", line))
+        if named := re.match(r"(?:rule|group)_(\w+?)(?:_wildcards_|\.|$)", fields.get("Comment", "")):
+            yield fields | {"rule": named[1]}
+
+
 def jobs(env: dict[str, str]) -> list[Job]:
     """Every job that Snakemake ever sent to the cluster, in the order of submission."""
     found = []
-    for line in _ask(env, "scontrol", "--details", "--oneliner", "show", "jobs").splitlines():
-        fields = dict(re.findall(r"(?:^|\s)(\w+)=(\S*)", line))
-        if not (named := re.match(r"(?:rule|group)_(\w+?)(?:_wildcards_|\.|$)", fields.get("Comment", ""))):
-            continue
+    for fields in records(env):
         held = fields.get("AllocTRES") or fields["TRES"]  # its name from Slurm 23.11 on, and before
         tres = dict(item.split("=", 1) for item in held.split(","))
         gpus = re.search(r"gpu:(?:\w+:)?(\d+)", fields["JOB_GRES"])
         found.append(
             Job(
-                rule=named[1],  # of a group, the rule that it is called after
+                rule=fields["rule"],
                 state=fields["JobState"],
                 cpus=int(tres["cpu"]),
                 memory_mb=float(tres["mem"][:-1]) * {"M": 1, "G": 1024}[tres["mem"][-1]],
@@ -212,6 +240,28 @@ def jobs(env: dict[str, str]) -> list[Job]:
             )
         )
     return found
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of daemons' orphans: `cpu_seconds` then counts them, and `Cluster.crash` finds them."""
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
+
+
+def cpu_seconds() -> float:
+    """Of all processes that this one has started and that have ended, and of those that they started."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _minutes(limit: str) -> int:

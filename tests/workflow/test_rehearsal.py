@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from checkout import ROOT
+from checkout import ROOT, copy_checkout
 
 from bitextbench.config import read, resolve
+from bitextbench.encoders import create
 
 
 def differences(one: Any, other: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -35,3 +36,22 @@ def test_the_rehearsal_names_only_numbers():
     assert not [one for one in found if not all(type(value) in (int, float) for value in one[1:])]
     assert not [place for place, one, other in found if other > one]
     assert len(found) > 500
+
+
+def test_its_encoders_can_be_made():
+    encoders = resolve(read([ROOT / "config.yaml"], [ROOT / "config/rehearsal.yaml"]))["encoders"]
+    for entry in encoders.values():
+        words = {"words": 300} if entry["type"] in ("dan_dual", "transformer_dual") else {}
+        assert create(entry | {"model": entry["model"] | words}, 300).vocab_size == 300
+    assert len({entry["type"] for entry in encoders.values()}) > 5
+
+
+def test_a_second_call_finds_its_copy_and_brings_what_has_changed(tmp_path):
+    repo = copy_checkout(tmp_path)
+    (repo / "config.yaml").write_text("old")
+    before = {
+        path: path.stat().st_mtime_ns for path in repo.rglob("*") if path.is_file() and path.name != "config.yaml"
+    }
+    assert copy_checkout(tmp_path) == repo
+    assert (repo / "config.yaml").read_bytes() == (ROOT / "config.yaml").read_bytes()
+    assert {path: path.stat().st_mtime_ns for path in before} == before

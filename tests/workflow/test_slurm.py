@@ -1,13 +1,18 @@
 """`--profile slurm` on a real one-node Slurm: what the jobs asked for is what slurmctld held for them."""
 
+import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
-from slurm_cluster import Cluster, Job, jobs, why_not
+from slurm_cluster import Cluster, Job, _wait_for, adopt_orphans, jobs, why_not
 
+from bitextbench.base import run_lock
+from bitextbench.base.errors import InputError
 from bitextbench.report.cells import read_csv
 
 pytestmark = pytest.mark.slurm
@@ -78,6 +83,39 @@ def test_jobs_hold_what_their_rules_ask_for_and_failed_ones_come_back_with_more(
     assert device in {"0", "1"}
 
 
+def test_a_run_waits_for_the_jobs_of_one_that_was_killed(slurm, tmp_path, monkeypatch, capsys):
+    for key in ("SLURM_CONF", "PATH"):
+        monkeypatch.setenv(key, slurm[key])
+    monkeypatch.setattr(run_lock, "POLL", 0.5)
+    path, ended = tmp_path / "work/paper.lock", tmp_path / "ended"
+    lock, waited = run_lock.take(path, "bitextbench_killed")
+    assert not waited
+    os.close(lock)
+    job = [
+        "sbatch",
+        "--parsable",
+        "--job-name=bitextbench_killed",
+        "--output=/dev/null",
+        f"--wrap=sleep 3; touch {ended}",
+    ]
+    number = subprocess.run(job, check=True, capture_output=True, text=True).stdout.strip()
+    lock, waited = run_lock.take(path, "bitextbench_next")
+    assert waited
+    assert ended.exists()
+    assert f"waiting for its jobs in Slurm: {number} " in capsys.readouterr().err
+    os.close(lock)
+    lock, waited = run_lock.take(path)
+    assert not waited
+    os.close(lock)
+
+
+def test_a_run_does_not_pass_over_jobs_that_it_cannot_see(tmp_path, monkeypatch):
+    os.close(run_lock.take(tmp_path / "lock", "bitextbench_killed")[0])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="left jobs in Slurm"):
+        run_lock.take(tmp_path / "lock")
+
+
 @pytest.mark.slow
 def test_shards_go_into_the_queue_together_and_are_worked_on_in_turn(slurm, tmp_path):
     (tmp_path / "Snakefile").write_text(
@@ -142,3 +180,26 @@ def test_a_cluster_of_several_nodes_has_gpus_on_one_and_loses_another(tmp_path):
         asked("scontrol", "update", "NodeName=n3", "State=DOWN", "Reason=test")
         assert set(asked("srun", "-N2", "printenv", "SLURMD_NODENAME")) == {"n1", "n2"}
         assert cluster.states()[2].startswith("down")
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_a_node_crashes_with_all_that_runs_on_it_and_comes_back(tmp_path):
+    adopt_orphans()
+    with Cluster(tmp_path, nodes=2) as cluster:
+
+        def asked(*command):
+            return subprocess.run(command, env=cluster.env, capture_output=True, text=True, timeout=60).stdout.split()
+
+        def running():
+            there = (process.info for process in psutil.process_iter(["cmdline", "environ"]))
+            return sorted(held["environ"]["SLURMD_NODENAME"] for held in there if held["cmdline"] == sleep)
+
+        sleep = ["sleep", str(time.time())]  # of this test
+        for node in cluster.nodes:
+            asked("sbatch", "-w", node, "--output=/dev/null", f"--wrap={' '.join(sleep)}")
+        _wait_for(lambda: len(running()) == 2, "two jobs", tmp_path)
+        cluster.crash("n2")
+        assert running() == ["n1"]
+        assert asked("squeue", "-h", "-o", "%T", "--sort=i") == ["RUNNING", "PENDING"]  # Slurm sends it again
+        cluster.restore("n2")
+        _wait_for(lambda: cluster.states() == ["mixed", "idle"], "n2", tmp_path)
