@@ -59,6 +59,8 @@ def test_nist_takes_the_shortest_reference_and_no_case():
     assert found["signature"].startswith("nrefs:2|case:lc")
     with pytest.raises(InputError, match="1 hypotheses but 2 references"):
         nist(hypotheses, [["a", "b"]], "out.txt")
+    with pytest.raises(InputError, match="1 hypotheses but 2 references"):
+        nist(hypotheses, [["a"], ["a", "b"]], "out.txt")
 
 
 def test_nist_is_multi_bleu_with_one_reference():

@@ -120,6 +120,12 @@ def test_all_pairs_are_written(tmp_path):
     assert [(one.row, one.other) for one in read(tmp_path / "out.csv")] == [("b", "a"), ("c", "a"), ("c", "b")]
 
 
+@pytest.mark.parametrize(("references", "lines"), [([], "no"), ([["a"], ["a", "b"]], "1, 2")])
+def test_references_that_do_not_fit(references, lines):
+    with pytest.raises(InputError, match=f"mt06: references of {lines} lines"):
+        significance.compare_nist({"a": [["a"]], "b": [["a"]]}, references, "MT06", "mt06")
+
+
 def test_unequal_counts_are_an_error():
     with pytest.raises(InputError, match="mlp, 10M, t: 1 hypotheses but 2 references"):
         compare({"mlp": [["a"]]}, ["a", "b"], "en", "10M", "t")

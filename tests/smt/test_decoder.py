@@ -155,7 +155,19 @@ def test_bad_input_is_an_error(files, name, content, message):
     assert not files["-o"].exists()
 
 
-def test_tuning_raises_bleu_and_writes_the_same_weights(files, tmp_path):
+@pytest.mark.parametrize("step", ["smt-decode", "smt-tune"])
+@pytest.mark.parametrize("option", ["--beam=-1", "--span=0", "--nbest=0", "--threads=0", "--rounds=0"])
+def test_options_out_of_range(files, step, option):
+    if step == "smt-tune":
+        files = {name: path for name, path in files.items() if name != "--weights"}
+        files |= {"--references": files["--source"], "--seed": 1}
+    elif "rounds" in option:
+        pytest.skip("of tuning")
+    with pytest.raises(InputError, match=rf"{option.partition('=')[0]}: .*; give [01] or more"):
+        run(files, option, step=step)
+
+
+def test_tuning_raises_bleu_and_writes_the_same_weights(files, tmp_path, capfd):
     (tmp_path / "text").write_text("a b\nb a\na b a\nb b\n")
     (tmp_path / "references").write_text("D A B C\nC D B A\nA C D B\nC D D C\n")
     options = {name: files[name] for name in ("--grammar", "--lm", "--source")}
@@ -168,9 +180,13 @@ def test_tuning_raises_bleu_and_writes_the_same_weights(files, tmp_path):
     assert json.loads(found[0]).keys() == toy.WEIGHTS.keys()
     rounds = json.loads((tmp_path / "one.json.rounds.json").read_text())
     assert rounds[0]["expected"] > rounds[0]["bleu"]
+    assert "0 of 4 sentences are longer than 10 words" in capfd.readouterr().err
     run({**options, "-o": tmp_path / "short.json"}, "--beam", "50", "--rounds", "1", step="smt-tune")
     assert json.loads((tmp_path / "short.json.rounds.json").read_text())[0]["bleu"] == rounds[0]["bleu"]
     assert len(json.loads((tmp_path / "short.json.rounds.json").read_text())) == 1 < len(rounds)
     (tmp_path / "references").write_text("D A B C\n")
     with pytest.raises(InputError, match=r"references: 1 lines, but .* has 4"):
         run({**options, "-o": tmp_path / "three.json"}, step="smt-tune")
+    (tmp_path / "references").write_text("\n" * 4)
+    with pytest.raises(InputError, match="references: has no words"):
+        run({**options, "-o": tmp_path / "none.json"}, step="smt-tune")

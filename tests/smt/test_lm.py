@@ -99,8 +99,11 @@ def test_what_is_no_model_is_an_error(tmp_path, text, message):
         lm.read(path, vocabulary)
 
 
-def test_a_model_of_another_language_is_an_error(arpa):
+def test_a_model_of_another_language_is_an_error(arpa, capfd):
     vocabulary = Vocabulary(lm.SPECIAL)
     vocabulary["的"]
     with pytest.raises(InputError, match="knows no word of the grammar"):
         lm.read(arpa, vocabulary)
+    vocabulary["a"], vocabulary["和"]
+    lm.read(arpa, vocabulary)
+    assert "1 of 3 words of the grammar" in capfd.readouterr().err

@@ -222,5 +222,5 @@ def smt_significance(
     columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
     for row, column, test, path in hypotheses:
         columns.setdefault((column, test), {}).setdefault(row, []).append([*read_lines(path)])
-    compared = (compare_nist(systems, texts[test], column, test) for (column, test), systems in columns.items())
+    compared = (compare_nist(systems, texts.get(test, []), column, test) for (column, test), systems in columns.items())
     write([comparison for column in compared for comparison in column], out)

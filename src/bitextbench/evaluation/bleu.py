@@ -81,7 +81,8 @@ def nist(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], where: str | Path | None = None
 ) -> dict[str, Any]:
     """`bleu`, as `Nist` has it. `references`: texts, line by line with the hypotheses."""
-    _check_lines(hypotheses, references[0], where)
+    for text in references:
+        _check_lines(hypotheses, text, where)
     metric = Nist(references)
     counts = np.array(metric.statistics(hypotheses))
     draws = np.random.default_rng(SEED).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), SAMPLES)

@@ -69,7 +69,13 @@ def compare(
 def compare_nist(
     systems: Mapping[str, Sequence[Sequence[str]]], references: Sequence[Sequence[str]], column: str, test: str
 ) -> list[Comparison]:
-    """Compare every pair of systems by BLEU as NIST has it, with several references: see `compared`."""
+    """Compare every pair of systems by BLEU as NIST has it, with several references: see `compared`.
+
+    Raises InputError for references of unequal numbers of lines, and where there are none.
+    """
+    if not references or len({*map(len, references)}) > 1:
+        counts = ", ".join(f"{len(lines):,}" for lines in references)
+        raise InputError(f"references of {counts or 'no'} lines", test, remedy="give each test set its references")
     nist = Nist(references)
     return compared(systems, nist.metric, nist.statistics, len(references[0]), column, test)
 

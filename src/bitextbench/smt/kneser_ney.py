@@ -49,8 +49,8 @@ class Smoothed(NamedTuple):
 
 
 def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lowercase: bool) -> None:
-    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, and an order below
-    2.
+    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, an order below 2, and
+    one that is longer than all sentences.
     """
     vocabulary = Vocabulary({UNKNOWN: 1, BEGIN: 2, END: 3})
     text = vocabulary.encode(line for folder in folders for line in side_lines(folder, side, lowercase=lowercase))
@@ -70,6 +70,8 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
     models: list[Smoothed] = []
     probabilities = np.full(size + 1, 1 / (size - 1))  # of no context: all words but BEGIN
     for length, level in enumerate(levels, 1):
+        if not len(level.counts):
+            raise InputError(f"no {length}-grams", remedy=f"give an order below {length}, or longer sentences")
         discounts = modified(level.counts[level.words != 2]) if length == 1 else modified(level.counts)
         log(
             f"{length}-grams: {len(level.counts):,}, discounts {', '.join(f'{discount:.4f}' for discount in discounts)}"

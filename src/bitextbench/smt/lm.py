@@ -139,7 +139,8 @@ def read(path: Path, vocabulary: Vocabulary) -> Model:
         remedy = "is the model of the target language, tokenised and cased like the grammar?"
         raise InputError("knows no word of the grammar", path, remedy=remedy)
     grams = sum(len(level[0]) for level in levels)
-    log(f"{path}: {len(levels)}-gram model, {grams:,} n-grams of {len(words):,} words in use")
+    known, wanted = int((words > END).sum()), len(vocabulary) - len(SPECIAL)
+    log(f"{path}: {len(levels)}-gram model, {grams:,} n-grams of {known:,} of {wanted:,} words of the grammar in use")
     room = len(vocabulary) + 1 + grams
     while (model := _built(levels, words, len(vocabulary), room, path)) is None:  # n-grams were missing
         room += room // 4

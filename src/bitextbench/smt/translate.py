@@ -37,6 +37,21 @@ def translations(
             yield entries
 
 
+def check_options(*, beam: int, **others: int) -> None:
+    """Raises InputError for a number that is out of range: a beam below 0, anything else below 1."""
+    for name, value, least in (("beam", beam, 0), *((name, value, 1) for name, value in others.items())):
+        if value < least:
+            raise InputError(f"{value}", f"--{name}", remedy=f"give {least} or more")
+
+
+def log_long(source: Path, rules: Rules, span: int) -> None:
+    """Say how many sentences are longer than a rule may span."""
+    sizes = np.diff(rules.text.starts)
+    log(
+        f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words: glue joins spans"
+    )
+
+
 def translate(
     grammar: Path,
     arpa: Path,
@@ -55,20 +70,10 @@ def translate(
 
     Raises InputError as `load` and `read_weights` do, and for options that are out of range.
     """
-    for name, value, least in (
-        ("--beam", beam, 0),
-        ("--span", span, 1),
-        ("--nbest", count, 1),
-        ("--threads", threads, 1),
-    ):
-        if value < least:
-            raise InputError(f"{value}", name, remedy=f"give {least} or more")
+    check_options(beam=beam, span=span, nbest=count, threads=threads)
     rules = load(grammar, arpa, map(escaped, read_lines(source)))
     values = read_weights(weights, rules.names)
-    sizes = np.diff(rules.text.starts)
-    log(
-        f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words: glue joins spans"
-    )
+    log_long(source, rules, span)
     with ExitStack() as files:
         text = files.enter_context(packed(out))
         lists = files.enter_context(packed(list_out)) if list_out else None

@@ -25,7 +25,7 @@ from bitextbench.base.progress import log
 from bitextbench.smt.decoder import BEAM, SPAN
 from bitextbench.smt.nbest import Translation
 from bitextbench.smt.rules import OWN, Rules, load
-from bitextbench.smt.translate import translations
+from bitextbench.smt.translate import check_options, log_long, translations
 from bitextbench.smt.words import escaped
 
 ORDER = 4
@@ -244,8 +244,10 @@ def tune_files(
 ) -> None:
     """Tune on a text and its references, a line a sentence; write the weights, and the rounds to `<out>.rounds.json`.
 
-    Raises InputError as `load` does, for texts of different lengths, and for a text without a word.
+    Raises InputError as `load` does, for texts of different lengths or without a word, and for options that are out of
+    range.
     """
+    check_options(beam=beam, span=span, nbest=count, rounds=rounds, threads=threads)
     check_output(out)
     lines = [escaped(line) for line in read_lines(source)]
     truth = [[escaped(line) for line in read_lines(path)] for path in references]
@@ -253,7 +255,10 @@ def tune_files(
         if len(other) != len(lines):
             remedy = "give references of this text"
             raise InputError(f"{len(other):,} lines, but {source} has {len(lines):,}", path, remedy=remedy)
+        if not any(line.split() for line in other):
+            raise InputError("has no words", path, remedy="give references of this text")
     rules = load(grammar, arpa, lines)
+    log_long(source, rules, span)
     weights = {name: FIRST.get(name, OTHERS) if name in OWN else OTHERS for name in rules.names}
     best, history = tune(
         rules,
