@@ -237,8 +237,9 @@ def boot(folder: Path, cpu: str) -> dict[str, str]:
     serial, said, shown = folder / "serial.txt", "", 0
     screen = subprocess.Popen(
         ["script", "-qfc", f"bochs -q -f {shlex.quote(str(folder / 'bochsrc'))}", "/dev/null"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert screen.stdin is not None
     assert screen.stdout is not None
     for line in screen.stdout:
