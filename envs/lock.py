@@ -1,4 +1,4 @@
-"""Write envs/lock/*.txt and envs/*.post-deploy.sh from envs/*.in: `python envs/lock.py` (needs uv on PATH).
+"""Write envs/lock/*.txt from envs/*.in, and their sums into envs/*.post-deploy.sh: `python envs/lock.py` (needs uv on PATH).
 
 Every family shares the pins of `all.txt`. Two things are locked apart:
 - fairseq, because it pins omegaconf and hydra to versions that do not run on Python 3.11: it is installed without its
@@ -8,6 +8,7 @@ Every family shares the pins of `all.txt`. Two things are locked apart:
   folder.)
 """
 
+import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -41,6 +42,16 @@ def entries(lock: str) -> list[str]:
     return re.findall(r"^\S.*?(?=^\S|\Z)", lock, flags=re.S | re.M)
 
 
+def stamped(script: str) -> str:
+    """A post-deploy script whose second line is the sum of the locks that it installs: Snakemake makes an environment
+    anew where its script is another, and knows nothing of the locks.
+    """
+    locks = sorted(set(re.findall(r"envs/lock/(\w+\.txt)", script)))
+    total = hashlib.sha256(b"".join((HERE / "lock" / name).read_bytes() for name in locks)).hexdigest()
+    first, *rest = [line for line in script.splitlines() if not line.startswith("# locks: ")]
+    return "\n".join([first, f"# locks: {total}", *rest, ""])
+
+
 def main() -> None:
     everything = compile_lock("-r all.in")
     pins = HERE / "lock" / "all.txt"
@@ -55,6 +66,8 @@ def main() -> None:
         (HERE / "lock" / f"{family}.txt").write_text("".join(kept) + (fairseq if family in ("nmt", "all") else ""))
     (HERE / "lock" / "cuda.txt").write_text("".join(cuda))
     (HERE / "lock" / "cpu.txt").write_text(f"torch==2.13.0+cpu --hash={CPU_TORCH}\n")
+    for script in HERE.glob("*.post-deploy.sh"):
+        script.write_text(stamped(script.read_text()))
 
 
 if __name__ == "__main__":

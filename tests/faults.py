@@ -307,7 +307,7 @@ def compare(asked: argparse.Namespace, moments: random.Random, whole: Path, repo
     with Cluster(folder / "slurm-faulty", nodes=3, cpus=10, memory_mb=64000, kills=True) as cluster:
         sparing_sbatch(cluster)
         command = [sys.executable, "-m", "snakemake", *OPTIONS, "--jobs", str(asked.jobs), "--", *asked.targets]
-        env = environment(cluster, folder / "mirror")
+        env = environment(cluster, folder)
         run = Run(repo, cluster, env, command, work(repo, env, asked.targets))
         met += injected(run, moments, plan(moments, asked.faults - served))
         while not run.wait(60):

@@ -1,7 +1,9 @@
 """The paper-scale workflow in miniature, through the slurm profile, on a cluster of three nodes of this machine.
 
     python tests/rehearsal.py FOLDER results/table2.csv        # all tables without a target
+    python tests/rehearsal.py FOLDER --one-each --environments
 
+The second, where all files of the plan lie in FOLDER, makes one of each rule's again, in the rules' own environments.
 FOLDER holds a copy of the checkout (`repo`), the publishers' miniatures (`mirror`) and the files of the cluster; a
 second call goes on where the first stopped. At the end it says which rules of the plan have run, what was submitted,
 and what jobs asked for beside what they took.
@@ -10,13 +12,17 @@ and what jobs asked for beside what they took.
 import argparse
 import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import conda_stand_in
 from checkout import copy_checkout
 from slurm_cluster import Cluster, Job, adopt_orphans, cpu_seconds, jobs, why_not
 
@@ -44,26 +50,79 @@ def prepare(folder: Path, lines: int) -> Path:
     return copy_checkout(folder)
 
 
-def environment(cluster: Cluster, mirror: Path) -> dict[str, str]:
-    """Of the run: commands of the environment that runs this, data of the mirror."""
-    path = f"{Path(sys.executable).parent}:{cluster.env['PATH']}"
-    return cluster.env | {"PATH": path, "BITEXTBENCH_MIRROR": str(mirror), **SHARED}
+def environment(cluster: Cluster, folder: Path) -> dict[str, str]:
+    """Of the run: commands of the environment that runs this, and `conda`; data of the mirror."""
+    path = f"{Path(sys.executable).parent}:{conda_stand_in.write(folder / 'conda')}:{cluster.env['PATH']}"
+    return cluster.env | {"PATH": path, "BITEXTBENCH_MIRROR": str(folder / "mirror"), **SHARED}
 
 
-def run(repo: Path, env: dict[str, str], jobs: int, targets: list[str]) -> int:
-    """Fetch from here, as docs/cluster.md has it for nodes without internet, then send the rest to the cluster."""
-    snakemake = [sys.executable, "-m", "snakemake", *OPTIONS]
-    fetch = ["--executor", "local", "--cores", "2", "--until", "fetch"]
-    subprocess.run([*snakemake, *fetch, "--", *targets], cwd=repo, env=env, check=True)
-    return subprocess.run([*snakemake, "--jobs", str(jobs), "--", *targets], cwd=repo, env=env).returncode
+class Run(NamedTuple):
+    """How Snakemake is called."""
+
+    repo: Path
+    env: dict[str, str]
+    options: list[str]
+
+    def __call__(self, *more: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "snakemake", *OPTIONS, *self.options, *more]
+        return subprocess.run(command, cwd=self.repo, env=self.env, text=True, **how)
+
+    def all(self, jobs: int, targets: list[str]) -> int:
+        """Fetch from here, as docs/cluster.md has it for nodes without internet, then send the rest to the cluster."""
+        self("--executor", "local", "--cores", "2", "--until", "fetch", "--", *targets, check=True)
+        return self("--jobs", str(jobs), "--", *targets).returncode
+
+    def one_each(self, jobs: int, targets: list[str]) -> int:
+        """One job of each rule, whatever has been made."""
+        forced = "--jobs", str(jobs), "--rerun-triggers", "params", "--force", "--"
+        return max(self(*forced, *files).returncode for files in rounds(self.plan(targets)))
+
+    def plan(self, targets: list[str]) -> list["Planned"]:
+        """All jobs, also of what is there."""
+        said = self("-n", "--forceall", "--", *targets, capture_output=True, check=True).stdout
+        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", said, flags=re.M)
+        return [
+            Planned(rule, listed(block, "input"), listed(block, "output")) for rule, block in blocks if rule != "all"
+        ]
 
 
-def planned(repo: Path, env: dict[str, str], targets: list[str]) -> set[str]:
-    """The rules of the whole plan."""
-    command = [sys.executable, "-m", "snakemake", *OPTIONS, "-n", "--forceall", "--quiet", "rules", "--", *targets]
-    said = subprocess.run(command, cwd=repo, env=env, text=True, capture_output=True, check=True).stdout
-    table = said.partition("Job stats:\n")[2].partition("\n\n")[0].splitlines()[2:-1]
-    return {line.split()[0] for line in table} - {"all"}
+class Planned(NamedTuple):
+    """A job of a plan."""
+
+    rule: str
+    needs: list[str]
+    makes: list[str]
+
+
+def parsed(said: str) -> list[Planned]:
+    """The jobs that a dry run names; those of a group are indented."""
+    blocks = re.findall(r"^( *)(?:local)?rule (\w+):\n((?:\1 {4}.*\n)+)", said, flags=re.M)
+    return [
+        Planned(rule, listed(block, "input"), listed(block, "output")) for _, rule, block in blocks if rule != "all"
+    ]
+
+
+def listed(block: str, key: str) -> list[str]:
+    found = re.search(rf"^ +{key}: (.+)$", block, flags=re.M)
+    return found[1].split(", ") if found else []
+
+
+def rounds(jobs: list[Planned]) -> list[list[str]]:
+    """A file of one job of each rule, the one with the fewest jobs before it; those of a round do not need each other."""
+    maker = {file: number for number, job in enumerate(jobs) for file in job.makes}
+
+    @cache
+    def before(number: int) -> frozenset[int]:
+        direct = {maker[file] for file in jobs[number].needs if file in maker}
+        return frozenset(direct).union(*map(before, direct))
+
+    chosen: dict[str, int] = {}
+    for number in sorted(range(len(jobs)), key=lambda number: len(before(number))):
+        chosen.setdefault(jobs[number].rule, number)
+    level: dict[int, int] = {}
+    for number in chosen.values():  # those before a job have fewer before them
+        level[number] = 1 + max((level[other] for other in level.keys() & before(number)), default=-1)
+    return [[jobs[n].makes[0] for n in level if level[n] == which] for which in range(max(level.values()) + 1)]
 
 
 def ran(repo: Path) -> set[str]:
@@ -90,11 +149,11 @@ def peaks(repo: Path, held: list[Job]) -> dict[str, tuple[float, float]]:
     return {rule: (took[rule], asked[rule]) for rule in sorted(took) if rule in asked}
 
 
-def report(repo: Path, env: dict[str, str], targets: list[str], seconds: float) -> None:
-    held = jobs(env)
+def report(run: Run, targets: list[str], seconds: float) -> None:
+    repo, held = run.repo, jobs(run.env)
     done = ran(repo) | {job.rule for job in held if job.state == "COMPLETED"}
     (repo / "ran.txt").write_text("\n".join(sorted(done)) + "\n")
-    wanted = planned(repo, env, targets)
+    wanted = {job.rule for job in run.plan(targets)}
     states = Counter(job.state for job in held)
     print(f"{seconds:.0f} s; {len(held)} submissions: {', '.join(f'{n} {name}' for name, n in sorted(states.items()))}")
     print(
@@ -110,6 +169,8 @@ def main() -> int:
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--lines", type=int, default=300, help="of a common text of the publishers")
     parser.add_argument("--jobs", type=int, default=4, help="at once")
+    parser.add_argument("--one-each", action="store_true", help="one job of each rule, again")
+    parser.add_argument("--environments", action="store_true", help="`--sdm conda`, by tests/conda_stand_in.py")
     asked = parser.parse_args()
     if reason := why_not():
         print(reason, file=sys.stderr)
@@ -121,9 +182,10 @@ def main() -> int:
     began = time.monotonic()
     adopt_orphans()
     with Cluster(folder / "slurm", nodes=3, cpus=10, memory_mb=64000, kills=True) as cluster:
-        env = environment(cluster, folder / "mirror")
-        code = run(repo, env, asked.jobs, asked.targets)
-        report(repo, env, asked.targets, time.monotonic() - began)
+        conda = ["--sdm", "conda", "--conda-prefix", str(folder / "conda/envs")] if asked.environments else []
+        run = Run(repo, environment(cluster, folder), conda)
+        code = (run.one_each if asked.one_each else run.all)(asked.jobs, asked.targets)
+        report(run, asked.targets, time.monotonic() - began)
     print(f"{cpu_seconds():.0f} CPU seconds, the cluster's daemons among them")
     return code
 

@@ -1,6 +1,7 @@
 """Linters, formatters and types; and environments that hold what the lock holds."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,12 @@ def test_conda_environments_are_pinned_exactly(family):
     assert all(re.fullmatch(r"[\w-]+=\d[\d.]*", pin) for pin in environment["dependencies"])
     assert environment["dependencies"][0].startswith("python=3.11.")
     assert f"envs/lock/{family}.txt" in (ROOT / f"envs/{family}.post-deploy.sh").read_text()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_lock_makes_another_environment(family):
+    script = (ROOT / f"envs/{family}.post-deploy.sh").read_text()
+    assert runpy.run_path(str(ROOT / "envs/lock.py"))["stamped"](script) == script
 
 
 def test_rules_use_these_environments():

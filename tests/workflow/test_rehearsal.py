@@ -1,8 +1,11 @@
-"""config/rehearsal.yaml: config.yaml with other numbers, and nothing else."""
+"""config/rehearsal.yaml: config.yaml with other numbers, and nothing else; and how its rules are gone through."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import checkout
+import rehearsal
 from checkout import ROOT, copy_checkout
 
 from bitextbench.config import read, resolve
@@ -55,3 +58,19 @@ def test_a_second_call_finds_its_copy_and_brings_what_has_changed(tmp_path):
     assert copy_checkout(tmp_path) == repo
     assert (repo / "config.yaml").read_bytes() == (ROOT / "config.yaml").read_bytes()
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_one_job_of_each_rule_in_rounds():
+    said = checkout.snakemake("--profile", "slurm", "-n", "--forceall", "--", "results/table2.csv").stdout
+    jobs = rehearsal.parsed(said)
+    counted = checkout.jobs(said)
+    assert Counter(job.rule for job in jobs) == {rule: counted[rule] for rule in counted.keys() - {"total"}}
+    maker = {file: job for job in jobs for file in job.makes}
+    found = rehearsal.rounds(jobs)
+    assert sorted(maker[file].rule for files in found for file in files) == sorted(counted.keys() - {"total"})
+    for files in found:
+        before, wanted = set(), {need for file in files for need in maker[file].needs}
+        while wanted:
+            before |= wanted
+            wanted = {need for file in wanted & maker.keys() for need in maker[file].needs} - before
+        assert not before & {file for chosen in files for file in maker[chosen].makes}

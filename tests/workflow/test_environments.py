@@ -1,0 +1,48 @@
+"""Each family of rules in an environment of its own, as `--sdm conda` makes it; a stand-in takes the solver's place."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import conda_stand_in
+import golden
+import pytest
+from checkout import ROOT, copy_checkout, laid_over, snakemake
+
+from bitextbench.base.files import read_json
+
+HELD = {"data": set(), "embed": {"faiss", "torch"}, "nmt": {"fairseq", "torch"}, "report": set()}  # of these packages
+TARGETS = ["work/micro/metrics/bleu/mlp.10M/1", "results/micro/training.csv"]
+
+
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory):
+    """The folder in which Snakemake makes them, and the checkout that it makes them for."""
+    folder = tmp_path_factory.mktemp("conda")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{conda_stand_in.write(folder)}{os.pathsep}{os.environ['PATH']}")
+        yield folder / "envs", copy_checkout(folder)
+
+
+@pytest.mark.slow
+def test_a_run_in_them_makes_the_golden_bytes(environments):
+    envs, root = environments
+    *options, end = laid_over("config/tiny.yaml", "tests/micro.yaml")
+    snakemake(*options, "--sdm", "conda", "--conda-prefix", str(envs), end, *TARGETS, cwd=root)
+    made = golden.files(root, "micro")
+    assert made.items() <= read_json(ROOT / "tests/golden/micro.json")["files"].items()
+    assert {"encoders/nmt_autoencoder/", "selected/mlp.10M/1/", "metrics/bleu/mlp.10M/1/"} < made.keys()
+
+
+@pytest.mark.slow
+def test_a_family_has_nothing_of_another(environments):
+    held = {}
+    for made in environments[0].glob("*.yaml"):
+        family = re.search(r"envs/lock/(\w+)\.txt", made.read_text())[1]
+        held[family] = {name for name in set().union(*HELD.values()) if imports(made.with_suffix(""), name)}
+    assert held == HELD
+
+
+def imports(environment: Path, module: str) -> bool:
+    return subprocess.run([environment / "bin/python", "-c", f"import {module}"], capture_output=True).returncode == 0
