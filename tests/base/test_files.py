@@ -271,3 +271,12 @@ def test_jobs_that_look_at_one_new_folder_do_not_trip_each_other(tmp_path):
     look = lambda number: files.check_output(tmp_path / "new/deep" / str(number % 8))  # noqa: E731
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(look, range(2000))) == {None}
+
+
+def test_a_folder_that_a_killed_job_left_is_in_nobodys_way(tmp_path):
+    left = tmp_path / ".out.part/scratch"
+    left.mkdir(parents=True)
+    files.check_output(tmp_path / "out", "folder")
+    with files.atomic(tmp_path / "out") as part:
+        part.mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -257,8 +257,9 @@ def check_output(path: Path, kind: str = "file") -> None:
     there = next(folder for folder in path.absolute().parents if folder.exists())
     try:
         part = there / f".{path.name}.part"  # as `atomic` writes it; the folders between are made by it
-        part.touch()
-        part.unlink(missing_ok=True)
+        if not part.is_dir():  # one that a killed job left, which `atomic` takes away
+            part.touch()
+            part.unlink(missing_ok=True)
     except OSError as error:
         why = "a part of this path is a file" if isinstance(error, NotADirectoryError) else error.strerror
         raise InputError(f"cannot be written ({why})", path, remedy="name another place") from None
