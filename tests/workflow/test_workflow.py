@@ -207,6 +207,7 @@ TABLE = "results/micro/table2.csv"
 def finished(tmp_path_factory):
     """A micro run on two cores, killed in training, encoding and NMT, and started again each time."""
     root = copy_checkout(tmp_path_factory.mktemp("run"))
+    (root / "work/micro/corpus/.pool.part/scratch").mkdir(parents=True)  # of a corpus that was killed half made
     for command in ("train", "step encode", "step nmt-train"):
         kill_during(command, root)
     snakemake(*MICRO, TABLE, cwd=root)
