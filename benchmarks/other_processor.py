@@ -76,6 +76,7 @@ exec busybox switch_root /disk /init.sh
 INIT = """#!/bin/sh
 export PATH=/usr/bin HOME=/root LANG=C.UTF-8
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /tmp; mount -t devtmpfs dev /dev
+mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
 cd {repo}
 {settings} {python} steps.py steps.txt 2> /tmp/log || tail -n 5 /tmp/log
 find {made} -type f | sort | xargs sha256sum | sed 's/^/SUM /'
@@ -175,7 +176,7 @@ def disk(folder: Path, repo: Path) -> None:
     for library in needed(base):
         shutil.copy(library, root / libraries)
     busybox(
-        root / "usr/bin", "sh", "env", "mount", "find", "sort", "xargs", "sha256sum", "sed", "tail", "sleep", "poweroff"
+        root / "usr/bin", "sh", "env", "mount", "mkdir", "find", "sort", "xargs", "sha256sum", "sed", "tail", "sleep", "poweroff"
     )
     run(["ldconfig", "-r", str(root)], folder)
     for path in (base, Path(sys.prefix), repo):
