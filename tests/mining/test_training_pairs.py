@@ -144,6 +144,7 @@ def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatc
     found = agreement(model, tuned, Embeddings(src), Embeddings(tgt), scores, spec, 1)
     rows, best, held = confidence.extremes(scores, **spec, seed=1)
     assert (len(rows), best.sum(), held) == (400, 200, 40)
+    assert confidence.extremes(scores[:7], **spec, seed=1).held == 1  # of two
     assert set(scores[rows[best]]) == set(np.sort(scores)[-200:])
     assert scores[rows[~best]].max() <= np.median(scores)
     for name, logits in (("untuned", before), ("tuned", after)):

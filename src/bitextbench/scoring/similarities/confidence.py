@@ -119,14 +119,16 @@ class Extremes(NamedTuple):
 
 
 def extremes(scores: NDArray[np.float32], best: float, worst: float, seed: int) -> Extremes:
-    """The `best` share of the pairs by their scores [n], and as many drawn of the `worst` share; a tenth is held out."""
+    """The `best` share of the pairs by their scores [n], and as many drawn of the `worst` share; a tenth, at least
+    one, is held out.
+    """
     rng = np.random.default_rng(seed)
     order = np.lexsort((np.arange(len(scores)), -scores))
     good = order[: max(1, round(best * len(order)))]
     tail = order[-max(1, round(worst * len(order))) :]
     bad = rng.choice(tail, min(len(good), len(tail)), replace=False)
     rows = rng.permutation(np.concatenate([good, bad]))
-    return Extremes(rows, np.isin(rows, good), len(rows) // 10)
+    return Extremes(rows, np.isin(rows, good), max(1, len(rows) // 10))
 
 
 def tune(
