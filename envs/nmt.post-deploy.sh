@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: 788a723c4c2dffffe0ddc6a2b13cc50a1cf950694f0ba71aedfa4e5c8298895d
+# locks: 1c86ca05356b7f3208d3b156f1f3906ea08204a83a27deeab484bd1569d07a0a
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

@@ -4,12 +4,13 @@ import itertools
 import json
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
-# rules call `python -m bitextbench` of this checkout, in whichever environment they run
-os.environ.update(PYTHONPATH=os.path.join(workflow.basedir, "src"))
+# rules call `python -m bitextbench` of this checkout, in whichever environment they run; Snakemake takes PYTHONPATH from those of conda
+shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(os.path.join(workflow.basedir, 'src'))}; ")
 # those without an environment of their own in Snakemake's, also where that is not activated
 os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
 
