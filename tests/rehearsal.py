@@ -80,10 +80,7 @@ class Run(NamedTuple):
     def plan(self, targets: list[str]) -> list["Planned"]:
         """All jobs, also of what is there."""
         said = self("-n", "--forceall", "--", *targets, capture_output=True, check=True).stdout
-        blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", said, flags=re.M)
-        return [
-            Planned(rule, listed(block, "input"), listed(block, "output")) for rule, block in blocks if rule != "all"
-        ]
+        return parsed(said)
 
 
 class Planned(NamedTuple):
