@@ -1,5 +1,5 @@
 ## make tiny    set up, then run the tiny table (no network beyond the package registry, minutes)
-## make full    the same with every row and three seeds
+## make full    the same with every row, in some twenty minutes
 ## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR, and hours of two cores
 ## make tables  all tables of the tiny run, the audit and the report, results/tiny/index.html (RUN=small: of the small run)
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal

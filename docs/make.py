@@ -4,7 +4,7 @@ methods from the docstrings of the modules.
     python docs/make.py          (or `make docs`)
 
 `templates/<name>.md.j2` becomes `<name>.md`: sentences are written by hand, numbers come from `results/` and from
-`docs/tiny/`, the results of the golden run. In README.md only the lines between the two marks are replaced.
+`docs/tiny/`, the results of the golden run, and `docs/full/`, those of `make full`. In README.md only the lines between the two marks are replaced.
 tests/test_docs.py says when a file is out of date.
 """
 
@@ -30,7 +30,7 @@ from bitextbench.data import registry
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-RESULTS = {"tiny": DOCS / "tiny"}  # the other runs: results/<run>
+RESULTS = {run: DOCS / run for run in ("tiny", "full")}  # the other runs: results/<run>
 START, END = "<!-- generated: make docs -->", "<!-- end -->"
 Cells = dict[tuple[str, str], dict[str, str]]  # row, column -> a line of the CSV
 BUDGETS = {"10M": ("small budget", "tab:blue"), "100M": ("large budget", "tab:orange")}
@@ -47,7 +47,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "table": table, "precision": precision, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
+        "ours": ours, "table": table, "precision": precision, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -64,10 +64,23 @@ def documents() -> dict[Path, str]:
 @cache
 def read(name: str) -> list[dict[str, str]]:
     """The lines of `<run>/<table>`, by column."""
-    run, _, place = name.partition("/")
-    path = RESULTS.get(run, ROOT / "results" / run) / f"{place}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
+    with csv_of(name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def csv_of(name: str) -> Path:
+    run, _, place = name.partition("/")
+    return RESULTS.get(run, ROOT / "results" / run) / f"{place}.csv"
+
+
+def shown(name: str) -> str:
+    """What `bitextbench show` prints of a Table 2."""
+    return CliRunner().invoke(cli, ["show", str(csv_of(name))], catch_exceptions=False).stdout
+
+
+def orders(name: str) -> str:
+    """Which two rows of a Table 2 are in the paper's order, in Markdown."""
+    return "".join(f"- {line}\n" for line in re.findall(r"^  (\w+ < \w+ .+)$", shown(name), flags=re.M))
 
 
 def cells(name: str) -> Cells:
@@ -168,8 +181,7 @@ def readme(text: str) -> str:
     """README.md with the table of the golden run of today. Raises ValueError where a mark is missing."""
     before, rest = text.split(START)
     _, after = rest.split(END)
-    shown = CliRunner().invoke(cli, ["show", str(DOCS / "tiny/table2.csv")], catch_exceptions=False).stdout
-    return f"{before}{START}\n```\n{shown}```\n{END}{after}"
+    return f"{before}{START}\n```\n{shown('tiny/table2')}```\n{END}{after}"
 
 
 # ---- what modules say of themselves

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: 1c86ca05356b7f3208d3b156f1f3906ea08204a83a27deeab484bd1569d07a0a
+# locks: 2b286d86a6f23681e0c43a6532e98baf2e73d7c230c270b487250ae05a7fd0b1
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

@@ -43,6 +43,18 @@ def test_the_tiny_table_is_that_of_the_golden_run(name):
     assert shown == golden[f"results/{name}"], "run `make golden`, which copies the table to docs/tiny/"
 
 
+def test_the_run_of_all_rows_has_the_numbers_of_tiny():
+    tiny, full = (
+        [
+            line
+            for line in (ROOT / f"docs/{run}/table2.csv").read_text().splitlines()
+            if re.search(",(random|cosine|mlp),", line)
+        ]
+        for run in ("tiny", "full")
+    )
+    assert tiny == full
+
+
 def test_every_table_of_the_small_run_is_on_the_page(generated):
     page, missing = generated[ROOT / "docs/results.md"], []
     for path in (ROOT / "results/small").glob("*2*/table*.csv"):
