@@ -143,7 +143,7 @@ class Site:
         hardware, spent = self.run.provenance.get("hardware"), self.run.provenance.get("time_and_memory", {})
         if hardware and spent.get("wall_s_sum"):
             machine = f"{hardware['cores']} cores" + (f" and {len(hardware['gpus'])} GPUs" if hardware["gpus"] else "")
-            said += f", on {machine}; Table 2 took {duration(spent['wall_s_sum'])} of work"
+            said += f", on {machine}; {spent['jobs']:,} jobs, up to that of Table 2, add up to {duration(spent['wall_s_sum'])}"
         return f"{said}. Each number stands beside the one that a paper printed, and each claim that a paper makes in words is judged on ours."
 
     def cards(self) -> list[dict[str, Any]]:
