@@ -241,26 +241,35 @@ def _by_pairs(config: Config) -> Config:
 
 
 def _by_pair(place: str, entries: Config) -> Iterator[tuple[str, Any]]:
-    """An entry with `pairs: [en-fr, ...]` as one of each: {pair}, {src} and {tgt} are filled in, in its name and
-    inside.
-    """
+    """An entry with `pairs: [en-fr, ...]` as one of each. An entry by the name of one of these says what differs."""
+    made = {
+        name: dict(_each_pair(place, name, entry))
+        for name, entry in entries.items()
+        if isinstance(entry, dict) and "pairs" in entry
+    }
+    filled = set().union(*made.values())
     for name, entry in entries.items():
-        if not isinstance(entry, dict) or "pairs" not in entry:
+        if name in made:
+            yield from ((one, laid_over(made[name][one], entries.get(one, {}))) for one in made[name])
+        elif name not in filled:
             yield name, entry
-            continue
-        pairs = entry["pairs"]
-        if not isinstance(pairs, list) or not all(re.fullmatch(r"[a-z]+-[a-z]+", str(pair)) for pair in pairs):
-            raise InputError(f"`{place}.{name}.pairs: {pairs}` is wrong", "config", remedy="write [en-fr, en-de], say")
-        if "{pair}" not in str(name):
-            raise InputError(f"`{place}.{name}` has `pairs`", "config", remedy=f'call it "{name}.{{pair}}"')
-        inside = {key: value for key, value in entry.items() if key != "pairs"}
-        for pair in pairs:
-            src, tgt = pair.split("-")
-            made = _filled(inside, pair, src, tgt)
-            yield (
-                _filled(name, pair, src, tgt),
-                made | ({"pair": {"src": src, "tgt": tgt}} if place in ("corpora", "methods") else {}),
-            )
+
+
+def _each_pair(place: str, name: str, entry: Config) -> Iterator[tuple[str, Any]]:
+    """{pair}, {src} and {tgt} of an entry are filled in, in its name and inside."""
+    pairs = entry["pairs"]
+    if not isinstance(pairs, list) or not all(re.fullmatch(r"[a-z]+-[a-z]+", str(pair)) for pair in pairs):
+        raise InputError(f"`{place}.{name}.pairs: {pairs}` is wrong", "config", remedy="write [en-fr, en-de], say")
+    if "{pair}" not in str(name):
+        raise InputError(f"`{place}.{name}` has `pairs`", "config", remedy=f'call it "{name}.{{pair}}"')
+    inside = {key: value for key, value in entry.items() if key != "pairs"}
+    for pair in pairs:
+        src, tgt = pair.split("-")
+        made = _filled(inside, pair, src, tgt)
+        yield (
+            _filled(name, pair, src, tgt),
+            made | ({"pair": {"src": src, "tgt": tgt}} if place in ("corpora", "methods") else {}),
+        )
 
 
 def portion_methods(name: str, portions: list[float | str]) -> dict[str, float | str]:

@@ -232,6 +232,16 @@ def test_null_leaves_a_named_entry_out():
     assert [*config["selection"]["budgets"]] == ["10M"]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_an_entry_of_one_pair_says_what_differs(first):
+    plain, config, name = resolve(load())["encoders"], load(), "transformer_de.en-ru"
+    differs = {name: {"model": {"scale": 2.0}}}
+    config["encoders"] = differs | config["encoders"] if first else config["encoders"] | differs
+    made = resolve(config)["encoders"]
+    assert made.pop(name)["model"] == plain[name]["model"] | {"scale": 2.0}
+    assert made == {other: encoder for other, encoder in plain.items() if other != name}
+
+
 def test_a_method_for_each_portion():
     config = resolve(load())
     made = {name: method["negatives"] for name, method in config["methods"].items() if name.startswith("negatives-")}
