@@ -176,7 +176,19 @@ def disk(folder: Path, repo: Path) -> None:
     for library in needed(base):
         shutil.copy(library, root / libraries)
     busybox(
-        root / "usr/bin", "sh", "env", "mount", "mkdir", "find", "sort", "xargs", "sha256sum", "sed", "tail", "sleep", "poweroff"
+        root / "usr/bin",
+        "sh",
+        "env",
+        "mount",
+        "mkdir",
+        "find",
+        "sort",
+        "xargs",
+        "sha256sum",
+        "sed",
+        "tail",
+        "sleep",
+        "poweroff",
     )
     run(["ldconfig", "-r", str(root)], folder)
     for path in (base, Path(sys.prefix), repo):
