@@ -5,7 +5,7 @@
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
 ##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)
 ## make plan    what paper scale costs: hours, memory, disk by rule; days on 8, 64, 256 GPUs (results/plan.csv, results/plan.svg)
-## make test    set up, then run the tests: some ten minutes on two cores
+## make test    set up, then run the tests: five to ten minutes on two cores
 ## make test-slow  set up, then run the tests of a minute or more: whole runs of the workflow, killed, through Slurm, of the README
 ## make lint    set up, then run the linters, the formatters and the type checker
 ## make docs    write again what README.md and docs/ generate from results and from the registry

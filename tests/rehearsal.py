@@ -172,7 +172,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--lines", type=int, default=300, help="of a common text of the publishers")
-    parser.add_argument("--jobs", type=int, default=4, help="at once")
+    # many, as the plugin asks later and later for the states of jobs of which none ends: with few the machine stands still
+    parser.add_argument("--jobs", type=int, default=16, help="at once")
     parser.add_argument("--one-each", action="store_true", help="one job of each rule, again")
     parser.add_argument("--environments", action="store_true", help="`--sdm conda`, by tests/conda_stand_in.py")
     asked = parser.parse_args()
