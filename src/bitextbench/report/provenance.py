@@ -6,7 +6,6 @@ import json
 import math
 import os
 import platform
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench import __version__
+from bitextbench.base import processor
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json, read_lines, sha256, write_json
 
@@ -151,23 +151,15 @@ def commit(folder: Path = Path(__file__).parent) -> dict[str, Any]:
 
 def hardware() -> dict[str, Any]:
     """The hardware of this machine: on a cluster, of the node that makes the table."""
-    cpu = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo"), re.MULTILINE)
     gpus = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]) or ""
     return {
-        "cpu": cpu[1] if cpu else platform.processor() or platform.machine(),
+        "cpu": processor.model() or platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "cores_allowed": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": gpus.splitlines(),
         "system": f"{platform.system()} {platform.release()}",
     }
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError:
-        return ""
 
 
 def _output(command: Sequence[str]) -> str | None:

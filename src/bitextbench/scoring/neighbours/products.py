@@ -15,13 +15,13 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bitextbench.base import processor
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder, write_json
 from bitextbench.base.portable import wanted
@@ -33,7 +33,6 @@ Product = Callable[[Any, Any, NDArray[np.float32]], None]
 PRECISIONS = ("auto", "fp32", "bf16")
 WORTH = 1e12  # multiplications and additions of a thread from which on measuring is worth its time: ten seconds
 SIZE = 1024  # rows, columns and dimensions of the products that are measured
-CPUINFO = Path("/proc/cpuinfo")
 
 
 def by_numpy(left: Any, right: Any, out: NDArray[np.float32]) -> None:
@@ -88,20 +87,12 @@ def _machine() -> str:
     """A text that identifies everything the rates depend on: processor, versions, arithmetic."""
     from importlib.metadata import version
 
-    model = re.search(r"^model name\s*: (.+)$", _cpuinfo(), re.MULTILINE)
     versions = f"numpy {np.__version__}, torch {version('torch')}"
-    return f"{model[1] if model else platform.machine()}; {versions}{', portable' * wanted()}"
-
-
-def _cpuinfo() -> str:
-    try:
-        return CPUINFO.read_text(encoding="utf-8")
-    except OSError:  # another system than Linux
-        return ""
+    return f"{processor.model() or platform.machine()}; {versions}{', portable' * wanted()}"
 
 
 def _native() -> list[str]:
-    return ["numpy", "torch"] + ["bf16"] * bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", _cpuinfo()))
+    return ["numpy", "torch"] + ["bf16"] * bool(re.search(r"\b(avx512_bf16|amx_bf16)\b", processor.info()))
 
 
 def _rate(name: str) -> float:
