@@ -124,6 +124,9 @@ def test_show_prints_what_make_tiny_ended_with(tiny):
     assert shown in done.stdout
 
 
+BEST = re.search(r"^```\n(\d\.\d+\t.*?)```\n", README, flags=re.S | re.M)[1]
+
+
 @pytest.mark.slow
 def test_own_texts_are_mined(tiny):
     root, _ = tiny
@@ -135,9 +138,12 @@ def test_own_texts_are_mined(tiny):
     (root / "crawl.en").write_text("".join(f"{english}\n" for _, english in reversed(drawn)))
     for command in MINING:
         activated(f"export XDG_CACHE_HOME=$PWD/cache; {command}", root)
-    lines = (root / "pairs.tsv").read_text().splitlines()
-    assert "```\n" + "\n".join(lines[:2]) + "\n```\n" in README
-    pairs = [line.split("\t") for line in lines]
+    pairs = [line.split("\t") for line in (root / "pairs.tsv").read_text().splitlines()]
+    for pair, shown in zip(pairs, BEST.splitlines(), strict=False):
+        score, *rest = shown.split("\t")
+        assert pair[1:] == rest
+        # Intel and AMD differ in the eighth digit: only runs of the workflow compute portably
+        assert float(pair[0]) == pytest.approx(float(score), abs=1e-5)
     right = sum((german, english) in drawn for *_, german, english in pairs)
     assert right > len(drawn) / 2
 
