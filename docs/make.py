@@ -99,7 +99,7 @@ def ours(name: str, row: str, column: str, digits: int = 1) -> str:
 
 def table(name: str, keep: str = "") -> str:
     """A table in Markdown, of the rows in which `keep` is found. Those without a number of ours are left out, and named
-    below.
+    below, as the number of seeds is where there are several.
     """
     found = {key: line for key, line in cells(name).items() if re.search(keep, key[0])}
     rows, columns = (list(dict.fromkeys(key[axis] for key in found)) for axis in (0, 1))
@@ -115,7 +115,8 @@ def table(name: str, keep: str = "") -> str:
     for what, missing in (("rows", empty), ("columns", [column for column in columns if column not in shown])):
         if missing:
             text += f"\nNot in this run, {what}: {', '.join(missing)}.\n"
-    return text
+    seeds = {len(line["seeds"].split()) for line in found.values() if line["seeds"]} - {1}
+    return text + "".join(f"\n{count} seeds.\n" for count in seeds)
 
 
 def precision(name: str) -> str:
