@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from bitextbench.report import claims, evidence
+from bitextbench.report import claims, draws, evidence
 from bitextbench.report.claims import Claim
 from bitextbench.report.draws import DRAWS, Draws
 
@@ -107,24 +108,35 @@ def test_interval_p_and_counts():
 @pytest.mark.parametrize(
     ("slack", "of_items", "of_seeds", "needed"),
     [
-        (2.8, 0.5, 0.5, "3 seeds"),
-        (2.8, 0.5, 4.0, "24 seeds"),
-        (2.8, 1.5, 0.5, "6 seeds and 200 items"),
+        (2.8, 0.5, 0.5, "4 seeds"),
+        (2.8, 0.5, 4.0, "26 seeds"),
+        (2.8, 1.5, 0.5, "7 seeds and 234 items"),
+        (2.8, 1.5, 0.0, "150 items"),
         (0.0, 1.0, 1.0, ""),
     ],
 )
 def test_what_would_decide_it(slack, of_items, of_seeds, needed):
-    """A slack of 2.8 needs a standard error of 1."""
+    """A slack of 2.8 needs a standard error of 1; less with few seeds."""
     assert evidence.enough(slack, of_items, of_seeds, n=100, k=3) == needed
 
 
-def test_more_seeds_decide_what_was_said_to_need_them():
-    """80% of the runs with as many seeds as `enough` says have their interval on one side of 0."""
-    rng, k, slack, spread = np.random.default_rng(2), 3, 1.0, 2.0
-    [seeds] = [int(word) for word in evidence.enough(slack, 0.0, spread**2 / k, 0, k).split() if word.isdigit()]
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_more_seeds_decide_what_was_said_to_need_them(k):
+    """80% of the runs with as many seeds as `enough` says have their interval on one side of 0; k seeds of the right
+    spread say the number (their Student's t has no variance).
+    """
+    rng, slack, spread = np.random.default_rng(2), 1.0, 2.0
+    values = np.linspace(-1, 1, k)
+    values *= spread / values.std(ddof=1)
+    drawn = sum(draws._normal(seed) * value for seed, value in enumerate(values)) / math.sqrt(k * (k - 1))
+    a = Draws(slack, ZERO, drawn * draws._chi(k), k)
+    [seeds] = [
+        int(word) for word in found("[a, c] > [b, c]", a=a, b=Draws(0, ZERO, ZERO, k)).needed.split() if word.isdigit()
+    ]
+    assert 31 <= seeds <= 37
     runs = rng.normal(slack, spread, (2000, seeds))
     t = runs.mean(axis=1) / (runs.std(axis=1, ddof=1) / math.sqrt(seeds))
-    assert 0.7 < (abs(t) > 1.96).mean() < 0.9
+    assert 0.75 < (abs(t) > stats.t.ppf(0.975, seeds - 1)).mean() < 0.85
 
 
 def test_adjusted_p_is_benjamini_and_hochberg():

@@ -53,6 +53,13 @@ class Draws(NamedTuple):
     def all(self) -> Array:
         return self.value + self.items + self.seeds
 
+    @property
+    def known_seeds(self) -> Array:
+        """The deviations by seeds as if their standard error were known: normal, so that they have a variance (Student's
+        t has none with 2 degrees of freedom).
+        """
+        return self.seeds / _chi(self.k) if self.k > 1 else self.seeds
+
 
 def of_cell(seeds: Sequence[Measurement]) -> Draws:
     """The draws of a cell from the measurements of its seeds."""

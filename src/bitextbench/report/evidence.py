@@ -8,6 +8,7 @@ is undecided if the middle 95% of a - b contain 0, and fails otherwise.
 
 import ast
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,7 @@ from bitextbench.report.claims import Instance, Interval, Key, Verdict
 from bitextbench.report.draws import DRAWS, Draws
 
 SURE = 0.975
+MANY = 10**12  # seeds: no larger number is looked for
 TINY = 1e-9  # what binary fractions leave of 28.4 - 23.1 - 5.3
 
 Array = NDArray[np.float64]
@@ -63,7 +65,8 @@ def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
     k, n = (min(filter(None, (getattr(cell, name) for cell in cells.values())), default=0) for name in ("k", "n"))
     needed = ""
     if verdict == "undecided":
-        of_items, of_seeds = (slack(part).var() for part in (lambda c: c.value + c.items, lambda c: c.value + c.seeds))
+        parts = (lambda cell: cell.value + cell.items, lambda cell: cell.value + cell.known_seeds)
+        of_items, of_seeds = (slack(part).var() for part in parts)
         needed = enough(value, float(of_items), float(of_seeds), n, k)
     p = min(1.0, 2 * (1 - max(above, below) + 1 / DRAWS))
     return Evidence(verdict, value, low, high, p, k, n, needed)
@@ -80,18 +83,33 @@ def printed(instance: Instance, numbers: Mapping[Key, Interval]) -> float | None
 def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> str:
     """How many seeds, or seeds and test items, would decide a slack of this size with 80% power, in words.
 
-    `of_items`, `of_seeds`: the variances of the slack by items and by seeds; `n`, `k`: the numbers of items and seeds.
-    Empty if the slack is 0 or the seeds are unknown.
+    `of_items`, `of_seeds`: the variances of the slack by items and by the mean over seeds; `n`, `k`: the numbers of items
+    and seeds. Decided is what is larger than its standard error times t(97.5%) + t(80%), with the degrees of freedom of
+    Welch (1947). Items grow with the seeds where theirs is more than half of the variance that would do. Of one seed the
+    items alone are given: what others would add is unknown. Empty if the slack is 0 or the seeds are unknown.
     """
+    from scipy.stats import t
+
     most = (slack / (1.96 + 0.84)) ** 2  # the variance that would do
     if not most or not k:
         return ""
-    if of_items < most:
-        return f"{math.ceil(k * max(1.0, of_seeds / (most - of_items))):,} seeds"
-    factor = (of_items + of_seeds) / most
-    return (
-        f"{math.ceil(k * factor):,} seeds and {f'{math.ceil(n * factor):,}' if n else f'{factor:.1f} times the'} items"
-    )
+    more_items = 2 * of_items > most
+
+    def decide(seeds: int) -> bool:
+        part = of_seeds * k / seeds
+        both = part + of_items * (k / seeds if more_items else 1)
+        freedom = (seeds - 1) * (both / part) ** 2
+        return bool(t.ppf(SURE, freedom) + t.ppf(0.8, freedom) <= abs(slack) / math.sqrt(both))
+
+    if not of_seeds:
+        return _items(n, of_items / most)
+    needed = k + 1 + bisect_left(range(k + 1, MANY), True, key=decide)
+    return f"{needed:,} seeds" + (f" and {_items(n, needed / k)}" if more_items else "")
+
+
+def _items(n: int, factor: float) -> str:
+    """That many times n items, in words; n = 0 if unknown."""
+    return f"{math.ceil(n * factor):,} items" if n else f"{factor:.1f} times the items"
 
 
 def adjusted(p: Sequence[float]) -> list[float]:
