@@ -13,16 +13,14 @@ QUALITY = [
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
 MARGINS, MARGIN_ENCODERS = STUDIES.get("margins", {}), margin_encoders(config)
 THRESHOLD_MODELS = threshold_translations(config)
-FIGURE4 = [f"{RESULTS}/yang2019/figure4.csv"] if MARGIN_ENCODERS else []  # cells, which claims are about
-FIGURE2 = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve
-FIGURES = [*FIGURE4, *FIGURE2]
+FIGURES = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve, without cells
 TRAINED = files.trained(itertools.chain(*CELLS.values()), ROWS)  # the encoders of all tables
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
 GRIDS = [place for place, cells in CELLS.items() if not all(cell.missing(config) for cell in cells)]
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
 STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
-PLACES = ["table2", *GRIDS, *STUDIED]
+PLACES = ["table2", *GRIDS, *STUDIED, *["yang2019/figure4"] * bool(MARGIN_ENCODERS)]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
 LEARNED = [f"{RESULTS}/{name}.csv" for name in ("training", "learning")] if TRAINED else []
@@ -185,6 +183,7 @@ rule yang2019_figure4:
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
+        draws=f"{WORK}/draws/yang2019/figure4.npz",
     log:
         f"logs/{RUN}/yang2019_figure4.log",
     conda:
@@ -198,7 +197,7 @@ rule yang2019_figure4:
         seed=config["seed"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
-        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule artetxe2019_figure2:
@@ -397,7 +396,7 @@ rule audit:
     input:
         references=sorted(map(str, Path("references").glob("*/*.csv"))),
         claims="references/claims.yaml",
-        tables=[*TABLES, *FIGURE4],
+        tables=TABLES,
         draws=[f"{WORK}/draws/{place}.npz" for place in PLACES],
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),

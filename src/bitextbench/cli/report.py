@@ -13,6 +13,7 @@ from bitextbench.cli.options import (
     by_method,
     cells_option,
     csv_option,
+    draws_option,
     named_scores_option,
     out_option,
     page_option,
@@ -133,16 +134,21 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 @scale_option
 @seed_option
 @picture_option
+@draws_option
 @out_option
 def figure_margins(
-    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, out: Path
+    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, draws: Path | None, out: Path
 ) -> None:
     """Draw F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
+    from bitextbench.report import draws as drawn
     from bitextbench.report import margins
-    from bitextbench.report.table import write
+    from bitextbench.report.table import by_place, write
 
-    made = margins.table(points, scale, seed)
+    measured = margins.measurements(points, seed)
+    made = margins.table(measured, scale)
     margins.draw(made, picture)
+    if draws:
+        drawn.save(drawn.of_table(margins.PLACE, by_place(measured)), draws)
     write(made, out)
 
 
@@ -172,7 +178,7 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, help="Where the provenance goes.")
-@click.option("--draws", type=FILE, help="Where the draws of its cells go, for the audit.")
+@draws_option
 @out_option
 def table(
     reference: Path | None,
@@ -226,8 +232,7 @@ def table(
         made = tables.beside(printed, measurements, scale, notes)
         made = tables.against(made, against, compared, text) if against else made
     if draws:
-        held = tables.by_place(measurements)
-        drawn.save({(made[0].paper_table, *place): drawn.of_cell(seeds) for place, seeds in held.items()}, draws)
+        drawn.save(drawn.of_table(made[0].paper_table, tables.by_place(measurements)), draws)
     tables.write(made, out)
 
 

@@ -61,6 +61,11 @@ class Draws(NamedTuple):
         return self.seeds / _chi(self.k) if self.k > 1 else self.seeds
 
 
+def of_table(place: str, cells: Mapping[tuple[str, str], Sequence[Measurement]]) -> dict[Key, Draws]:
+    """The draws of a table from the measurements of each row and column."""
+    return {(place, *key): of_cell(seeds) for key, seeds in cells.items()}
+
+
 def of_cell(seeds: Sequence[Measurement]) -> Draws:
     """The draws of a cell from the measurements of its seeds."""
     k, first = len(seeds), seeds[0]

@@ -15,8 +15,8 @@ PLACE = "yang2019/figure4"
 CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cosine, negative"}
 
 
-def table(points: Iterable[tuple[float, Path, Path]], scale: Scale, seed: int) -> list[Cell]:
-    """The figure as a table in percent: rows are curves, columns margins.
+def measurements(points: Iterable[tuple[float, Path, Path]], seed: int) -> list[Measurement]:
+    """The figure's numbers in percent: rows are curves, columns margins.
 
     `points`: for each margin the files that `evaluate mining` and `evaluate separation` wrote.
     """
@@ -24,6 +24,11 @@ def table(points: Iterable[tuple[float, Path, Path]], scale: Scale, seed: int) -
     for margin, mining, separation in sorted(points):
         measured.append(read_measurement("f1", str(margin), seed, mining, "cosine.backward.f1"))
         measured += [_percent(read_measurement(row, str(margin), seed, separation, row)) for row in [*CURVES][1:]]
+    return measured
+
+
+def table(measured: Sequence[Measurement], scale: Scale) -> list[Cell]:
+    """The figure as a table."""
     cells = own(PLACE, measured, scale, {})
     return [replace(cell, row_label=CURVES[cell.row], verdict="not printed") for cell in cells]
 
