@@ -120,6 +120,10 @@ def test_what_would_decide_it(slack, of_items, of_seeds, needed):
     assert evidence.enough(slack, of_items, of_seeds, n=100, k=3) == needed
 
 
+def test_of_one_seed_the_items_alone_are_said():
+    assert evidence.enough(2.8, 1.5, 1e-30, n=100, k=1) == "150 items"
+
+
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_more_seeds_decide_what_was_said_to_need_them(k):
     """80% of the runs with as many seeds as `enough` says have their interval on one side of 0; k seeds of the right

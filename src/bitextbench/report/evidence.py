@@ -101,7 +101,7 @@ def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> st
         freedom = (seeds - 1) * (both / part) ** 2
         return bool(t.ppf(SURE, freedom) + t.ppf(0.8, freedom) <= abs(slack) / math.sqrt(both))
 
-    if not of_seeds:
+    if k == 1 or not of_seeds:
         return _items(n, of_items / most)
     needed = k + 1 + bisect_left(range(k + 1, MANY), True, key=decide)
     return f"{needed:,} seeds" + (f" and {_items(n, needed / k)}" if more_items else "")
