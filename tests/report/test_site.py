@@ -196,13 +196,14 @@ def test_one_table_makes_a_report(tmp_path):
     ("instances.csv", ",0.001,", ",nan,", r"instances.csv:\d+: not a table of instances \(nan is not a number\)"),
     ("kim2019/table1.csv", "kim2019/table1,", "kim2019/table3,", "holds kim2019/table3, not kim2019/table1"),
     ("kim2019/table1.csv", ",small\n", ",small,\n", "not a table"),
-    ("yang2019/figure4.csv", ",35.58,", ",inf,", "inf is not a number"),
+    ("yang2019/figure4.csv", r",0\.0,,,,[0-9.]+,", ",0.0,,,,inf,", "inf is not a number"),
     ("table2.provenance.json", '"packages"', '"package"', "not a provenance of this version"),
 ])  # fmt: skip
 def test_a_file_of_another_version_or_with_nan_is_refused(copy, name, old, new, message):
     text = (copy / name).read_text(encoding="utf-8")
-    assert old in text
-    (copy / name).write_text(text.replace(old, new), encoding="utf-8")
+    changed, count = re.subn(old, new, text)
+    assert count
+    (copy / name).write_text(changed, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         site.write(copy)
     assert not [*copy.rglob("*.html")]
