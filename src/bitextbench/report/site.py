@@ -33,6 +33,13 @@ VERDICTS = {
     NOT_COMPARABLE: "states the paper's own figures",
     "not run": "a table that it needs was not computed",
 }
+MANY = {
+    "holds": "hold",
+    "holds in part": "in part",
+    "fails": "fail",
+    "yes": "as in the paper",
+    "no": "another, for a reason",
+}
 STATES = {
     "holds": "holds, or reproduced",
     "fails": "fails, or differs",
@@ -226,16 +233,16 @@ class Site:
 
     def claims(self) -> str:
         total = len(self.run.claims)
-        counted = [f"{self.counts[name]} {name}" for name in VERDICTS if self.counts[name]]
+        counts = {name: self.counts[name] for name in VERDICTS if self.counts[name]}
         return self.page(
             "claims.html",
             "claims.html",
             "Claims",
-            sentence=f"{total} claims that the papers make in words: {', '.join(counted)}.",
+            sentence=f"{total} claims that the papers make in words: {counted(counts)}.",
             claims=[self.claim(claim) for claim in self.run.claims],
             links=self.links,
             meanings=VERDICTS,
-            counts={name: self.counts[name] for name in VERDICTS if self.counts[name]},
+            counts=counts,
             shown_papers=list(dict.fromkeys(claim.paper for claim in self.run.claims)),
         )
 
@@ -388,17 +395,20 @@ class Site:
         )
 
 
+def counted(counts: Mapping[str, int]) -> str:
+    """Counts in words: "24 hold, 12 undecided"."""
+    return ", ".join(f"{number} {MANY.get(verdict, verdict)}" for verdict, number in counts.items())
+
+
 def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str, link: str) -> dict[str, Any]:
     """A card of the entrance page: a count and its total."""
-    meanings = {"yes": "as in the paper", "no": "another, for a reason"}
-    said = ", ".join(f"{number} {meanings.get(verdict, verdict)}" for verdict, number in counts.items())
     return {
         "name": name,
         "count": count,
         "total": sum(counts.values()),
         "counts": counts,
         "what": what,
-        "said": said,
+        "said": counted(counts),
         "page": page,
         "link": link,
     }
