@@ -49,7 +49,7 @@ rule table2:
         csv=report(f"{RESULTS}/table2.csv", category="kim2019"),
         selections=report(f"{RESULTS}/table2.selections.csv", category="kim2019"),
         provenance=f"{RESULTS}/table2.provenance.json",
-        draws=f"{WORK}/draws/table2.npz",
+        measurements=f"{RESULTS}/measurements/table2.json",
     log:
         f"logs/{RUN}/table2.log",
     conda:
@@ -80,7 +80,7 @@ rule table2:
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config {params.config:q}"
         " {params.selections:q} --selected {output.selections:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
-        " --provenance {output.provenance:q} --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
+        " --provenance {output.provenance:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
@@ -90,7 +90,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         significance=lambda w: [f"{RESULTS}/{w.place}.significance.csv"] if w.place in TESTED else [],
     output:
         csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
-        draws=f"{WORK}/draws/{{place}}.npz",
+        measurements=f"{RESULTS}/measurements/{{place}}.json",
     log:
         f"logs/{RUN}/grid_table/{{place}}.log",
     wildcard_constraints:
@@ -109,7 +109,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         + (["--compared=tokens"] if w.place in DECODED else []),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.compared:q}"
-        " --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_figure3:
@@ -118,7 +118,7 @@ rule kim2019_figure3:
         shares=f"{WORK}/metrics/distribution.json",
     output:
         csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
-        draws=f"{WORK}/draws/kim2019/figure3.npz",
+        measurements=f"{RESULTS}/measurements/kim2019/figure3.json",
     log:
         f"logs/{RUN}/kim2019_figure3.log",
     conda:
@@ -139,7 +139,7 @@ rule kim2019_figure3:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_table5:
@@ -152,7 +152,7 @@ rule kim2019_table5:
         ],
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
-        draws=f"{WORK}/draws/kim2019/table5.npz",
+        measurements=f"{RESULTS}/measurements/kim2019/table5.json",
     log:
         f"logs/{RUN}/kim2019_table5.log",
     conda:
@@ -173,7 +173,7 @@ rule kim2019_table5:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule yang2019_figure4:
@@ -183,7 +183,7 @@ rule yang2019_figure4:
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
-        draws=f"{WORK}/draws/yang2019/figure4.npz",
+        measurements=f"{RESULTS}/measurements/yang2019/figure4.json",
     log:
         f"logs/{RUN}/yang2019_figure4.log",
     conda:
@@ -197,7 +197,7 @@ rule yang2019_figure4:
         seed=config["seed"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
-        " --picture {output.png:q} --draws {output.draws:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule artetxe2019_figure2:
@@ -397,7 +397,7 @@ rule audit:
         references=sorted(map(str, Path("references").glob("*/*.csv"))),
         claims="references/claims.yaml",
         tables=TABLES,
-        draws=[f"{WORK}/draws/{place}.npz" for place in PLACES],
+        measurements=[f"{RESULTS}/measurements/{place}.json" for place in PLACES],
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),
         claims=report(f"{RESULTS}/claims.csv", category="audit"),
@@ -410,9 +410,9 @@ rule audit:
         mem_mb=2000,
         runtime="10m",
     params:
-        draws=lambda w, input: option("--draws", ([path] for path in input.draws)),
+        measurements=lambda w, input: option("--measurements", ([path] for path in input.measurements)),
     shell:
-        "python -m bitextbench step audit {input.tables:q} {params.draws:q} --references references --claims {output.claims:q}"
+        "python -m bitextbench step audit {input.tables:q} {params.measurements:q} --references references --claims {output.claims:q}"
         " --instances {output.instances:q} --out {output.numbers:q} > {log:q} 2>&1"
 
 

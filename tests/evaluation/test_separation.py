@@ -12,7 +12,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.evaluation.separation import separation
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.report import audit, draws
+from bitextbench.report import audit, measurements
 from bitextbench.report.cells import read_csv, read_measurement
 
 REFERENCES = Path(__file__).parents[2] / "references"
@@ -50,8 +50,8 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
         cosines = {"positive": metric(0.95 - number / 50, 0.001), "negative": metric(0.9 - number / 20, 0.001)}
         of.write_text(json.dumps(cosines))
         points += ["--point", str(number / 10), str(mining), str(of)]
-    out, picture, drawn = (tmp_path / name for name in ("figure.csv", "figure.png", "figure.npz"))
-    options = ["--scale", "tiny", "--picture", str(picture), "--draws", str(drawn), "-o", str(out)]
+    out, picture, drawn = (tmp_path / name for name in ("figure.csv", "figure.png", "figure.json"))
+    options = ["--scale", "tiny", "--picture", str(picture), "--measurements", str(drawn), "-o", str(out)]
     done = CliRunner().invoke(cli, ["step", "figure-margins", *points, *options], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     cells = {(cell.row, cell.column): cell for cell in read_csv(out)}
@@ -59,9 +59,7 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
     assert (cells["positive", "0.3"].ours, cells["positive", "0.3"].low) == (89.0, 88.9)
     assert {cell.verdict for cell in cells.values()} == {"not printed"}
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert {
-        key[1:] for key in draws.load(drawn)
-    } == cells.keys()  # with items where the metric has some: see test_draws
+    assert {(one.row, one.column) for one in measurements.load(drawn)[1]} == cells.keys()
     numbers, judged, _ = audit.audit(REFERENCES, [out], [drawn])
     assert {number.verdict for number in numbers} == {"not run"}
     verdicts = {one.claim.removeprefix("yang2019-"): one.verdict for one in judged if one.verdict != "not run"}

@@ -132,24 +132,6 @@ def test_intervals_of_differences_cover_in_95_of_100():
     assert 0.92 <= covered / runs <= 0.99  # at 95%: 1.5 points of standard error
 
 
-def test_what_was_saved_is_read(tmp_path):
-    cells = {
-        ("p/table1", "r", "c/ü"): draws.of_cell([measured(seed, rate("x", RNG.random(50) < 0.5)) for seed in (1, 2)]),
-        ("p/table1", "r", "d"): draws.alone("x", 5.0, 4.0, 7.0),
-    }
-    draws.save(cells, tmp_path / "d.npz")
-    back = draws.load(tmp_path / "d.npz")
-    assert back.keys() == cells.keys()
-    for key, one in cells.items():
-        assert (back[key].value, back[key].k, back[key].n) == (one.value, one.k, one.n)
-        assert np.allclose(back[key].all, one.all, atol=1e-5)
-    (tmp_path / "d.npz").write_bytes(b"no")
-    with pytest.raises(InputError, match="make the table again"):
-        draws.load(tmp_path / "d.npz")
-    draws.save({}, tmp_path / "none.npz")
-    assert draws.load(tmp_path / "none.npz") == {}
-
-
 def test_a_cell_without_items_keeps_its_interval():
     one = draws.alone("x", 5.0, 4.0, 7.0)
     assert np.quantile(one.all, [0.025, 0.975]) == pytest.approx([4, 7], abs=0.2)

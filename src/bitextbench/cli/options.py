@@ -171,7 +171,9 @@ folder_option = click.option("-o", "--out", type=Output("folder"), required=True
 json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
 picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
-draws_option = click.option("--draws", type=FILE, help="Where the draws of its cells go, for the audit.")
+measurements_option = click.option(
+    "--measurements", type=FILE, help="Where the measurements of its cells go, for the audit: JSON."
+)
 csv_option = click.option("-o", "--out", type=FILE, required=True, help="CSV.")
 SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
 

@@ -13,7 +13,7 @@ from bitextbench.cli.options import (
     by_method,
     cells_option,
     csv_option,
-    draws_option,
+    measurements_option,
     named_scores_option,
     out_option,
     page_option,
@@ -134,21 +134,26 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 @scale_option
 @seed_option
 @picture_option
-@draws_option
+@measurements_option
 @out_option
 def figure_margins(
-    points: tuple[tuple[float, Path, Path], ...], scale: Any, seed: int, picture: Path, draws: Path | None, out: Path
+    points: tuple[tuple[float, Path, Path], ...],
+    scale: Any,
+    seed: int,
+    picture: Path,
+    measurements: Path | None,
+    out: Path,
 ) -> None:
     """Draw F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
-    from bitextbench.report import draws as drawn
     from bitextbench.report import margins
-    from bitextbench.report.table import by_place, write
+    from bitextbench.report import measurements as files
+    from bitextbench.report.table import write
 
     measured = margins.measurements(points, seed)
     made = margins.table(measured, scale)
     margins.draw(made, picture)
-    if draws:
-        drawn.save(drawn.of_table(margins.PLACE, by_place(measured)), draws)
+    if measurements:
+        files.save(margins.PLACE, measured, measurements)
     write(made, out)
 
 
@@ -178,7 +183,7 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, help="Where the provenance goes.")
-@draws_option
+@measurements_option
 @out_option
 def table(
     reference: Path | None,
@@ -193,15 +198,15 @@ def table(
     inputs: tuple[Path, ...],
     benchmarks: Path | None,
     provenance: Path | None,
-    draws: Path | None,
+    measurements: Path | None,
     selected: Path | None,
     out: Path,
 ) -> None:
-    """Make a table with our numbers beside the paper's: CSV, and on request draws, selections and provenance."""
+    """Make a table with our numbers beside the paper's: CSV, and on request measurements, selections and provenance."""
     from bitextbench.base.files import atomic
     from bitextbench.evaluation import significance as paired
-    from bitextbench.report import draws as drawn
     from bitextbench.report import filtering, records, references
+    from bitextbench.report import measurements as files
     from bitextbench.report import table as tables
     from bitextbench.report.cells import of_specs
     from bitextbench.report.provenance import collect
@@ -214,25 +219,24 @@ def table(
         raise InputError("a provenance is incomplete", remedy="give --config, --benchmarks and --provenance together")
     if (against is None) != (significance is None) or (against and selections):
         raise InputError("--against belongs to --significance, without selections", remedy="give both")
-    measurements, notes = of_specs(cells)
+    measured, notes = of_specs(cells)
     compared = paired.read(significance) if significance else []
     if config and benchmarks and provenance:
-        measured = [one.path for one in measurements]
-        collect(config, [*inputs, *measured, *selections], benchmarks, provenance)
+        collect(config, [*inputs, *(one.path for one in measured), *selections], benchmarks, provenance)
     if reference is None:
-        made = tables.own(str(name), measurements, scale, notes)
+        made = tables.own(str(name), measured, scale, notes)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
-        made = filtering.cells(references.load(reference), measurements, chosen, scale, notes)
+        made = filtering.cells(references.load(reference), measured, chosen, scale, notes)
         if selected:
             with atomic(selected) as part:
                 part.write_text(records.to_csv(filtering.shares(chosen)), encoding="utf-8")
     else:
         printed = tables.with_own_rows(references.load(reference), cells)
-        made = tables.beside(printed, measurements, scale, notes)
+        made = tables.beside(printed, measured, scale, notes)
         made = tables.against(made, against, compared, text) if against else made
-    if draws:
-        drawn.save(drawn.of_table(made[0].paper_table, tables.by_place(measurements)), draws)
+    if measurements:
+        files.save(made[0].paper_table, measured, measurements)
     tables.write(made, out)
 
 
@@ -240,18 +244,18 @@ def table(
 @click.argument("tables", type=FILE, nargs=-1)
 @click.option("--references", "folder", type=FILE, default=Path("references"), help="What the papers printed.")
 @click.option(
-    "--draws", type=FILE, multiple=True, help="What `step table` drew; other cells are drawn from their intervals."
+    "--measurements", type=FILE, multiple=True, help="Of the tables' cells; others are drawn from their intervals."
 )
 @click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
 @click.option("--instances", type=FILE, required=True, help="Where the CSV of their instances goes.")
 @out_option
 def audit(
-    tables: tuple[Path, ...], folder: Path, draws: tuple[Path, ...], claims: Path, instances: Path, out: Path
+    tables: tuple[Path, ...], folder: Path, measurements: tuple[Path, ...], claims: Path, instances: Path, out: Path
 ) -> None:
     """Compare the tables of a run with every number and every claim of the papers."""
     from bitextbench.report.audit import write
 
-    click.echo(write(folder, tables, draws, out, claims, instances))
+    click.echo(write(folder, tables, measurements, out, claims, instances))
 
 
 @step.command()
@@ -282,6 +286,24 @@ def show(csv: Path) -> None:
     filtered = compared.exists() and any(cell.budget for cell in cells)
     reading = filtering.reading(cells, significance.read(compared)) if filtered else []
     click.echo(render(cells, reading), nl=False)
+
+
+@cli.command("audit", epilog=example("audit results/small"))
+@click.argument("folder", type=FILE)
+@click.option("--references", type=FILE, default=Path("references"), help="What the papers printed and claim.")
+def audit_run(folder: Path, references: Path) -> None:
+    """Judge the tables of a finished run against the papers again: FOLDER/audit.csv, claims.csv and instances.csv.
+
+    It takes the run's CSVs and the measurements beside them, FOLDER/measurements: change a claim, or a number, and look.
+    """
+    from bitextbench.report import run
+    from bitextbench.report.audit import write
+
+    tables = [folder / table.csv for table in run.read_tables(folder) if table.place not in run.OWN]
+    measured = sorted((folder / "measurements").rglob("*.json"))
+    click.echo(
+        write(references, tables, measured, *(folder / f"{name}.csv" for name in ("audit", "claims", "instances")))
+    )
 
 
 @cli.command(epilog=example("report results/small"))

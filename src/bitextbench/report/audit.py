@@ -23,16 +23,18 @@ from typing import Literal, NamedTuple
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
-from bitextbench.report import claims, draws, references
+from bitextbench.report import claims, draws, measurements, references
 from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.evidence import Evidence, adjusted, of, printed
 from bitextbench.report.records import to_csv
 from bitextbench.report.references import Printed
+from bitextbench.report.table import by_place
 
 NOT_RUN: Literal["not run"] = "not run"
 NOT_COMPARABLE = "scale not comparable"
+ROUNDING = 0.0051  # of a number in a table
 
 
 class Found(NamedTuple):
@@ -133,13 +135,13 @@ class Audit(NamedTuple):
 
 
 def write(
-    folder: Path, tables: Sequence[Path], drawn: Sequence[Path], numbers: Path, judgements: Path, instances: Path
+    folder: Path, tables: Sequence[Path], measured: Sequence[Path], numbers: Path, judgements: Path, instances: Path
 ) -> str:
     """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
 
     `folder` holds the references and claims.yaml. Raises InputError as `audit` does; then nothing is written.
     """
-    made = audit(folder, tables, drawn)
+    made = audit(folder, tables, measured)
     texts = [to_csv(lines) for lines in (made.numbers, made.claims, made.instances)]
     for path, text in zip((numbers, judgements, instances), texts, strict=True):
         with atomic(path) as part:
@@ -152,32 +154,31 @@ def write(
     return "; ".join(counts)
 
 
-def audit(folder: Path, tables: Sequence[Path], drawn: Sequence[Path] = ()) -> Audit:
+def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
-    `drawn`: files that `draws.save` wrote for these tables; a cell that none of them has is drawn from its interval.
+    `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
+    interval.
     Raises InputError for a table that is damaged, has another scale than the others, has a number twice, or was made
     from other references than those of `folder`.
     """
     reference = references.load_all(folder)
-    measured = _found(tables, reference)
-    scales = sorted({entry.line.scale for entry in measured.values()})
+    held = _found(tables, reference)
+    scales = sorted({entry.line.scale for entry in held.values()})
     if len(scales) > 1:
         raise InputError(f"tables of several scales: {', '.join(scales)}", remedy="audit each run by itself")
     numbers = [
-        _number(cell, measured.get((place, cell.row, cell.column)))
-        for place, cells in reference.items()
-        for cell in cells
+        _number(cell, held.get((place, cell.row, cell.column))) for place, cells in reference.items() for cell in cells
     ]
-    saved = {key: one for path in drawn for key, one in draws.load(path).items()}
-    cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in measured.items()}
+    saved = _drawn(measured, held)
+    cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in held.items()}
     on_paper, scale = claims.points(reference), "".join(scales)
     judged, tried = [], []
     for claim in claims.load(folder / "claims.yaml"):
         instances = claims.instances(claim)
         evidence = [of(instance, cells) for instance in instances]
         comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
-        judged.append(_judgement(claim, on_paper, instances, evidence, measured, scale, comparable))
+        judged.append(_judgement(claim, on_paper, instances, evidence, held, scale, comparable))
         tried += [_tried(claim, *pair, on_paper, comparable) for pair in zip(instances, evidence, strict=True)]
     return Audit(numbers, judged, _with_q(tried))
 
@@ -197,6 +198,19 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Ke
                 raise InputError(what, path, line=number, remedy="give each table once")
             measured[key] = Found(line, path, number)
     return measured
+
+
+def _drawn(measured: Sequence[Path], held: dict[Key, Found]) -> dict[Key, Draws]:
+    """The draws of the cells that files of measurements have. Raises InputError for one that is not the table's."""
+    drawn: dict[Key, Draws] = {}
+    for path in measured:
+        place, seeds = measurements.load(path)
+        for key, one in draws.of_table(place, by_place(seeds)).items():
+            if key in held and abs(one.value - float(held[key].line.ours or 0)) > ROUNDING:
+                what = f"{', '.join(key[1:])} is {one.value:.2f}, but {held[key].line.ours} in {held[key].path}"
+                raise InputError(what, path, remedy="make the table again")
+            drawn[key] = one
+    return drawn
 
 
 def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -> None:

@@ -20,13 +20,11 @@ import functools
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.arrays import load_npz, save_npz
 from bitextbench.base.bootstrap import SEED, quotient
 from bitextbench.base.items import GroupedItems
 from bitextbench.report.cells import Measurement
@@ -122,27 +120,3 @@ def _bleu(sums: Array, *, smooth: bool) -> Array:
         precision = np.log(quotient(right, total)).mean(axis=1)
     penalty = np.minimum(0, 1 - quotient(references, lengths))
     return 100 * np.exp(precision + penalty) * (sums[:, 2] > 0)
-
-
-def save(cells: Mapping[Key, Draws], out: Path) -> None:
-    """Write the draws of a table's cells, atomically."""
-    held = list(cells.values())
-    save_npz(
-        out,
-        names=np.array(list(cells), np.str_).reshape(-1, 3),
-        values=np.array([one.value for one in held], np.float64),
-        items=np.array([one.items for one in held], np.float32).reshape(-1, DRAWS),
-        seeds=np.array([one.seeds for one in held], np.float32).reshape(-1, DRAWS),
-        counts=np.array([(one.k, one.n) for one in held], np.int64).reshape(-1, 2),
-    )
-
-
-def load(path: Path) -> dict[Key, Draws]:
-    """What `save` wrote. Raises InputError for another file."""
-    held = load_npz(path, "make the table again", ("names", "values", "items", "seeds", "counts"))
-    columns = (held[name].tolist() for name in ("names", "values", "counts"))
-    deviations = (held[name].astype(np.float64) for name in ("items", "seeds"))
-    return {
-        tuple(names): Draws(value, items, seeds, k, n)
-        for names, value, (k, n), items, seeds in zip(*columns, *deviations, strict=True)
-    }

@@ -19,6 +19,7 @@ from bitextbench.report.training import Trained, Validated
 
 FIGURE2 = "artetxe2019/figure2.csv"
 TABLE2 = "kim2019/table2"
+OWN = ("precision", "quality")  # tables that no paper has
 Found = TypeVar("Found")
 
 
@@ -153,7 +154,7 @@ def read_tables(folder: Path) -> list[ReportTable]:
     """The computed tables, the papers' and the run's own. Raises InputError as `load` does."""
     files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
     of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
-    own = [folder / f"{name}.csv" for name in ("precision", "quality")]
+    own = [folder / f"{name}.csv" for name in OWN]
     return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *own] if path.exists()]
 
 
