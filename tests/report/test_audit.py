@@ -1,6 +1,7 @@
 """The audit: verdicts worked out by hand, every number of the papers once, and tables that do not belong together."""
 
 import csv
+import shutil
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.report import audit, claims, references
-from bitextbench.report.cells import Cell, to_csv
+from bitextbench.report import audit, claims, measurements, references
+from bitextbench.report.cells import Cell, Measurement, to_csv
 
-REFERENCES = Path(__file__).parents[2] / "references"
+ROOT = Path(__file__).parents[2]
+REFERENCES = ROOT / "references"
 TABLE1 = """paper,table,row,row_label,column,value,unit,condition,note
 p,1,a,A,x,20.0,BLEU [%],here,
 p,1,a,A,y,30.15,BLEU [%],there,doubtful
@@ -51,6 +53,40 @@ def run(folder: Path, *lines: Cell) -> tuple[dict, dict]:
     path.write_text(to_csv(lines), encoding="utf-8")
     numbers, judgements, _ = audit.audit(folder, [path])
     return {(n.row, n.column): n for n in numbers}, {j.claim: j for j in judgements}
+
+
+def test_the_audit_of_small_is_made_from_what_is_committed(tmp_path):
+    shutil.copytree(ROOT / "results/small", tmp_path / "small")
+    done = CliRunner().invoke(cli, ["audit", str(tmp_path / "small"), "--references", str(REFERENCES)])
+    assert done.exit_code == 0, done.output
+    for name in ("audit.csv", "claims.csv", "instances.csv"):
+        made = (tmp_path / "small" / name).read_text(encoding="utf-8").replace(f"{tmp_path}/", "results/")
+        assert made == (ROOT / "results/small" / name).read_text(encoding="utf-8"), (
+            "run bitextbench audit results/small"
+        )
+
+
+def test_an_instance_without_measurements_keeps_its_evidence_while_its_numbers_are_the_same(folder):
+    a, b = ours("a", "x", 20.0, 20.0, 3, seeds="1"), ours("b", "x", 25.0, 22.0, 3, seeds="1")
+    path = folder.parent / "table1.csv"
+    path.write_text(to_csv([a, b]), encoding="utf-8")
+    alone = audit.audit(folder, [path]).instances[0]
+    assert (alone.claim, alone.verdict, alone.items) == ("b-beats-a", "undecided", None)
+    earlier = replace(alone, verdict="holds", low=1.5, high=2.5, p=0.001, items=100)  # paired, by another machine's run
+    assert replace(audit.audit(folder, [path], [], [earlier]).instances[0], q=alone.q) == earlier
+    path.write_text(to_csv([a, replace(b, ours=22.5)]), encoding="utf-8")
+    assert audit.audit(folder, [path], [], [earlier]).instances[0].verdict == "undecided"
+
+
+def test_measurements_of_other_numbers_than_the_tables_are_refused(folder):
+    path, held = folder.parent / "table1.csv", folder.parent / "table1.json"
+    path.write_text(to_csv([ours("a", "x", 20.0, 21.0, 1, seeds="1")]), encoding="utf-8")
+    one = Measurement("a", "x", 1, 21.004, 20.0, 22.0, 10, "s", held)
+    measurements.save("p/table1", [one], held)
+    assert audit.audit(folder, [path], [held]).numbers[0].ours == 21.0
+    measurements.save("p/table1", [replace(one, value=21.5)], held)
+    with pytest.raises(InputError, match=r"a, x is 21[.]50, but 21[.]0 in"):
+        audit.audit(folder, [path], [held])
 
 
 def test_numbers_worked_out_by_hand(folder):

@@ -294,16 +294,18 @@ def show(csv: Path) -> None:
 def audit_run(folder: Path, references: Path) -> None:
     """Judge the tables of a finished run against the papers again: FOLDER/audit.csv, claims.csv and instances.csv.
 
-    It takes the run's CSVs and the measurements beside them, FOLDER/measurements: change a claim, or a number, and look.
+    It takes the run's CSVs and the measurements beside them, FOLDER/measurements. An instance of a table without
+    measurements keeps the evidence of the last audit while its numbers are the same.
     """
     from bitextbench.report import run
-    from bitextbench.report.audit import write
+    from bitextbench.report.audit import Tried, write
+    from bitextbench.report.records import read_csv
 
     tables = [folder / table.csv for table in run.read_tables(folder) if table.place not in run.OWN]
     measured = sorted((folder / "measurements").rglob("*.json"))
-    click.echo(
-        write(references, tables, measured, *(folder / f"{name}.csv" for name in ("audit", "claims", "instances")))
-    )
+    numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
+    earlier = read_csv(instances, Tried, "a table of instances") if instances.exists() else []
+    click.echo(write(references, tables, measured, numbers, judgements, instances, earlier))
 
 
 @cli.command(epilog=example("report results/small"))

@@ -15,7 +15,7 @@ line for each instance of a claim. A claim that quotes figures of the paper is j
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -26,8 +26,8 @@ from bitextbench.base.files import atomic
 from bitextbench.report import claims, draws, measurements, references
 from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict
-from bitextbench.report.draws import Draws
-from bitextbench.report.evidence import Evidence, adjusted, of, printed
+from bitextbench.report.draws import DRAWS, Draws
+from bitextbench.report.evidence import SURE, Evidence, adjusted, of, printed
 from bitextbench.report.records import to_csv
 from bitextbench.report.references import Printed
 from bitextbench.report.table import by_place
@@ -35,6 +35,7 @@ from bitextbench.report.table import by_place
 NOT_RUN: Literal["not run"] = "not run"
 NOT_COMPARABLE = "scale not comparable"
 ROUNDING = 0.0051  # of a number in a table
+SAME = 0.0201  # slacks of rounded and of unrounded numbers
 
 
 class Found(NamedTuple):
@@ -135,13 +136,19 @@ class Audit(NamedTuple):
 
 
 def write(
-    folder: Path, tables: Sequence[Path], measured: Sequence[Path], numbers: Path, judgements: Path, instances: Path
+    folder: Path,
+    tables: Sequence[Path],
+    measured: Sequence[Path],
+    numbers: Path,
+    judgements: Path,
+    instances: Path,
+    earlier: Sequence[Tried] = (),
 ) -> str:
     """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
 
     `folder` holds the references and claims.yaml. Raises InputError as `audit` does; then nothing is written.
     """
-    made = audit(folder, tables, measured)
+    made = audit(folder, tables, measured, earlier)
     texts = [to_csv(lines) for lines in (made.numbers, made.claims, made.instances)]
     for path, text in zip((numbers, judgements, instances), texts, strict=True):
         with atomic(path) as part:
@@ -154,11 +161,11 @@ def write(
     return "; ".join(counts)
 
 
-def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -> Audit:
+def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = (), earlier: Sequence[Tried] = ()) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
     `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
-    interval.
+    interval, unless an instance of `earlier` has the evidence on it, and the same slack: that is kept.
     Raises InputError for a table that is damaged, has another scale than the others, has a number twice, or was made
     from other references than those of `folder`.
     """
@@ -173,10 +180,11 @@ def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -
     saved = _drawn(measured, held)
     cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in held.items()}
     on_paper, scale = claims.points(reference), "".join(scales)
+    kept = {(line.claim, line.values): line for line in earlier if line.p is not None}
     judged, tried = [], []
     for claim in claims.load(folder / "claims.yaml"):
         instances = claims.instances(claim)
-        evidence = [of(instance, cells) for instance in instances]
+        evidence = [_or_kept(of(each, cells), each, kept.get(_name(claim, each)), saved) for each in instances]
         comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
         judged.append(_judgement(claim, on_paper, instances, evidence, held, scale, comparable))
         tried += [_tried(claim, *pair, on_paper, comparable) for pair in zip(instances, evidence, strict=True)]
@@ -261,7 +269,7 @@ def _tried(
     empty = Tried(
         claim.id,
         claim.paper,
-        " ".join(instance.values.values()),
+        _name(claim, instance)[1],
         instance.predicate,
         NOT_RUN,
         paper_slack=None if slack is None else round(slack, 4) + 0.0,
@@ -278,6 +286,27 @@ def _tried(
         items=evidence.items or None,
         needed=evidence.needed,
     )
+
+
+def _name(claim: Claim, instance: Instance) -> tuple[str, str]:
+    return claim.id, " ".join(instance.values.values())
+
+
+def _or_kept(
+    one: Evidence | None, instance: Instance, line: Tried | None, measured: Collection[Key]
+) -> Evidence | None:
+    """The evidence of an earlier audit where a cell has no measurements any more, and the slack is the same."""
+    if one is None or line is None or line.slack is None or set(instance.cells.values()) <= set(measured):
+        return one
+    return _evidence(line) if abs(line.slack - one.slack) < SAME else one
+
+
+def _evidence(line: Tried) -> Evidence:
+    """The evidence in a line of instances.csv; its p tells the verdict also where the claim is not comparable."""
+    slack, low, high, p = (0.0 if value is None else value for value in (line.slack, line.low, line.high, line.p))
+    decided: Verdict = "holds" if slack > 0 else "fails"
+    verdict = decided if p < 2 * (1 - SURE + 1.5 / DRAWS) else "undecided"
+    return Evidence(verdict, slack, low, high, p, line.seeds or 0, line.items or 0, line.needed)
 
 
 def _with_q(tried: Sequence[Tried]) -> list[Tried]:
