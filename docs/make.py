@@ -14,6 +14,7 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -27,6 +28,7 @@ from matplotlib.figure import Figure
 
 from bitextbench.cli.main import cli
 from bitextbench.data import registry
+from bitextbench.report.claims import Claim, Interval, Key, judge
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -47,7 +49,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "table": table, "precision": precision, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
+        "ours": ours, "so": so, "table": table, "precision": precision, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -129,6 +131,30 @@ def precision(name: str) -> str:
     return markdown(
         [["precision of the selected words", *budgets], *([label, *row.values()] for label, row in shares.items())]
     )
+
+
+def so(sentence: str, name: str, predicate: str, **variables: list[str]) -> str:
+    """A sentence on results, which is printed only while its predicate (see report/claims.py) holds on the numbers of a
+    table, for all values of its variables. Raises ValueError where it does not.
+    """
+    verdicts = judge(Claim(sentence, name, predicate, variables=variables), points(name))
+    if set(verdicts) != {"holds"}:
+        raise ValueError(f"{name} does not bear out what docs/templates say, {sentence!r}: {', '.join(verdicts)}")
+    return sentence
+
+
+def points(name: str) -> dict[Key, Interval]:
+    """Our numbers in a table by place, row and column, names without colons; of encoders by test and direction."""
+    held = {
+        (line["encoder"], f"{line['test']} {way}"): line[f"p1_{way}"]
+        for line in read(name)
+        if "encoder" in line
+        for way in ("forward", "backward")
+    } or {key: line["ours"] for key, line in cells(name).items() if line["ours"]}
+    return {
+        (name, row.replace(":", ""), column): Interval(Fraction(value), Fraction(value))
+        for (row, column), value in held.items()
+    }
 
 
 def cell(line: dict[str, str] | None) -> str:

@@ -29,6 +29,19 @@ def test_generated_pages_are_up_to_date(generated):
     assert not old, f"run `make docs`: {', '.join(old)} would change"
 
 
+def test_a_sentence_on_results_is_printed_while_the_numbers_bear_it_out():
+    so = MAKE["so"]
+    columns = ["10M/test2017", "100M/test2018"]
+    assert (
+        so("Random is worst.", "tiny/table2", "[random, {column}] < [mlp, {column}]", column=columns)
+        == "Random is worst."
+    )
+    with pytest.raises(ValueError, match=r"tiny/table2 does not bear out .*Random is best.*fails, fails"):
+        so("Random is best.", "tiny/table2", "[random, {column}] > [mlp, {column}]", column=columns)
+    with pytest.raises(ValueError, match="not run"):
+        so("Fish is best.", "tiny/table2", "[fish, 10M/test2017] > [mlp, 10M/test2017]")
+
+
 def test_the_page_of_data_has_every_data_set(generated):
     page = generated[ROOT / "docs/data.md"]
     assert all(f"| `{name}` |" in page for name in MAKE["registry"].load())
