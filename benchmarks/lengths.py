@@ -5,19 +5,18 @@
 
 after the run has made results/small/kim2019/table3.csv. A vector of the encoder is split into its direction and its
 length; rows give it another length, and recover the alignment of the corpus again (error rates in percent, lower is
-better). The log has the correlation of lengths with the numbers of words, and the mean length of each side.
+better; of lengths that are exchanged at random, the mean over EXCHANGES draws). The log has the correlation of lengths with the numbers of words, and the mean length of each side.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.bootstrap import rate
 from bitextbench.base.items import unpacked
 from bitextbench.base.progress import log
-from bitextbench.evaluation.alignment import error_rates
 from bitextbench.formats.bitext import SIDES, read_side
 from bitextbench.formats.vectors import read_shards
 from bitextbench.report import measurements
@@ -26,7 +25,7 @@ from bitextbench.report.table import own, write
 
 Array = NDArray[np.float64]
 Lengths = tuple[Array, Array]  # of sources and of targets
-DIRECTIONS = {"forward": "de-en", "backward": "en-de", "average": "average"}
+EXCHANGES = 20
 
 
 def shuffled(lengths: Array, groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
@@ -38,19 +37,17 @@ def shuffled(lengths: Array, groups: NDArray[np.int64], rng: np.random.Generator
     return result
 
 
-def variants(lengths: Lengths, words: tuple[NDArray[np.int64], ...], seed: int) -> dict[str, Lengths]:
-    """The lengths of each row."""
+def variants(lengths: Lengths, words: tuple[NDArray[np.int64], ...], seed: int) -> dict[str, list[Lengths]]:
+    """The lengths of each row; those that are drawn, EXCHANGES times."""
     rng = np.random.default_rng(seed)
     src, tgt = lengths
-    one: Callable[[Array], Array] = np.ones_like
+    alike = [(shuffled(src, words[0], rng), shuffled(tgt, words[1], rng)) for _ in range(EXCHANGES)]
     return {
-        "cosine: all lengths 1": (one(src), one(tgt)),
-        "Euclidean: lengths of the encoder": (src, tgt),
-        "both sides of one mean length": (src / src.mean(), tgt / tgt.mean()),
-        "exchanged among sentences of as many words": (shuffled(src, words[0], rng), shuffled(tgt, words[1], rng)),
-        "exchanged among all sentences": (rng.permutation(src), rng.permutation(tgt)),
-        "targets half as long again": (src, 1.5 * tgt),
-        "the square root of the number of words": (np.sqrt(words[0]), np.sqrt(words[1])),
+        "cosine, all lengths 1": [(np.ones_like(src), np.ones_like(tgt))],
+        "Euclidean, lengths of the encoder": [(src, tgt)],
+        "exchanged among sentences of as many words": alike,
+        "exchanged among all sentences": [(rng.permutation(src), rng.permutation(tgt)) for _ in range(EXCHANGES)],
+        "targets half as long again": [(src, 1.5 * tgt)],
     }
 
 
@@ -80,9 +77,14 @@ def main(vectors: Path, encoder: str, corpus: str, text: Path, seeds: tuple[int,
             correlation = np.corrcoef(long, number)[0, 1]
             log(f"seed {seed}, {side}: mean length {long.mean():.2f}, correlation with the words {correlation:.2f}")
         directions = [side / long[:, None] for side, long in zip(sides, lengths, strict=True)]
-        for name, (a, b) in variants((lengths[0], lengths[1]), words, seed).items():
-            rates = error_rates(*nearest(directions[0] * a[:, None], directions[1] * b[:, None]))
-            made += [_measurement(name, column, seed, rates[key], out) for key, column in DIRECTIONS.items()]
+        for name, drawn in variants((lengths[0], lengths[1]), words, seed).items():
+            wrong = [
+                np.stack(nearest(directions[0] * a[:, None], directions[1] * b[:, None])) != np.arange(len(a))
+                for a, b in drawn
+            ]
+            de_en, en_de = np.mean(wrong, axis=0)  # of each sentence
+            for column, errors in (("de-en", de_en), ("en-de", en_de), ("average", (de_en + en_de) / 2)):
+                made.append(_measurement(name, column, seed, rate(f"error rate ({column})", errors), out))
     out.parent.mkdir(parents=True, exist_ok=True)
     write(own("alignment", made, "small", {}), out)
     measurements.save("alignment", made, out.with_suffix(".json"))

@@ -144,7 +144,7 @@ def so(sentence: str, name: str, predicate: str, **variables: list[str]) -> str:
 
 
 def points(name: str) -> dict[Key, Interval]:
-    """Our numbers in a table by place, row and column, names without colons; of encoders by test and direction."""
+    """Our numbers in a table by place, row and column, names without colons and commas; of encoders by test and direction."""
     held = {
         (line["encoder"], f"{line['test']} {way}"): line[f"p1_{way}"]
         for line in read(name)
@@ -152,7 +152,7 @@ def points(name: str) -> dict[Key, Interval]:
         for way in ("forward", "backward")
     } or {key: line["ours"] for key, line in cells(name).items() if line["ours"]}
     return {
-        (name, row.replace(":", ""), column): Interval(Fraction(value), Fraction(value))
+        (name, re.sub("[:,]", "", row), column): Interval(Fraction(value), Fraction(value))
         for (row, column), value in held.items()
     }
 

@@ -7,8 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from smt import toy
+
+from bitextbench.base.arrays import save
+from bitextbench.formats.bitext import write_shards
+from bitextbench.report import measurements
 
 ROOT = Path(__file__).parent.parent
 SMALL = {
@@ -69,3 +75,37 @@ def test_the_decoder_is_measured_over_beams_and_numbers_of_rules(tmp_path: Path)
     assert all(float(row["words_per_second"]) > 0 for row in rows[:2])
     assert float(rows[0]["score"]) <= float(rows[1]["score"])
     assert all(0 < int(row["mib_before"]) <= int(row["mib_after"]) for row in rows[2:])
+
+
+def test_lengths_that_tell_the_number_of_words_help_the_euclidean_distance(tmp_path: Path):
+    """Directions of noise alone: only lengths find a translation, and exchanged among all sentences they find none."""
+    rng = np.random.default_rng(1)
+    words = np.repeat(np.arange(1, 21), 2)
+    lines = [(" ".join(["w"] * n), " ".join(["v"] * n)) for n in words.tolist()]
+    rows = pa.table(
+        {
+            "id": range(len(lines)),
+            "src": [a for a, _ in lines],
+            "tgt": [b for _, b in lines],
+            "doc": [""] * len(lines),
+            "label": [""] * len(lines),
+        }
+    )
+    write_shards(tmp_path / "text", [rows], 1)
+    for seed in (1, 2):
+        folder = tmp_path / "vectors" / ("e" if seed == 1 else f"e.seed{seed}") / "c"
+        folder.mkdir(parents=True)
+        for side in ("src", "tgt"):
+            vectors = rng.normal(size=(len(words), 4)) + 100
+            lengths = 10 * words / np.linalg.norm(vectors, axis=1)
+            save(folder / f"00000.{side}.npy", (vectors * lengths[:, None]).astype(np.float32))
+    options = ["--encoder", "e", "--corpus", "c", "--seed", "1", "--seed", "2", "--text", str(tmp_path / "text")]
+    errors = {
+        line["row"]: float(line["ours"])
+        for line in figures(tmp_path / "out.csv", "lengths", str(tmp_path / "vectors"), *options)
+        if line["column"] == "average"
+    }
+    assert errors["Euclidean, lengths of the encoder"] < 60 < 80 < errors["cosine, all lengths 1"]
+    assert errors["exchanged among sentences of as many words"] == errors["Euclidean, lengths of the encoder"]
+    assert errors["exchanged among all sentences"] > 80
+    assert measurements.load(tmp_path / "out.json")[0] == "alignment"
