@@ -18,9 +18,11 @@ from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.report import site
+from bitextbench.report import plots, site
+from bitextbench.report.cells import read_csv
 from bitextbench.report.quality import Point
 from bitextbench.report.records import to_csv
+from bitextbench.report.run import read_seeds
 from bitextbench.report.training import Trained, Validated
 
 ROOT = Path(__file__).parents[2]
@@ -34,14 +36,11 @@ AXE = next((path for path in [ROOT / "node_modules/axe-core/axe.min.js"] if path
 def run(tmp_path_factory):
     """The committed results of small, with an audit, settings and an example made now."""
     folder = tmp_path_factory.mktemp("results") / "small"
-    for path in (*SMALL.rglob("*.csv"), *SMALL.glob("*.json")):
+    for path in (*SMALL.rglob("*.csv"), *SMALL.rglob("*.json")):
         if path.name not in FILES:
             (folder / path.relative_to(SMALL)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, folder / path.relative_to(SMALL))
-    tables = [path for path in folder.glob("*/*.csv") if path.name != "figure2.csv"]
-    step = ["step", "audit", *tables, folder / "table2.csv", "--references", ROOT / "references"]
-    step += ["--claims", folder / "claims.csv", "--instances", folder / "instances.csv", "-o", folder / "audit.csv"]
-    invoke(*step)
+    invoke("audit", folder, "--references", ROOT / "references")
     options = ["--references", ROOT / "references", "--config", ROOT / "config.yaml"]
     invoke("step", "settings", *options, "-o", folder / "settings.csv")
     shutil.copy(ROOT / "results/small-encoders/encoders.csv", folder)
@@ -103,6 +102,15 @@ def test_every_link_resolves(run):
             assert target.exists(), f"{path}: {link}"
             if anchor:
                 assert anchor in pages[target].ids, f"{path}: {link}"
+
+
+def test_a_table_shows_its_seeds_and_links_their_numbers(run):
+    page = (run / "kim2019/table3.html").read_text(encoding="utf-8")
+    assert 'href="../measurements/kim2019/table3.json"' in page
+    assert "one of its seeds" in page
+    cells, seeds = read_csv(run / "kim2019/table3.csv"), read_seeds(run / "measurements")
+    without, drawn = (plots.dots(cells, {}, "d", values).count("<use ") for values in ({}, seeds))
+    assert drawn - without == sum(len(seeds["kim2019/table3", cell.row, cell.column]) for cell in cells) == 12 * 3
 
 
 def test_pages_load_nothing(run):

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bitextbench.report.cells import Cell, short
+from bitextbench.report.claims import Key
 from bitextbench.report.quality import Point
 from bitextbench.report.run import Step, Threshold
 from bitextbench.report.table import names
@@ -61,10 +62,10 @@ def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, 
     return f'<svg class="plot" {size} role="img" aria-label="{html.escape(label)}">{body}'
 
 
-def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
+def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str, seeds: Mapping[Key, Sequence[float]]) -> str:
     """Our numbers with intervals and the paper's, one panel per column; panels of the same unit share a scale.
 
-    "" if there is no number of ours.
+    `seeds`: our numbers of single seeds. "" if there is no number of ours.
     """
     columns = [column for column, held in by_column(cells).items() if any(one.ours is not None for one in held)]
     rows = {row: short(label) for row, label in {cell.row: cell.row_label for cell in cells}.items()}
@@ -77,10 +78,14 @@ def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
             unit = units.get(column, "")
             same = [cell for cell in cells if units.get(cell.column, "") == unit and cell.column in columns]
             grid.rows(axes, list(rows.values()))
-            axes.set(xlabel=unit, xlim=limits(same))
+            axes.set(xlabel=unit, xlim=limits(same, [value for cell in same for value in singly(cell, seeds)]))
             axes.text(0, 1, column, weight="bold", va="bottom", transform=axes.transAxes)
             held = by_column(cells)[column]
-            dot(axes, [[*rows].index(cell.row) for cell in held], held)
+            places = [[*rows].index(cell.row) for cell in held]
+            ticks = [(value, at) for cell, at in zip(held, places, strict=True) for value in singly(cell, seeds)]
+            if ticks:
+                axes.plot(*zip(*ticks, strict=True), "|", color=COLOUR["ours"], ms=8, mew=1)
+            dot(axes, places, held)
 
     return svg(
         draw,
@@ -89,6 +94,12 @@ def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str) -> str:
         name,
         "Dot plot: ours with its 95% interval, and the paper's number, by column and row",
     )
+
+
+def singly(cell: Cell, seeds: Mapping[Key, Sequence[float]]) -> Sequence[float]:
+    """Our numbers of the cell's seeds, where it has several."""
+    values = seeds.get((cell.paper_table, cell.row, cell.column), ())
+    return values if len(values) > 1 else ()
 
 
 def dot(axes: Axes, y: Sequence[int], cells: Sequence[Cell]) -> None:
@@ -109,9 +120,10 @@ def ends(cell: Cell) -> tuple[float, float]:
     return (ours if cell.low is None else cell.low), (ours if cell.high is None else cell.high)
 
 
-def limits(cells: Sequence[Cell]) -> tuple[float, float]:
-    """A range that contains all numbers, with a margin at both ends."""
-    numbers = [float(end) for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
+def limits(cells: Sequence[Cell], more: Sequence[float] = ()) -> tuple[float, float]:
+    """A range that contains all numbers, `more` among them, with a margin at both ends."""
+    ends = [end for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
+    numbers = [*map(float, ends), *more]
     room = max(0.06 * (max(numbers) - min(numbers)), 0.02)
     return min(numbers) - room, max(numbers) + room
 

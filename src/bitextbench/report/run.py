@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json
 from bitextbench.evaluation import significance
-from bitextbench.report import cells, encoders, filtering, records
+from bitextbench.report import cells, encoders, filtering, measurements, records
 from bitextbench.report.audit import Judgement, Number, Tried
 from bitextbench.report.cells import Cell
+from bitextbench.report.claims import Key
 from bitextbench.report.quality import Point
 from bitextbench.report.references import PAPERS
 from bitextbench.report.settings import Compared
@@ -88,6 +89,7 @@ class Run:
     roc: list[Point]
     rules: dict[str, Any]  # of the workflow: see `workflow.rule_graph`
     provenance: dict[str, Any]
+    seeds: dict[Key, list[float]]  # our number of each seed, by cell
     examples: list[str]
     files: list[str]  # CSV, JSON, pictures
     missing: list[Missing]
@@ -136,10 +138,21 @@ def load(folder: Path) -> Run:
         lines("roc.csv", Point, "a table of ROC curves", "ROC curves of the scorers"),
         held("rules.json", read_rules, "the rules of the workflow, and what each hands to which", {}),
         held("table2.provenance.json", read_provenance, "configuration, versions, hardware, time and memory", {}),
+        held("measurements", read_seeds, "the numbers of single seeds, and what the claims can be judged by again", {}),
         within(folder, ".md"),
         within(folder, ".csv", ".json", ".png"),
         missing,
     )
+
+
+def read_seeds(folder: Path) -> dict[Key, list[float]]:
+    """Our number of each seed, by cell, in the order of seeds. Raises InputError as `measurements.load` does."""
+    numbers: dict[Key, list[float]] = {}
+    for path in sorted(folder.rglob("*.json")):
+        place, lines = measurements.load(path)
+        for one in sorted(lines, key=lambda line: line.seed):
+            numbers.setdefault((place, one.row, one.column), []).append(one.value)
+    return numbers
 
 
 def within(folder: Path, *suffixes: str) -> list[str]:

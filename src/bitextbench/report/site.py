@@ -306,13 +306,20 @@ class Site:
             groups={first_level(cells, group): held for group, held in levels.items()},
             dots=plots.margin_curves(cells, f"{ids}d")
             if table.place == margins.PLACE
-            else plots.dots(cells, units, f"{ids}d"),
+            else plots.dots(cells, units, f"{ids}d", self.run.seeds),
+            single=any(plots.singly(cell, self.run.seeds) for cell in done),
+            measured=f"measurements/{table.csv.removesuffix('csv')}json" if table.place in self.measured else "",
             slopes=plots.slopes(cells, f"{ids}s"),
             claims=self.resting(table.place),
             signatures=names([cell for cell in done if cell.signature], "signature"),
             everywhere=sorted(everywhere),
             **self.selected(table),
         )
+
+    @cached_property
+    def measured(self) -> set[str]:
+        """The tables whose measurements are there."""
+        return {place for place, _, _ in self.run.seeds}
 
     def resting(self, place: str) -> list[Judgement]:
         """The claims that use cells of a table."""
@@ -368,7 +375,7 @@ class Site:
         """The dot plot of a table of the run's own (of `quality` without the kinds of noise); "" for a missing table."""
         held = self.run.tables[place].cells if place in self.run.tables else []
         whole = [turned(cell) for cell in held if "ROC-AUC, " not in cell.row] if place == "quality" else held
-        return plots.dots(whole, {}, place) if whole else ""
+        return plots.dots(whole, {}, place, {}) if whole else ""
 
     def settings(self) -> str:
         papers = {paper: [line for line in self.run.settings if line.paper == paper] for paper in PAPERS}
