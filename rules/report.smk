@@ -58,7 +58,7 @@ rule table2:
         mem_mb=1500,
         runtime="1h",
     params:
-        config=spec(config),
+        config=spec(config),  # given on standard input: an argument has 128 KiB at most
         scale=config["scale"],
         cells=cell_options(
             {
@@ -78,9 +78,9 @@ rule table2:
         manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config {params.config:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config @/dev/stdin"
         " {params.selections:q} --selected {output.selections:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
-        " --provenance {output.provenance:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --provenance {output.provenance:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
@@ -284,11 +284,11 @@ rule compare_encoders:
         mem_mb=1500,
         runtime="10m",
     params:
-        config=spec(config),
+        config=spec(config),  # given on standard input: an argument has 128 KiB at most
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench step compare-encoders {input:q} --config {params.config:q} --benchmarks {params.benchmarks:q}"
-        " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1"
+        "python -m bitextbench step compare-encoders {input:q} --config @/dev/stdin --benchmarks {params.benchmarks:q}"
+        " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1 <<< {params.config:q}"
 
 
 rule learning_curves:
