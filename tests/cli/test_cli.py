@@ -239,3 +239,15 @@ def test_a_gpu_is_named_as_torch_names_it():
         for option in COMMANDS[path].params:
             if "--gpus" in option.opts and path != ("plan",):
                 assert [option.callback(None, option, number) for number in (0, 1)] == ["cpu", "cuda"], path
+
+
+def test_a_configuration_may_be_larger_than_an_argument():
+    """Linux takes 128 KiB as one argument; the rules give the whole configuration on standard input."""
+    whole = json.dumps({"x": "y" * (1 << 18), "rate": 1e-06})
+    code = "from bitextbench.cli.options import Spec; print(Spec().convert('@/dev/stdin', None, None)['rate'])"
+    shell = ["bash", "-c", '"$0" -c "$1" <<< "$(cat)"', sys.executable, code]
+    done = subprocess.run(shell, input=whole, capture_output=True, text=True)
+    assert done.stdout == "1e-06\n", done.stderr
+    for path in (Path(__file__).parents[2] / "rules").glob("*.smk"):
+        for before in path.read_text(encoding="utf-8").split("{params.config:q}")[:-1]:
+            assert before.endswith("<<< "), f"{path.name}: the configuration is an argument"
