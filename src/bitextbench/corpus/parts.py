@@ -21,8 +21,8 @@ FILES = (*SIDES, "pairs", "columns")
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
     """The rows of a part, in three ways: as they are, shuffled as a whole (`shuffle`), or drawn at random (`draw`).
 
-    `skip` and `lines` then cut a stretch. With `doc: line` the document of a row is the number of its line. `raw`: the
-    folder of the fetched data sets.
+    `skip` and `lines` then cut a stretch. With `doc: line` the document of a row is the number of its line, with `doc: N`
+    each N lines are a document. `raw`: the folder of the fetched data sets.
     """
     kind = next(kind for kind in SOURCES if kind in part)
     first = part.get("skip", 0)
@@ -30,7 +30,7 @@ def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) ->
 
     def source() -> Tables:
         tables = SOURCES[kind](part[kind], languages, raw, seed)
-        return numbered(tables) if part.get("doc") == "line" else tables
+        return tables if "doc" not in part else numbered(tables, 1 if part["doc"] == "line" else part["doc"])
 
     if "draw" in part:
         tables = drawn(source, part["draw"], cut)
@@ -43,11 +43,11 @@ def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) ->
         yield table(len(held), **sides, doc=held["doc"], label=part.get("label", held["label"]))
 
 
-def numbered(tables: Tables) -> Tables:
-    """The tables with the number of the line, from 1, as the document of each row."""
+def numbered(tables: Tables, size: int) -> Tables:
+    """The tables with documents of `size` lines each, numbered from 1; of one line: the number of the line."""
     done = 0
     for held in tables:
-        lines = pa.array(np.arange(done + 1, done + len(held) + 1)).cast(pa.string())
+        lines = pa.array(np.arange(done, done + len(held)) // size + 1).cast(pa.string())
         yield held.set_column(held.schema.get_field_index("doc"), "doc", lines)
         done += len(held)
 
