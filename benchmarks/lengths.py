@@ -1,11 +1,12 @@
 """What the lengths of an encoder's vectors do to the Euclidean distance, beside the cosine: kim2019, Table 3.
 
-    python benchmarks/lengths.py work/small/vectors --encoder nmt_autoencoder --seed 1 --seed 2 --seed 3 \\
+    python benchmarks/lengths.py work/small/vectors --encoder nmt_autoencoder --seed 1 --seed 2 --seed 3 --seed 4 --seed 5 \\
         --text work/small/corpus/newstest2018 -o results/small-lengths/alignment.csv
 
 after the run has made results/small/kim2019/table3.csv. A vector of the encoder is split into its direction and its
 length; rows give it another length, and recover the alignment of the corpus again (error rates in percent, lower is
-better; of lengths that are exchanged at random, the mean over EXCHANGES draws). The log has the correlation of lengths with the numbers of words, and the mean length of each side.
+better; of lengths that are exchanged at random, the mean over EXCHANGES draws). The log has the correlation of lengths
+with the numbers of words, and the mean length of each side.
 """
 
 from pathlib import Path
@@ -15,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import rate
-from bitextbench.base.items import unpacked
 from bitextbench.base.progress import log
 from bitextbench.formats.bitext import SIDES, read_side
 from bitextbench.formats.vectors import read_shards
 from bitextbench.report import measurements
-from bitextbench.report.cells import Measurement
+from bitextbench.report.cells import Measurement, measurement
 from bitextbench.report.table import own, write
 
 Array = NDArray[np.float64]
@@ -84,16 +84,10 @@ def main(vectors: Path, encoder: str, corpus: str, text: Path, seeds: tuple[int,
             ]
             de_en, en_de = np.mean(wrong, axis=0)  # of each sentence
             for column, errors in (("de-en", de_en), ("en-de", en_de), ("average", (de_en + en_de) / 2)):
-                made.append(_measurement(name, column, seed, rate(f"error rate ({column})", errors), out))
+                made.append(measurement(name, column, seed, rate(f"error rate ({column})", errors), out))
     out.parent.mkdir(parents=True, exist_ok=True)
     write(own("alignment", made, "small", {}), out)
     measurements.save("alignment", made, out.with_suffix(".json"))
-
-
-def _measurement(row: str, column: str, seed: int, metric: dict, path: Path) -> Measurement:
-    low, high = metric["interval"]
-    items = (unpacked(metric["items"], path),)
-    return Measurement(row, column, seed, metric["value"], low, high, metric["n"], metric["signature"], path, items)
 
 
 if __name__ == "__main__":

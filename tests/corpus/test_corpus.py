@@ -133,6 +133,14 @@ def test_drawn_stretches_are_random_disjoint_and_complete_and_keep_the_order(tmp
     ]
 
 
+@pytest.mark.parametrize(
+    ("doc", "documents"), [("line", [999, 1000, 1001, 1002]), (1, [999, 1000, 1001, 1002]), (4, [250, 250, 251, 251])]
+)
+def test_stretches_of_so_many_lines_are_documents(tmp_path: Path, doc: str | int, documents: list[int]):
+    _, rows = build(tmp_path, {"parts": [part(tmp_path, numbered(2000), skip=998, lines=4, doc=doc)]})
+    assert [row["doc"] for row in rows] == [str(number) for number in documents]
+
+
 def test_no_rows(tmp_path: Path):
     counts, rows = build(tmp_path, {"parts": [part(tmp_path, [])], "deduplicate": True, "filter": {"max_tokens": 3}})
     assert rows == []

@@ -8,9 +8,8 @@ import pytest
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.errors import InputError
-from bitextbench.base.items import unpacked
 from bitextbench.report import draws, measurements
-from bitextbench.report.cells import Measurement
+from bitextbench.report.cells import Measurement, measurement
 from bitextbench.report.table import by_place
 
 RNG = np.random.default_rng(1)
@@ -18,10 +17,12 @@ RNG = np.random.default_rng(1)
 
 def measured(row: str, column: str, seed: int, *, items: bool = True) -> Measurement:
     metric = rate("x", RNG.random(5000) < 0.5)
-    kept = (unpacked(metric["items"], Path("m.json")),) if items else ()
-    low, high = metric["interval"]
-    return Measurement(
-        row, column, seed, metric["value"], low, high, metric["n"], metric["signature"], Path("m.json"), kept
+    return measurement(
+        row,
+        column,
+        seed,
+        metric if items else {name: metric[name] for name in metric if name != "items"},
+        Path("m.json"),
     )
 
 

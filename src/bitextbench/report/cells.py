@@ -96,6 +96,11 @@ def read_measurement(row: str, column: str, seed: int, path: Path, key: str = ""
         if not isinstance(metric, dict) or name not in metric:
             raise InputError(f"no metric {key}", path, remedy="make the file again")
         metric = metric[name]
+    return measurement(row, column, seed, metric, path)
+
+
+def measurement(row: str, column: str, seed: int, metric: Any, path: Path) -> Measurement:
+    """The measurement that a metric of `path` is (`formats.metrics`). Raises InputError for NaN or a wrong interval."""
     kinds = {"value": (int, float), "interval": list, "n": int, "signature": str}
     fields = checked_fields(metric, kinds, path)
     low, high = interval_of(fields, path)
