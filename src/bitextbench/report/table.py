@@ -45,13 +45,15 @@ def beside(
 
 
 def with_own_rows(printed: Sequence[Printed], specs: Sequence[Mapping[str, Any]]) -> list[Printed]:
-    """The paper's cells, and below them an empty cell for each spec (see `of_specs`) that has a `label`."""
+    """The paper's cells, and below them an empty cell for those of specs (see `of_specs`) that have a `label`; each once,
+    of however many seeds.
+    """
     own = (
         replace(printed[0], row=spec["row"], row_label=spec["label"], column=spec["column"], value=None)
         for spec in specs
         if spec.get("label")
     )
-    return [*printed, *own]
+    return [*printed, *dict.fromkeys(own)]
 
 
 def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
