@@ -99,31 +99,33 @@ class Model(DualEncoder):
         """Sentence embeddings [b, D] of either side: section 4.2. Sentences of similar length are computed together."""
         order = sentences.lengths.argsort(descending=True, stable=True)
         ids, lengths = sentences.ids[order.to(sentences.ids.device)], sentences.lengths[order]
-        parts = [
-            self.encode_alike(ids[a:b], lengths[a:b]) for a, b in alike(lengths.tolist(), TOGETHER[ids.device.type])
-        ]
-        return torch.cat(parts)[order.argsort().to(ids.device)]
+        parts = [lengths[a:b] for a, b in alike(lengths.tolist(), TOGETHER[ids.device.type])]
+        tokens = self.embed(ids).split([int(part.sum()) for part in parts])  # a gradient of the embeddings for all parts
+        encoded = [self.encode_alike(*part) for part in zip(tokens, parts, strict=True)]
+        return torch.cat(encoded)[order.argsort().to(ids.device)]
 
-    def encode_alike(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Sentence embeddings [b, D] of one padded tensor: `ids` [b, n], `lengths` [b] in tokens, on the CPU."""
-        width = int(lengths.max())
-        tokens = (torch.arange(aligned(width) if self.training else width) < lengths[:, None]).to(ids.device)  # [b, t]
-        h = self.embed(ids, tokens)  # [b, t, H]
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """The words of all sentences with their n-grams [tokens, E]. `ids` [b, n]."""
+        flat = features(ids)
+        words = bags(flat, flat < self.words, self.embeddings, self.sparse)
+        if words.requires_grad:
+            words.register_hook(lambda gradient: gradient * self.embedding_gradient)
+        return words
+
+    def encode_alike(self, words: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Sentence embeddings [b, D] of sentences that are padded to the longest; their `words` [tokens, E], `lengths` [b]
+        in tokens, on the CPU.
+        """
+        width, hidden = int(lengths.max()), self.query.shape[0]
+        tokens = torch.arange(aligned(width) if self.training else width) < lengths[:, None]  # [b, t]: no padding
+        tokens = tokens.to(words.device)
+        h = torch.zeros(*tokens.shape, hidden, device=words.device, dtype=self.query.dtype)
+        h[tokens] = (self.widen(words) * math.sqrt(hidden)).to(h.dtype)
+        h = self.dropout(h + sinusoids(tokens.shape[1], hidden, words.device).to(h.dtype))
         padding = None if bool(tokens.all()) else ~tokens
         for layer in self.layers:
             h = layer(h, src_key_padding_mask=padding)
         return self.project(torch.cat(self.pool(h, tokens), 1))
-
-    def embed(self, ids: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens [b, t, H]: words with their n-grams, and positions. `ids` [b, n]; `tokens` bool [b, t]: no padding."""
-        flat = features(ids)
-        words = bags(flat, flat < self.words, self.embeddings, self.sparse)  # [tokens, E]
-        if words.requires_grad:
-            words.register_hook(lambda gradient: gradient * self.embedding_gradient)
-        hidden = self.query.shape[0]
-        h = torch.zeros(*tokens.shape, hidden, device=ids.device, dtype=self.query.dtype)
-        h[tokens] = (self.widen(words) * math.sqrt(hidden)).to(h.dtype)
-        return self.dropout(h + sinusoids(tokens.shape[1], hidden, ids.device).to(h.dtype))
 
     def pool(self, h: torch.Tensor, tokens: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Max, mean, first and attention pooling, [b, H] each, of `h` [b, t, H] where `tokens` [b, t] is true."""
