@@ -133,6 +133,17 @@ def precision(name: str) -> str:
     )
 
 
+def training(name: str) -> str:
+    """The training pairs of each translation model of a table, with the share of good ones where it is known, in Markdown."""
+    texts: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in filter(itemgetter("pairs_selected"), read(name)):
+        good = f", {100 * float(line['precision']):.0f}% good" if line["precision"] else ""
+        texts[line["row_label"]][line["column"].partition("/")[0]] = f"{int(line['pairs_selected']):,}{good}"
+    columns = list(dict.fromkeys(column for row in texts.values() for column in row))
+    body = ([label, *(row.get(column, "–") for column in columns)] for label, row in texts.items())
+    return markdown([["training pairs", *columns], *body])
+
+
 def so(sentence: str, name: str, predicate: str, **variables: list[str]) -> str:
     """A sentence on results, which is printed only while its predicate (see report/claims.py) holds on the numbers of a
     table, for all values of its variables. Raises ValueError where it does not.

@@ -64,6 +64,22 @@ def test_rows_of_our_own_stand_once_below_the_papers(reference, tmp_path):
     assert len(made) == 4
 
 
+def test_cells_of_translation_models_have_their_training_pairs(reference, tmp_path):
+    runs = []
+    for seed, pairs, share in ((1, 100, 80.0), (2, 301, 90.0)):
+        bleu = {"value": 5.0, "interval": [4.0, 6.0], "n": 9, "signature": "s"}
+        facts = {"bleu": bleu, "pairs": {"n": pairs}, "precision": {"value": share}}
+        path = tmp_path / f"{seed}.json"
+        path.write_text(json.dumps(facts))
+        runs.append(cells.read_measurement("cosine", "de-en", seed, path, "bleu"))
+    runs.append(measured(tmp_path, row="mlp"))
+    made = table.with_training(table.beside(references.load(reference), runs, "small", {}), runs)
+    assert [(line.row, line.pairs_selected, line.precision) for line in made if line.ours] == [
+        ("cosine", 200, 0.85),
+        ("mlp", None, None),
+    ]
+
+
 def test_seeds_make_a_mean_with_a_spread(reference, tmp_path):
     line = built(reference, tmp_path, [measured(tmp_path, value, seed=int(value)) for value in (5.0, 7.0)])[
         "cosine", "de-en"

@@ -233,7 +233,7 @@ def table(
                 part.write_text(records.to_csv(filtering.shares(chosen)), encoding="utf-8")
     else:
         printed = tables.with_own_rows(references.load(reference), cells)
-        made = tables.beside(printed, measured, scale, notes)
+        made = tables.with_training(tables.beside(printed, measured, scale, notes), measured)
         made = tables.against(made, against, compared, text) if against else made
     if measurements:
         files.save(made[0].paper_table, measured, measurements)

@@ -39,7 +39,8 @@ Scale = Literal["tiny", "small", "paper"]
 class Cell:
     """One cell: a line of the CSV. Numbers are rounded as in the CSV; None is an empty field.
 
-    `paper` has the printed digits. Only filtering tables have the fields from `budget` to `precision`.
+    `paper` has the printed digits. Only filtering tables have the fields from `budget` to `words_selected`; `pairs_selected`
+    and `precision`, the share of good pairs, are of the text that a translation model learns from.
     """
 
     paper_table: str

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic
+from bitextbench.base.files import atomic, read_json
 from bitextbench.evaluation.significance import Comparison
 from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short, to_csv
 from bitextbench.report.references import Printed, title
@@ -69,6 +70,23 @@ def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Map
     ]
     rows, columns = names(table, "row"), names(table, "column")
     return sorted(table, key=lambda cell: (rows.index(cell.row), columns.index(cell.column)))
+
+
+def with_training(table: Sequence[Cell], measurements: Sequence[Measurement]) -> list[Cell]:
+    """The cells with the number of training pairs and the share of good ones, means over seeds, where the BLEU of a
+    translation model has them beside it (`evaluate translation`).
+    """
+    facts: dict[Place, list[Mapping[str, Any]]] = {}
+    for one in measurements:
+        if (metric := read_json(one.path)).keys() >= {"bleu", "pairs"}:
+            facts.setdefault((one.row, one.column), []).append(metric)
+    return [_of_training(cell, held) if (held := facts.get((cell.row, cell.column))) else cell for cell in table]
+
+
+def _of_training(cell: Cell, metrics: Sequence[Mapping[str, Any]]) -> Cell:
+    pairs = round(fmean(one["pairs"]["n"] for one in metrics))
+    known = [one["precision"]["value"] / 100 for one in metrics if "precision" in one]
+    return replace(cell, pairs_selected=pairs, precision=round(fmean(known), 4) if known else None)
 
 
 def by_place(measurements: Sequence[Measurement]) -> dict[Place, list[Measurement]]:

@@ -100,7 +100,9 @@ class Model(DualEncoder):
         order = sentences.lengths.argsort(descending=True, stable=True)
         ids, lengths = sentences.ids[order.to(sentences.ids.device)], sentences.lengths[order]
         parts = [lengths[a:b] for a, b in alike(lengths.tolist(), TOGETHER[ids.device.type])]
-        tokens = self.embed(ids).split([int(part.sum()) for part in parts])  # a gradient of the embeddings for all parts
+        tokens = self.embed(ids).split(
+            [int(part.sum()) for part in parts]
+        )  # a gradient of the embeddings for all parts
         encoded = [self.encode_alike(*part) for part in zip(tokens, parts, strict=True)]
         return torch.cat(encoded)[order.argsort().to(ids.device)]
 
