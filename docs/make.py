@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {

@@ -100,9 +100,8 @@ class Model(DualEncoder):
         order = sentences.lengths.argsort(descending=True, stable=True)
         ids, lengths = sentences.ids[order.to(sentences.ids.device)], sentences.lengths[order]
         parts = [lengths[a:b] for a, b in alike(lengths.tolist(), TOGETHER[ids.device.type])]
-        tokens = self.embed(ids).split(
-            [int(part.sum()) for part in parts]
-        )  # a gradient of the embeddings for all parts
+        # embedded at once: the gradient of an embedding bag is as large as all embeddings, of however few tokens
+        tokens = self.embed(ids).split([int(part.sum()) for part in parts])
         encoded = [self.encode_alike(*part) for part in zip(tokens, parts, strict=True)]
         return torch.cat(encoded)[order.argsort().to(ids.device)]
 
