@@ -13,7 +13,7 @@ import csv
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -124,25 +124,25 @@ def table(name: str, keep: str = "") -> str:
 
 def precision(name: str) -> str:
     """The precision of what each row of a Table 2 selects, by budget, in Markdown."""
-    shares: dict[str, dict[str, str]] = defaultdict(dict)
-    for line in read(name):
-        if line["precision"]:
-            shares[line["row_label"]][line["budget"]] = f"{100 * float(line['precision']):.1f}%"
-    budgets = list(dict.fromkeys(budget for row in shares.values() for budget in row))
-    return markdown(
-        [["precision of the selected words", *budgets], *([label, *row.values()] for label, row in shares.items())]
-    )
+    known = filter(itemgetter("precision"), read(name))
+    shares = {(line["row_label"], line["budget"]): f"{100 * float(line['precision']):.1f}%" for line in known}
+    return grid("precision of the selected words", shares)
 
 
 def training(name: str) -> str:
     """The training pairs of each translation model of a table, with the share of good ones where it is known, in Markdown."""
-    texts: dict[str, dict[str, str]] = defaultdict(dict)
+    pairs = {}
     for line in filter(itemgetter("pairs_selected"), read(name)):
         good = f", {100 * float(line['precision']):.0f}% good" if line["precision"] else ""
-        texts[line["row_label"]][line["column"].partition("/")[0]] = f"{int(line['pairs_selected']):,}{good}"
-    columns = list(dict.fromkeys(column for row in texts.values() for column in row))
-    body = ([label, *(row.get(column, "–") for column in columns)] for label, row in texts.items())
-    return markdown([["training pairs", *columns], *body])
+        pairs[line["row_label"], line["column"]] = f"{int(line['pairs_selected']):,}{good}"
+    return grid("training pairs", pairs)
+
+
+def grid(head: str, texts: Mapping[tuple[str, str], str]) -> str:
+    """Texts by row and column, in Markdown."""
+    rows, columns = (list(dict.fromkeys(key[axis] for key in texts)) for axis in (0, 1))
+    body = ([row, *(texts.get((row, column), "") for column in columns)] for row in rows)
+    return markdown([[head, *columns], *body])
 
 
 def so(sentence: str, name: str, predicate: str, **variables: list[str]) -> str:

@@ -13,15 +13,14 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.items import GROUPS, GroupedItems, grouped, packed, unpacked
 from bitextbench.evaluation.bleu import bleu, tokenised
 from bitextbench.report import draws
-from bitextbench.report.cells import Measurement
+from bitextbench.report.cells import Measurement, measurement
 
 RNG = np.random.default_rng(1)
 WORDS = [f"w{i}" for i in range(30)]
 
 
 def measured(seed: int, metric: dict) -> Measurement:
-    items = (unpacked(metric["items"], Path("m.json")),)
-    return Measurement("r", "c", seed, metric["value"], *metric["interval"], metric["n"], "", Path("m.json"), items)
+    return measurement("r", "c", seed, metric, Path("m.json"))
 
 
 def sentences(n: int, noise: float, of: list[str] | None = None) -> list[str]:
