@@ -178,8 +178,8 @@ rule kim2019_table5:
 
 rule yang2019_figure4:
     input:
-        mining=[files.metric("mining", MARGINS["mined"], name) for name in MARGIN_ENCODERS.values()],
-        separation=[files.metric("separation", MARGINS["paired"], name) for name in MARGIN_ENCODERS.values()],
+        mining=[files.metric("mining", MARGINS["mined"], name) for _, _, name in MARGIN_ENCODERS],
+        separation=[files.metric("separation", MARGINS["paired"], name) for _, _, name in MARGIN_ENCODERS],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
@@ -192,11 +192,13 @@ rule yang2019_figure4:
         mem_mb=1000,
         runtime="10m",
     params:
-        points=lambda w, input: option("--point", zip(MARGIN_ENCODERS, input.mining, input.separation)),
+        points=lambda w, input: option(
+            "--point",
+            [(margin, seed, *of) for (margin, seed, _), *of in zip(MARGIN_ENCODERS, input.mining, input.separation)],
+        ),
         scale=config["scale"],
-        seed=config["seed"],
     shell:
-        "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q} --seed {params.seed:q}"
+        "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q}"
         " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 

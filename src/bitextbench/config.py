@@ -447,9 +447,16 @@ def _renamed(entry: Config, path: tuple[str, ...], rename: Callable[[str], str])
     return entry | {key: _renamed(entry[key], tuple(rest), rename) if rest else rename(entry[key])}
 
 
-def margin_encoders(config: Config) -> dict[float, str]:
-    """The study's encoder trained with each margin (yang2019 figure 4): one of the configuration, if it has such a one."""
-    return {margin: name for margin, (name, _) in _with_margins(config).items()}
+def margin_encoders(config: Config) -> list[tuple[float, int, str]]:
+    """Margin, seed and name of the study's encoders (yang2019 figure 4): ones of the configuration, if it has such.
+
+    Adds those of other seeds to the configuration (see `seeded`).
+    """
+    return [
+        (margin, seed, seeded(config, "encoders", name, seed))
+        for margin, (name, _) in _with_margins(config).items()
+        for seed in config["table_seeds"]
+    ]
 
 
 def threshold_translations(config: Config) -> dict[int, str]:

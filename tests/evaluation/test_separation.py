@@ -49,7 +49,8 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
         mining.write_text(json.dumps({"cosine": {"backward": {"f1": metric(f1, 1)}}}))
         cosines = {"positive": metric(0.95 - number / 50, 0.001), "negative": metric(0.9 - number / 20, 0.001)}
         of.write_text(json.dumps(cosines))
-        points += ["--point", str(number / 10), str(mining), str(of)]
+        for seed in ("1", "2"):
+            points += ["--point", str(number / 10), seed, str(mining), str(of)]
     out, picture, drawn = (tmp_path / name for name in ("figure.csv", "figure.png", "figure.json"))
     options = ["--scale", "tiny", "--picture", str(picture), "--measurements", str(drawn), "-o", str(out)]
     done = CliRunner().invoke(cli, ["step", "figure-margins", *points, *options], catch_exceptions=False)

@@ -129,17 +129,20 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 
 @step.command("figure-margins")
 @click.option(
-    "--point", "points", type=(float, FILE, FILE), multiple=True, required=True, help="MARGIN MINING SEPARATION"
+    "--point",
+    "points",
+    type=(float, int, FILE, FILE),
+    multiple=True,
+    required=True,
+    help="MARGIN SEED MINING SEPARATION",
 )
 @scale_option
-@seed_option
 @picture_option
 @measurements_option
 @out_option
 def figure_margins(
-    points: tuple[tuple[float, Path, Path], ...],
+    points: tuple[tuple[float, int, Path, Path], ...],
     scale: Any,
-    seed: int,
     picture: Path,
     measurements: Path | None,
     out: Path,
@@ -149,7 +152,7 @@ def figure_margins(
     from bitextbench.report import measurements as files
     from bitextbench.report.table import write
 
-    measured = margins.measurements(points, seed)
+    measured = margins.measurements(points)
     made = margins.table(measured, scale)
     margins.draw(made, picture)
     if measurements:

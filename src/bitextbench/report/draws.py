@@ -61,11 +61,11 @@ class Draws(NamedTuple):
 
 def of_table(place: str, cells: Mapping[tuple[str, str], Sequence[Measurement]]) -> dict[Key, Draws]:
     """The draws of a table from the measurements of each row and column."""
-    return {(place, *key): of_cell(seeds) for key, seeds in cells.items()}
+    return {(place, *key): of_cell(seeds, place) for key, seeds in cells.items()}
 
 
-def of_cell(seeds: Sequence[Measurement]) -> Draws:
-    """The draws of a cell from the measurements of its seeds."""
+def of_cell(seeds: Sequence[Measurement], place: str = "") -> Draws:
+    """The draws of a cell of the table at `place` from the measurements of its seeds."""
     k, first = len(seeds), seeds[0]
     mean = math.fsum(one.value for one in seeds) / k
     spread = np.zeros(DRAWS)
@@ -73,7 +73,7 @@ def of_cell(seeds: Sequence[Measurement]) -> Draws:
         spread = sum(_normal(one.seed) * (one.value - mean) for one in seeds) * _chi(k) / math.sqrt(k * (k - 1))
     if not all(one.items for one in seeds):
         low, high = (math.fsum(ends) / k for ends in zip(*((one.low, one.high) for one in seeds), strict=True))
-        return alone(f"{first.path.parent} {first.row} {first.column}", mean, low, high, k)._replace(seeds=spread)
+        return alone(f"{place} {first.row} {first.column}", mean, low, high, k)._replace(seeds=spread)
     of_items = [np.mean([deviations(part) for part in one.items], axis=0) for one in seeds]
     return Draws(mean, np.mean(of_items, axis=0), spread, k, sum(part.n for part in first.items))
 

@@ -15,13 +15,13 @@ PLACE = "yang2019/figure4"
 CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cosine, negative"}
 
 
-def measurements(points: Iterable[tuple[float, Path, Path]], seed: int) -> list[Measurement]:
+def measurements(points: Iterable[tuple[float, int, Path, Path]]) -> list[Measurement]:
     """The figure's numbers in percent: rows are curves, columns margins.
 
-    `points`: for each margin the files that `evaluate mining` and `evaluate separation` wrote.
+    `points`: for each margin and seed the files that `evaluate mining` and `evaluate separation` wrote.
     """
     measured = []
-    for margin, mining, separation in sorted(points):
+    for margin, seed, mining, separation in sorted(points):
         measured.append(read_measurement("f1", str(margin), seed, mining, "cosine.backward.f1"))
         measured += [_percent(read_measurement(row, str(margin), seed, separation, row)) for row in [*CURVES][1:]]
     return measured
