@@ -447,6 +447,11 @@ def _renamed(entry: Config, path: tuple[str, ...], rename: Callable[[str], str])
     return entry | {key: _renamed(entry[key], tuple(rest), rename) if rest else rename(entry[key])}
 
 
+def seeds_of(config: Config, place: str) -> list[int]:
+    """The seeds of the whole chains that fill a table."""
+    return config.get("seeds_of", {}).get(place, config["table_seeds"])
+
+
 def margin_encoders(config: Config) -> list[tuple[float, int, str]]:
     """Margin, seed and name of the study's encoders (yang2019 figure 4): ones of the configuration, if it has such.
 
@@ -455,7 +460,7 @@ def margin_encoders(config: Config) -> list[tuple[float, int, str]]:
     return [
         (margin, seed, seeded(config, "encoders", name, seed))
         for margin, (name, _) in _with_margins(config).items()
-        for seed in config["table_seeds"]
+        for seed in seeds_of(config, "yang2019/figure4")
     ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base import members
-from bitextbench.config import PRETRAINED, Config, of_seed, seeded
+from bitextbench.config import PRETRAINED, Config, of_seed, seeded, seeds_of
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
@@ -268,13 +268,11 @@ class Files:
             return [(config["seed"], cell)]
         if cell.task == "smt":
             return [(start, replace(cell, encoder=f"{cell.encoder}.{start}")) for start in self.starts()]
-        section = SECTIONS.get(cell.task, "encoders")
+        section, seeds = SECTIONS.get(cell.task, "encoders"), seeds_of(config, cell.place)
         if config["methods"].get(cell.similarity, {}).get("encoder") == cell.encoder:
-            for seed in config["table_seeds"]:
+            for seed in seeds:
                 seeded(config, "methods", cell.similarity, seed)
-        return [
-            (seed, replace(cell, encoder=seeded(config, section, cell.encoder, seed))) for seed in config["table_seeds"]
-        ]
+        return [(seed, replace(cell, encoder=seeded(config, section, cell.encoder, seed))) for seed in seeds]
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""

@@ -1,14 +1,16 @@
 """tables.yaml against what the papers printed, and its format."""
 
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import yaml
 
 from bitextbench.base.errors import InputError
 from bitextbench.config import read, resolve
 from bitextbench.evaluation import recognition
 from bitextbench.mining.retrieval import STRATEGIES
-from bitextbench.report import references
+from bitextbench.report import margins, references
 from bitextbench.report.layout import Entry, load
 from bitextbench.scoring.margins import SIMILARITIES
 
@@ -137,3 +139,9 @@ def test_table_2_says_where_it_makes_do_with_something_else():
         assert "pre-filter" in entry.note
         assert ("Europarl" in entry.note) == (entry.encoder.startswith("pivot."))
         assert ("ParaCrawl 1" in entry.note) == (not entry.encoder.startswith(("random.", "pivot.")))
+
+
+def test_a_configuration_can_name_seeds_of_each_table_that_learns():
+    schema = yaml.safe_load(files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8"))
+    named = set(schema["properties"]["seeds_of"]["propertyNames"]["enum"])
+    assert named == load().keys() - {"kim2019/table2"} | {margins.PLACE}

@@ -139,7 +139,9 @@ def test_cells_have_a_measurement_of_each_seed():
     ]
     assert run.fitted_similarities("nmt_autoencoder.seed2", ["mlp"]) == ["work/tiny/similarities/mlp.seed2.npz"]
     assert run.config["methods"]["mlp.seed2"]["encoder"] == "nmt_autoencoder.seed2"
+    run.config["seeds_of"] = {"guo2018/table5": [1, 2, 3]}
     metrics = run.metrics(tables["guo2018/table5"])
+    assert "work/tiny/metrics/translation/newstest.en-fr/oracle.seed3.en-fr.json" in metrics
     assert "work/tiny/metrics/translation/newstest.en-fr/oracle.seed2.en-fr.json" in metrics
     assert (
         run.config["translations"]["mined_document.seed2.en-fr"]["train"]["mined"]["encoder"]

@@ -69,6 +69,7 @@ class Entry:
     against: str = ""
     why: str = ""
     label: str = ""
+    place: str = ""
 
     @property
     def key(self) -> str:
@@ -184,7 +185,9 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
             for key in ("task", "encoder", "similarity", "metric", "note", "against", "why")
         }
         label = block.get("label", "").format(**printed)
-        yield Entry(row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), label=label, **fields)
+        yield Entry(
+            row, column, corpora=tuple(_corpora(block.get("corpus", []), ours)), label=label, place=place, **fields
+        )
 
 
 def _corpora(corpus: str | list[str], ours: Mapping[str, Any]) -> Iterator[str]:
