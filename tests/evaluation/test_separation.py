@@ -9,6 +9,7 @@ from checkout import copy_checkout, jobs, snakemake
 from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.items import unpacked
 from bitextbench.cli.main import cli
 from bitextbench.evaluation.separation import separation
 from bitextbench.formats.vectors import Embeddings
@@ -28,11 +29,14 @@ def test_means_are_over_the_sources_whose_target_comes_first():
     found = separation(at(0, 100, 300, 345), at(10, 110, 250, 340), ["a", "b", "c", "a"], k=4)
     first = [np.cos(np.radians(10)), np.cos(np.radians(10)), np.cos(np.radians(5))]
     other = [np.cos(np.radians(110)), np.cos(np.radians(90)), np.cos(np.radians(95))]
-    assert found["positive"]["value"] == pytest.approx(np.mean(first), abs=1e-6)
-    assert found["negative"]["value"] == pytest.approx(np.mean(other), abs=1e-6)
-    assert found["positive"]["n"] == found["negative"]["n"] == 3
+    assert found["positive"]["value"] == pytest.approx(100 * np.mean(first), abs=1e-4)
+    assert found["negative"]["value"] == pytest.approx(100 * np.mean(other), abs=1e-4)
+    assert found["positive"]["n"] == found["negative"]["n"] == 4
     low, high = found["positive"]["interval"]
-    assert high - low == pytest.approx(2 * 1.96 * np.std(first) / np.sqrt(3), abs=1e-6)
+    assert 100 * min(first) - 1e-4 < low < high < 100 * max(first) + 1e-4
+    assert unpacked(found["positive"]["items"], Path()).counts == pytest.approx(
+        np.c_[[*first[:2], 0, first[2]], [1, 1, 0, 1]]
+    )
     with pytest.raises(InputError, match="no target is the nearest of its source"):
         separation(at(0), at(180), ["a"])
 
@@ -47,7 +51,7 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
     for number, f1 in reversed([*enumerate((60.0, 65.0, 70.0, 80.0, 79.0, 78.0))]):
         mining, of = tmp_path / f"mining{number}.json", tmp_path / f"of{number}.json"
         mining.write_text(json.dumps({"cosine": {"backward": {"f1": metric(f1, 1)}}}))
-        cosines = {"positive": metric(0.95 - number / 50, 0.001), "negative": metric(0.9 - number / 20, 0.001)}
+        cosines = {"positive": metric(95 - 2 * number, 0.1), "negative": metric(90 - 5 * number, 0.1)}
         of.write_text(json.dumps(cosines))
         for seed in ("1", "2"):
             points += ["--point", str(number / 10), seed, str(mining), str(of)]

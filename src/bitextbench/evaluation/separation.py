@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bitextbench import __version__
+from bitextbench.base.bootstrap import ratio
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation.reconstruction import text_codes
 from bitextbench.formats.vectors import Embeddings
@@ -14,12 +13,12 @@ from bitextbench.scoring import neighbours
 
 
 def separation(src: Embeddings, tgt: Embeddings, targets: Sequence[str], k: int = 10, **search: Any) -> dict[str, Any]:
-    """The mean cosine of a source with its target, `positive`, and with the nearest other target, `negative`.
+    """The mean cosine, in percent, of a source with its target, `positive`, and with the nearest other one, `negative`.
 
     Row i of both sides is a pair. The means are over the sources whose nearest target is their own, as in the paper for
     the negatives ("retrieved in second place when the correct target was retrieved in first place"). Equal `targets`
-    count as one; a source without another one among its k neighbours is left out. The 95% intervals assume independent
-    sources. Raises InputError when no source has its own target as the nearest.
+    count as one; a source without another one among its k neighbours is left out. Items are all sources, so that encoders
+    compare by the same ones. Raises InputError when no source has its own target as the nearest.
     """
     nearest = neighbours.search(src, tgt, k, metric="cosine", **search).forward
     codes = text_codes(targets)
@@ -28,17 +27,7 @@ def separation(src: Embeddings, tgt: Embeddings, targets: Sequence[str], k: int 
     if not len(rows):
         raise InputError("no target is the nearest of its source", src.name, remedy="train the encoder for longer")
     columns = {"positive": np.zeros(len(rows), np.int64), "negative": other[rows].argmax(axis=1)}
-    return {name: mean(name, nearest.similarities[rows, column]) for name, column in columns.items()}
-
-
-def mean(name: str, cosines: NDArray[np.float32]) -> dict[str, Any]:
-    """The mean cosine, and its interval by the central limit theorem."""
-    value, half = float(cosines.mean(dtype=np.float64)), float(1.96 * cosines.std() / np.sqrt(len(cosines)))
-    signature = f"mean cosine|{name}|normal|version:{__version__}"
-    return {
-        "metric": "mean cosine",
-        "value": value,
-        "interval": [value - half, value + half],
-        "n": len(cosines),
-        "signature": signature,
-    }
+    counts = {name: np.zeros((len(codes), 2), np.float32) for name in columns}  # sum and number of cosines
+    for name, column in columns.items():
+        counts[name][rows] = np.stack([nearest.similarities[rows, column], np.ones(len(rows))], axis=1)
+    return {name: ratio("mean cosine", of, signature=name) for name, of in counts.items()}

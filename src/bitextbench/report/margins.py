@@ -23,7 +23,7 @@ def measurements(points: Iterable[tuple[float, int, Path, Path]]) -> list[Measur
     measured = []
     for margin, seed, mining, separation in sorted(points):
         measured.append(read_measurement("f1", str(margin), seed, mining, "cosine.backward.f1"))
-        measured += [_percent(read_measurement(row, str(margin), seed, separation, row)) for row in [*CURVES][1:]]
+        measured += [read_measurement(row, str(margin), seed, separation, row) for row in [*CURVES][1:]]
     return measured
 
 
@@ -31,10 +31,6 @@ def table(measured: Sequence[Measurement], scale: Scale) -> list[Cell]:
     """The figure as a table."""
     cells = own(PLACE, measured, scale, {})
     return [replace(cell, row_label=CURVES[cell.row], verdict="not printed") for cell in cells]
-
-
-def _percent(one: Measurement) -> Measurement:
-    return replace(one, value=100 * one.value, low=100 * one.low, high=100 * one.high)
 
 
 def draw(cells: Sequence[Cell], picture: Path) -> None:
