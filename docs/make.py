@@ -209,7 +209,12 @@ def verdicts(name: str) -> str:
         if f"results/{name}.csv" in line["evidence"].split():
             decided = [
                 f"{verb} in {line[key]} of {line['instances']}"
-                for key, verb in (("holds", "holds"), ("fails", "fails"), ("undecided", "undecided"))
+                for key, verb in (
+                    ("holds", "holds"),
+                    ("fails", "fails"),
+                    ("smaller", "smaller"),
+                    ("undecided", "undecided"),
+                )
                 if int(line[key])
             ]
             lines.append(f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}): {", ".join(decided)}.\n')

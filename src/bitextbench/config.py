@@ -22,6 +22,7 @@ from bitextbench.scoring import declared
 Config = dict[str, Any]
 
 INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid over
+FIGURE4 = "yang2019/figure4"  # a table of this place, which `studies.margins` asks for
 PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
 SECTIONS = (
     "corpora",
@@ -460,7 +461,7 @@ def margin_encoders(config: Config) -> list[tuple[float, int, str]]:
     return [
         (margin, seed, seeded(config, "encoders", name, seed))
         for margin, (name, _) in _with_margins(config).items()
-        for seed in seeds_of(config, "yang2019/figure4")
+        for seed in seeds_of(config, FIGURE4)
     ]
 
 

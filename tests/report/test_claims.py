@@ -128,6 +128,12 @@ def test_variables_take_each_value():
         (["holds", "not run", "fails"], "fails"),
         (["holds", "holds", "fails"], "holds in part"),
         (["undecided", "undecided", "fails"], "fails"),
+        (["smaller", "not run"], "smaller"),
+        (["smaller", "holds"], "smaller"),
+        (["smaller", "smaller", "undecided"], "smaller"),
+        (["smaller", "undecided"], "undecided"),
+        (["smaller", "holds", "holds"], "holds"),
+        (["smaller", "smaller", "fails"], "fails"),
     ],
 )
 def test_the_verdict_of_a_claim_is_that_of_its_instances(verdicts, expected):

@@ -21,9 +21,9 @@ def cell(value: float, error: float = 0.0, seeds: float = 0.0, k: int = 3, n: in
     return Draws(value, error * RNG.standard_normal(DRAWS), seeds * RNG.standard_normal(DRAWS), k, n)
 
 
-def found(predicate: str, **cells: Draws) -> evidence.Evidence | None:
+def found(predicate: str, paper_slack: float | None = None, **cells: Draws) -> evidence.Evidence | None:
     [instance] = claims.instances(Claim("x", "t/table1", predicate))
-    return evidence.of(instance, {("t/table1", row, "c"): one for row, one in cells.items()})
+    return evidence.of(instance, {("t/table1", row, "c"): one for row, one in cells.items()}, paper_slack)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,38 @@ def found(predicate: str, **cells: Draws) -> evidence.Evidence | None:
 )
 def test_verdicts(predicate, verdict):
     assert found(predicate, a=cell(10, 1), b=cell(20, 1), d=cell(10.5, 1), e=cell(5)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("predicate", "paper_slack", "verdict"),
+    [
+        ("[d, c] > [a, c]", 5.0, "smaller"),  # 0.5 +- 2.8
+        ("[d, c] > [a, c]", 2.0, "undecided"),
+        ("[d, c] > [a, c]", -5.0, "undecided"),  # the paper's own numbers contradict its words
+        ("[d, c] < [a, c]", 5.0, "smaller"),
+        ("[b, c] > [a, c]", 50.0, "holds"),
+        ("[b, c] < [a, c]", 50.0, "fails"),
+        ("[a, c] == [d, c]", 1e-9, "undecided"),
+    ],
+)
+def test_a_difference_of_either_sign_is_smaller_where_the_papers_is_excluded(predicate, paper_slack, verdict):
+    one = found(predicate, paper_slack, a=cell(10, 1), b=cell(20, 1), d=cell(10.5, 1))
+    assert one.verdict == verdict
+    assert bool(one.needed) == (verdict in ("smaller", "undecided") and one.slack != 0)
+
+
+@pytest.mark.parametrize("true", [0.0, 0.6])
+def test_a_difference_as_large_as_the_papers_is_seldom_called_smaller(true):
+    """By simulation: at most 2.5% of runs with the paper's difference are called smaller, most of those without one."""
+    rng, runs = np.random.default_rng(1), 400
+    noise = draws._normal("noise")
+    slacks = rng.normal(true, 0.15, runs)
+    called = [
+        found("[a, c] > [b, c]", 0.6, a=Draws(slack, 0.15 * noise, ZERO), b=Draws(0, ZERO, ZERO)).verdict
+        for slack in slacks
+    ]
+    share = called.count("smaller") / runs
+    assert share < 0.025 + 0.02 if true else share > 0.85
 
 
 def test_a_missing_cell_is_not_judged():

@@ -148,6 +148,7 @@ def figure_margins(
     out: Path,
 ) -> None:
     """Draw F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
+    from bitextbench.config import FIGURE4
     from bitextbench.report import margins
     from bitextbench.report import measurements as files
     from bitextbench.report.table import write
@@ -156,7 +157,7 @@ def figure_margins(
     made = margins.table(measured, scale)
     margins.draw(made, picture)
     if measurements:
-        files.save(margins.PLACE, measured, measurements)
+        files.save(FIGURE4, measured, measurements)
     write(made, out)
 
 

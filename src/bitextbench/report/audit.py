@@ -9,8 +9,8 @@
 | scale not comparable | the run has other data, models or budgets than the paper |
 | not run | no table of the run has the number |
 
-`claims.csv` has a line for each entry of claims.yaml: whether the claim holds, fails or is undecided on our numbers
-(`evidence` decides by draws of the cells), and whether it holds on the paper's printed numbers. `instances.csv` has a
+`claims.csv` has a line for each entry of claims.yaml: whether the claim holds, fails, is smaller or undecided on our
+numbers (`evidence` decides by draws of the cells), and whether it holds on the paper's printed numbers. `instances.csv` has a
 line for each instance of a claim. A claim that quotes figures of the paper is judged at paper scale alone.
 """
 
@@ -27,7 +27,7 @@ from bitextbench.report import claims, draws, measurements, references
 from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict
 from bitextbench.report.draws import DRAWS, Draws
-from bitextbench.report.evidence import SURE, Evidence, adjusted, of, printed
+from bitextbench.report.evidence import SURE, Evidence, adjusted, of, printed, undirected
 from bitextbench.report.records import to_csv
 from bitextbench.report.references import Printed
 from bitextbench.report.table import by_place
@@ -95,9 +95,10 @@ class Judgement:
     instances: int
     holds: int
     fails: int
+    smaller: int
     undecided: int
     not_run: int
-    otherwise: str  # the instances that fail or are undecided
+    otherwise: str  # the instances that do not hold
     scale: str
     evidence: str  # files
     note: str
@@ -184,10 +185,14 @@ def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = (), e
     judged, tried = [], []
     for claim in claims.load(folder / "claims.yaml"):
         instances = claims.instances(claim)
-        evidence = [_or_kept(of(each, cells), each, kept.get(_name(claim, each)), saved) for each in instances]
+        slacks = [printed(each, on_paper) for each in instances]
+        evidence = [
+            _or_kept(of(each, cells, slack), each, kept.get(_name(claim, each)), saved)
+            for each, slack in zip(instances, slacks, strict=True)
+        ]
         comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
         judged.append(_judgement(claim, on_paper, instances, evidence, held, scale, comparable))
-        tried += [_tried(claim, *pair, on_paper, comparable) for pair in zip(instances, evidence, strict=True)]
+        tried += [_tried(claim, *one, comparable) for one in zip(instances, evidence, slacks, strict=True)]
     return Audit(numbers, judged, _with_q(tried))
 
 
@@ -263,16 +268,15 @@ def _number(cell: Printed, measured: Found | None) -> Number:
 
 
 def _tried(
-    claim: Claim, instance: Instance, evidence: Evidence | None, on_paper: dict[Key, Interval], comparable: bool
+    claim: Claim, instance: Instance, evidence: Evidence | None, paper_slack: float | None, comparable: bool
 ) -> Tried:
-    slack = printed(instance, on_paper)
     empty = Tried(
         claim.id,
         claim.paper,
         _name(claim, instance)[1],
         instance.predicate,
         NOT_RUN,
-        paper_slack=None if slack is None else round(slack, 4) + 0.0,
+        paper_slack=None if paper_slack is None else round(paper_slack, 4) + 0.0,
         cells=" ".join(f"[{place}: {row}, {column}]" for place, row, column in instance.cells.values()),
     )
     if evidence is None:
@@ -305,7 +309,7 @@ def _evidence(line: Tried) -> Evidence:
     """The evidence in a line of instances.csv; its p tells the verdict also where the claim is not comparable."""
     slack, low, high, p = (0.0 if value is None else value for value in (line.slack, line.low, line.high, line.p))
     decided: Verdict = "holds" if slack > 0 else "fails"
-    verdict = decided if p < 2 * (1 - SURE + 1.5 / DRAWS) else "undecided"
+    verdict = decided if p < 2 * (1 - SURE + 1.5 / DRAWS) else undirected(high, line.paper_slack)
     return Evidence(verdict, slack, low, high, p, line.seeds or 0, line.items or 0, line.needed)
 
 
@@ -350,6 +354,7 @@ def _judgement(
         instances=len(verdicts),
         holds=counts["holds"],
         fails=counts["fails"],
+        smaller=counts["smaller"],
         undecided=counts["undecided"],
         not_run=counts[NOT_RUN],
         otherwise="; ".join(otherwise),

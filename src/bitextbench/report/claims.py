@@ -33,7 +33,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_yaml
 from bitextbench.report.references import Printed
 
-Verdict = Literal["holds", "holds in part", "fails", "undecided", "not run"]
+Verdict = Literal["holds", "holds in part", "fails", "smaller", "undecided", "not run"]
 Key = tuple[str, str, str]  # place of the table, row, column
 
 
@@ -188,8 +188,9 @@ def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict of a claim from the verdicts of its instances that were run.
 
-    If all are equal, that one. Otherwise it fails if at least as many instances fail as hold; holds if none fails and
-    most hold; holds in part if some fail and more hold; and is undecided in all other cases.
+    If all are equal, that one. Otherwise it fails if at least as many instances fail as hold; holds in part if some fail
+    and more hold; holds if none fails and most hold; is smaller if none fails and most hold or are smaller; and is
+    undecided in all other cases.
     """
     count = Counter(verdict for verdict in verdicts if verdict != "not run")
     if len(count) == 1:
@@ -198,7 +199,9 @@ def overall(verdicts: Sequence[Verdict]) -> Verdict:
         return "not run"
     if count["fails"]:
         return "fails" if count["fails"] >= count["holds"] else "holds in part"
-    return "holds" if 2 * count["holds"] > count.total() else "undecided"
+    if 2 * count["holds"] > count.total():
+        return "holds"
+    return "smaller" if 2 * (count["holds"] + count["smaller"]) > count.total() else "undecided"
 
 
 def _truth(node: ast.expr, cells: dict[str, Interval]) -> bool | None:

@@ -2,8 +2,10 @@
 
 The slack of a comparison a > b is a - b: positive if the comparison is true. The slack of `and` is the minimum over its
 parts, that of `or` the maximum, that of `not` the negative. An instance holds if at least 97.5% of the draws have
-positive slack, fails if at least 97.5% have negative slack, and is undecided otherwise. Draws cannot confirm a == b: it
-is undecided if the middle 95% of a - b contain 0, and fails otherwise.
+positive slack, fails if at least 97.5% have negative slack. Where neither is so, it is "smaller" if the middle 95% lie
+below the paper's own slack: the direction is open, but a difference as large as the paper's is excluded (the paper's
+number as the bound of an equivalence test, Lakens 2017). Otherwise it is undecided. Draws cannot confirm a == b: it is
+undecided if the middle 95% of a - b contain 0, and fails otherwise.
 """
 
 import ast
@@ -34,7 +36,7 @@ class Evidence:
     """The verdict on an instance.
 
     `low`, `high`: the 95% interval of `slack`. `p`: two-sided p-value that the true slack has the other sign. `seeds`,
-    `items`: the smallest numbers among the cells. `needed`: how many seeds and items would decide the instance, in
+    `items`: the smallest numbers among the cells. `needed`: how many seeds and items would decide the direction, in
     words.
     """
 
@@ -48,8 +50,8 @@ class Evidence:
     needed: str
 
 
-def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
-    """The evidence on an instance; None if `numbers` lacks one of its cells."""
+def of(instance: Instance, numbers: Mapping[Key, Draws], paper_slack: float | None = None) -> Evidence | None:
+    """The evidence on an instance, which has `paper_slack` on the paper's numbers; None if `numbers` lacks a cell."""
     if not numbers.keys() >= set(instance.cells.values()):
         return None
     cells = {name: numbers[key] for name, key in instance.cells.items()}
@@ -61,15 +63,20 @@ def of(instance: Instance, numbers: Mapping[Key, Draws]) -> Evidence | None:
     drawn = slack(lambda cell: cell.all)
     low, high = _middle(drawn)
     above, below = (float((side > 0).mean()) for side in (drawn, -drawn))
-    verdict: Verdict = "holds" if above >= SURE else "fails" if below >= SURE else "undecided"
+    verdict: Verdict = "holds" if above >= SURE else "fails" if below >= SURE else undirected(high, paper_slack)
     k, n = (min(filter(None, (getattr(cell, name) for cell in cells.values())), default=0) for name in ("k", "n"))
     needed = ""
-    if verdict == "undecided":
+    if verdict in ("undecided", "smaller"):
         parts = (lambda cell: cell.value + cell.items, lambda cell: cell.value + cell.known_seeds)
         of_items, of_seeds = (slack(part).var() for part in parts)
         needed = enough(value, float(of_items), float(of_seeds), n, k)
     p = min(1.0, 2 * (1 - max(above, below) + 1 / DRAWS))
     return Evidence(verdict, value, low, high, p, k, n, needed)
+
+
+def undirected(high: float, paper_slack: float | None) -> Verdict:
+    """The verdict on an instance of open direction whose slack is at most `high`."""
+    return "smaller" if paper_slack is not None and max(high, 2 * TINY) < paper_slack else "undecided"
 
 
 def printed(instance: Instance, numbers: Mapping[Key, Interval]) -> float | None:

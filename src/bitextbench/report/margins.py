@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from bitextbench.base.files import atomic
+from bitextbench.config import FIGURE4
 from bitextbench.report.cells import Cell, Measurement, Scale, read_measurement
 from bitextbench.report.table import own
 
-PLACE = "yang2019/figure4"
 CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cosine, negative"}
 
 
@@ -29,7 +29,7 @@ def measurements(points: Iterable[tuple[float, int, Path, Path]]) -> list[Measur
 
 def table(measured: Sequence[Measurement], scale: Scale) -> list[Cell]:
     """The figure as a table."""
-    cells = own(PLACE, measured, scale, {})
+    cells = own(FIGURE4, measured, scale, {})
     return [replace(cell, row_label=CURVES[cell.row], verdict="not printed") for cell in cells]
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import jinja2
 
 from bitextbench.base.files import atomic
-from bitextbench.report import encoders, filtering, margins, plots, settings
+from bitextbench.config import FIGURE4
+from bitextbench.report import encoders, filtering, plots, settings
 from bitextbench.report.audit import NOT_COMPARABLE, Judgement, Tried
 from bitextbench.report.cells import WARNING, Cell, short
 from bitextbench.report.claims import CELL, Key
@@ -28,6 +29,7 @@ MENU = {
 VERDICTS = {
     "holds": "all or most instances hold and none fails",
     "holds in part": "some fail, more hold",
+    "smaller": "a difference as large as the paper's is excluded, a smaller one of either sign is not",
     "undecided": "the intervals are too wide",
     "fails": "as many fail as hold, or more",
     NOT_COMPARABLE: "states the paper's own figures",
@@ -43,6 +45,7 @@ MANY = {
 STATES = {
     "holds": "holds, or reproduced",
     "fails": "fails, or differs",
+    "smaller": "smaller than in the paper, if there is a difference",
     "undecided": "undecided",
     "computed": "computed, no claim decides on it",
     "not-run": "not computed in this run",
@@ -205,7 +208,7 @@ class Site:
         """A mark for each number of the papers (STATES)."""
         verdicts: dict[Key, Counter[str]] = {}
         for tried in self.run.instances:
-            if tried.verdict in ("holds", "fails", "undecided"):
+            if tried.verdict in ("holds", "fails", "smaller", "undecided"):
                 for key in set(cells_of(tried)):
                     verdicts.setdefault(key, Counter())[tried.verdict] += 1
         return {
@@ -305,7 +308,7 @@ class Site:
             levels=any("/" in cell.column for cell in cells),
             groups={first_level(cells, group): held for group, held in levels.items()},
             dots=plots.margin_curves(cells, f"{ids}d")
-            if table.place == margins.PLACE
+            if table.place == FIGURE4
             else plots.dots(cells, units, f"{ids}d", self.run.seeds),
             single=any(plots.singly(cell, self.run.seeds) for cell in done),
             measured=f"measurements/{table.csv.removesuffix('csv')}json" if table.place in self.measured else "",
@@ -344,12 +347,12 @@ class Site:
             "Encoders",
             head=head,
             lines=lines,
-            figure4=f"{margins.PLACE}.csv",
+            figure4=f"{FIGURE4}.csv",
             learning=plots.learning_curves(self.run.learning, "learning") if self.run.learning else "",
             trainings=plots.training_costs(self.run.trained, "trainings") if self.run.trained else "",
             picture=plots.costs(self.run.encoders, "costs") if self.run.encoders else "",
-            margins=plots.margin_curves(self.run.tables[margins.PLACE].cells, "margins")
-            if margins.PLACE in self.run.tables
+            margins=plots.margin_curves(self.run.tables[FIGURE4].cells, "margins")
+            if FIGURE4 in self.run.tables
             else "",
         )
 
