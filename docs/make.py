@@ -50,7 +50,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "unmeasured": unmeasured, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -74,18 +74,6 @@ def read(name: str) -> list[dict[str, str]]:
 def csv_of(name: str) -> Path:
     run, _, place = name.partition("/")
     return RESULTS.get(run, ROOT / "results" / run) / f"{place}.csv"
-
-
-def unmeasured(run: str) -> str:
-    """The tables of papers in a run's folder that have no file of measurements, by paper: `kim2019 1 and 5; ...`."""
-    folder = csv_of(f"{run}/table2").parent
-    held: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(folder.glob("*[0-9][0-9][0-9][0-9]/*[0-9].csv")):
-        if not (folder / "measurements" / path.relative_to(folder)).with_suffix(".json").exists():
-            held[path.parent.name].append(path.stem.removeprefix("table"))
-    return "; ".join(
-        f"{paper} {' and '.join(filter(None, [', '.join(of[:-1]), of[-1]]))}" for paper, of in held.items()
-    )
 
 
 def shown(name: str) -> str:

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.report import audit, claims, measurements, references
-from bitextbench.report.cells import Cell, Measurement, to_csv
+from bitextbench.report.cells import Cell, Measurement, read_csv, to_csv
+from bitextbench.report.references import PAPERS
+from bitextbench.report.run import FIGURE2
 
 ROOT = Path(__file__).parents[2]
 REFERENCES = ROOT / "references"
@@ -64,6 +66,15 @@ def test_the_audit_of_small_is_made_from_what_is_committed(tmp_path):
         assert made == (ROOT / "results/small" / name).read_text(encoding="utf-8"), (
             "run bitextbench audit results/small"
         )
+
+
+def test_each_number_of_small_has_three_seeds_and_its_measurements():
+    small = ROOT / "results/small"
+    tables = [small / "table2.csv", *(path for paper in PAPERS for path in (small / paper).glob("*.csv"))]
+    assert len(tables) >= 24
+    for path in {*tables} - {small / FIGURE2}:  # a curve, without cells
+        assert (small / "measurements" / path.relative_to(small)).with_suffix(".json").exists(), path
+        assert all(len(cell.seeds.split()) >= 3 for cell in read_csv(path) if cell.ours is not None), path
 
 
 def test_an_instance_without_measurements_keeps_its_evidence_while_its_numbers_are_the_same(folder):
