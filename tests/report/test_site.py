@@ -113,6 +113,15 @@ def test_a_table_shows_its_seeds_and_links_their_numbers(run):
     assert drawn - without == sum(len(seeds["kim2019/table3", cell.row, cell.column]) for cell in cells) == 12 * 5
 
 
+def test_the_curves_of_all_panels_are_named():
+    """A scorer that the first panel alone has is in the legend, and one of both panels looks the same in both."""
+    points = [
+        Point(corpus, method, at, at) for corpus, method in (("x", "own"), ("x", "z"), ("y", "z")) for at in (0, 100)
+    ]
+    drawn = plots.roc_curves(points, "roc")
+    assert [drawn.count(f">{method}</text>") for method in ("own", "z")] == [1, 1]
+
+
 def test_pages_load_nothing(run):
     for path in run.rglob("*.html"):
         text, page = path.read_text(encoding="utf-8"), Page(path)

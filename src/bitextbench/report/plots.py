@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bitextbench.report.cells import Cell, short
@@ -344,14 +345,16 @@ def stacked(figure: Figure, number: int) -> list[Axes]:
 
 
 def roc_curves(points: Sequence[Point], name: str) -> str:
-    """ROC curves: one panel per corpus, one curve per scorer."""
+    """ROC curves: one panel per corpus, one curve per scorer, which looks the same in all panels."""
+    methods = [*dict.fromkeys(point.method for point in points)]
     corpora = {corpus: list(held) for corpus, held in groupby(points, key=lambda point: point.corpus)}
 
     def draw(figure: Figure) -> None:
-        for place, (axes, (corpus, held)) in enumerate(zip(boxes(figure, len(corpora)), corpora.items(), strict=True)):
-            for number, (method, curve) in enumerate(groupby(held, key=lambda point: point.method)):
+        curves = {}
+        for axes, (corpus, held) in zip(boxes(figure, len(corpora)), corpora.items(), strict=True):
+            for method, curve in groupby(held, key=lambda point: point.method):
                 bad, good = zip(*((point.bad, point.good) for point in curve), strict=True)
-                axes.plot(bad, good, label=method, **look(number, 101))
+                [curves[method]] = axes.plot(bad, good, label=method, **look(methods.index(method), 101))
             axes.plot([0, 100], [0, 100], color=COLOUR["line"], lw=1)
             axes.set(
                 title=corpus,
@@ -360,7 +363,8 @@ def roc_curves(points: Sequence[Point], name: str) -> str:
                 xlim=(0, 100),
                 ylim=(0, 101),
             )
-            framed(axes, legend=place == len(corpora) - 1)
+            framed(axes, legend=False)
+        named(axes, [curves[method] for method in methods])
 
     return svg(draw, 10, 3.8, name, "ROC curves of the scorers against labels, by corpus; the numbers are in roc.csv")
 
@@ -403,6 +407,8 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
         axes.fill_between(at, low, high, color=CYCLE[0], alpha=0.18, lw=0)
         axes.plot(at, [point.bleu for point in points], **look(0, 1))
         axes.set(xlabel="selected pairs", ylabel="BLEU", xscale="log")
+        axes.set_xticks(at, [f"{pairs:,}" for pairs in at])
+        axes.minorticks_off()
         framed(axes, legend=False)
 
     return svg(
@@ -471,4 +477,9 @@ def framed(axes: Axes, *, legend: bool = True) -> None:
     axes.grid(lw=0.6)
     axes.tick_params(length=0, labelcolor=COLOUR["soft"])
     if legend:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8.5)
+        named(axes)
+
+
+def named(axes: Axes, curves: Sequence[Line2D] | None = None) -> None:
+    """The names of curves at the right; by default of those in the panel."""
+    axes.legend(handles=curves, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8.5)
