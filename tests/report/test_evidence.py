@@ -78,7 +78,7 @@ def test_a_difference_of_either_sign_is_smaller_where_the_papers_is_excluded(pre
 def test_a_difference_as_large_as_the_papers_is_seldom_called_smaller(true):
     """By simulation: at most 2.5% of runs with the paper's difference are called smaller, most of those without one."""
     rng, runs = np.random.default_rng(1), 400
-    noise = draws._normal("noise")
+    noise = draws._normal(0)
     slacks = rng.normal(true, 0.15, runs)
     called = [
         found("[a, c] > [b, c]", 0.6, a=Draws(slack, 0.15 * noise, ZERO), b=Draws(0, ZERO, ZERO)).verdict
