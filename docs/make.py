@@ -196,14 +196,9 @@ def verdicts(name: str) -> str:
     for line in read(f"{run}/claims"):
         if f"results/{name}.csv" in line["evidence"].split():
             decided = [
-                f"{verb} in {line[key]} of {line['instances']}"
-                for key, verb in (
-                    ("holds", "holds"),
-                    ("fails", "fails"),
-                    ("smaller", "smaller"),
-                    ("undecided", "undecided"),
-                )
-                if int(line[key])
+                f"{verdict} in {line[verdict]} of {line['instances']}"
+                for verdict in ("holds", "fails", "smaller", "undecided")
+                if int(line[verdict])
             ]
             lines.append(f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}): {", ".join(decided)}.\n')
     return "".join(["What the paper says of it, and whether it is so here:\n\n", *lines]) if lines else ""

@@ -120,6 +120,7 @@ def test_the_curves_of_all_panels_are_named():
     ]
     drawn = plots.roc_curves(points, "roc")
     assert [drawn.count(f">{method}</text>") for method in ("own", "z")] == [1, 1]
+    assert [drawn.count(f"fill: none; stroke: var(--c{number})") for number in (0, 1)] == [2, 3]  # one in the legend
 
 
 def test_pages_load_nothing(run):

@@ -208,7 +208,7 @@ class Site:
         """A mark for each number of the papers (STATES)."""
         verdicts: dict[Key, Counter[str]] = {}
         for tried in self.run.instances:
-            if tried.verdict in ("holds", "fails", "smaller", "undecided"):
+            if tried.verdict in STATES:
                 for key in set(cells_of(tried)):
                     verdicts.setdefault(key, Counter())[tried.verdict] += 1
         return {
