@@ -77,13 +77,19 @@ def test_each_number_of_small_has_three_seeds_and_its_measurements():
         assert all(len(cell.seeds.split()) >= 3 for cell in read_csv(path) if cell.ours is not None), path
 
 
-def test_an_instance_without_measurements_keeps_its_evidence_while_its_numbers_are_the_same(folder):
+@pytest.mark.parametrize(
+    ("verdict", "low", "high", "p"),  # paired, by another machine's run
+    [("holds", 1.5, 2.5, 0.001), ("smaller", -0.5, 4.5, 0.2), ("undecided", -1.5, 5.5, 0.3)],
+)
+def test_an_instance_without_measurements_keeps_its_evidence_while_its_numbers_are_the_same(
+    folder, verdict, low, high, p
+):
     a, b = ours("a", "x", 20.0, 20.0, 3, seeds="1"), ours("b", "x", 25.0, 22.0, 3, seeds="1")
     path = folder.parent / "table1.csv"
     path.write_text(to_csv([a, b]), encoding="utf-8")
     alone = audit.audit(folder, [path]).instances[0]
     assert (alone.claim, alone.verdict, alone.items) == ("b-beats-a", "undecided", None)  # 2 +- 4.2
-    earlier = replace(alone, verdict="holds", low=1.5, high=2.5, p=0.001, items=100)  # paired, by another machine's run
+    earlier = replace(alone, verdict=verdict, low=low, high=high, p=p, items=100)
     assert replace(audit.audit(folder, [path], [], [earlier]).instances[0], q=alone.q) == earlier
     path.write_text(to_csv([a, replace(b, ours=22.5)]), encoding="utf-8")
     assert audit.audit(folder, [path], [], [earlier]).instances[0].verdict == "undecided"
