@@ -1,8 +1,9 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
-from bitextbench.config import margin_encoders, portions, threshold_translations
+from bitextbench.config import NEGATIVES, margin_encoders, portions, seeds_of, threshold_translations
 
 SEEDS, PORTIONS, STUDIES = config["seeds"], portions(config), config.get("studies", {})
+NEGATIVES_SEEDS = seeds_of(config, NEGATIVES)
 EXAMPLES_OF = config.get("examples", {})
 MINED_EXAMPLES = {"artetxe2019/table1": "scales", "yang2019/table7": "failures"}  # page -> how its pairs are chosen
 QUALITY = [
@@ -148,7 +149,7 @@ rule kim2019_table5:
         metrics=[
             f"{WORK}/metrics/validation_bleu/{method}.{STUDIES['budget']}.{seed}.json"
             for method in PORTIONS
-            for seed in SEEDS
+            for seed in NEGATIVES_SEEDS
         ],
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
@@ -169,7 +170,7 @@ rule kim2019_table5:
                 "files": [path],
                 "seed": seed,
             }
-            for (method, seed), path in zip(itertools.product(PORTIONS, SEEDS), input.metrics)
+            for (method, seed), path in zip(itertools.product(PORTIONS, NEGATIVES_SEEDS), input.metrics)
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"

@@ -22,6 +22,7 @@ from bitextbench.scoring import declared
 Config = dict[str, Any]
 
 INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid over
+NEGATIVES = "kim2019/table5"  # a table of this place, which `studies.negatives` asks for
 FIGURE4 = "yang2019/figure4"  # a table of this place, which `studies.margins` asks for
 PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
 SECTIONS = (
@@ -449,8 +450,8 @@ def _renamed(entry: Config, path: tuple[str, ...], rename: Callable[[str], str])
 
 
 def seeds_of(config: Config, place: str) -> list[int]:
-    """The seeds of the whole chains that fill a table."""
-    return config.get("seeds_of", {}).get(place, config["table_seeds"])
+    """The seeds of the whole chains that fill a table: by name, or those of all tables; table 5 of kim2019 has table 2's."""
+    return config.get("seeds_of", {}).get(place, config["seeds" if place == NEGATIVES else "table_seeds"])
 
 
 def margin_encoders(config: Config) -> list[tuple[float, int, str]]:

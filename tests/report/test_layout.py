@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import FIGURE4, read, resolve
+from bitextbench.config import FIGURE4, NEGATIVES, read, resolve, seeds_of
 from bitextbench.evaluation import recognition
 from bitextbench.mining.retrieval import STRATEGIES
 from bitextbench.report import references
@@ -141,10 +141,16 @@ def test_table_2_says_where_it_makes_do_with_something_else():
         assert ("ParaCrawl 1" in entry.note) == (not entry.encoder.startswith(("random.", "pivot.")))
 
 
+def test_table_5_of_kim2019_has_the_seeds_of_table_2_unless_it_is_named():
+    config = {"seeds": [1, 2, 3], "table_seeds": [1]}
+    assert [seeds_of(config, place) for place in (NEGATIVES, "guo2018/table5")] == [[1, 2, 3], [1]]
+    assert seeds_of(config | {"seeds_of": {NEGATIVES: [2]}}, NEGATIVES) == [2]
+
+
 def test_a_configuration_can_name_seeds_of_each_table_that_learns():
     schema = yaml.safe_load(files("bitextbench").joinpath("schema.yaml").read_text(encoding="utf-8"))
     named = set(schema["properties"]["seeds_of"]["propertyNames"]["enum"])
     by_configuration = {
         place for place, entries in load().items() if {entry.task for entry in entries} - {"", "bleu", "smt"}
     }
-    assert named == by_configuration | {FIGURE4}
+    assert named == by_configuration | {NEGATIVES, FIGURE4}
