@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.report import plots, site
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.quality import Point
 from bitextbench.report.records import to_csv
 from bitextbench.report.run import read_seeds
@@ -111,6 +111,28 @@ def test_a_table_shows_its_seeds_and_links_their_numbers(run):
     cells, seeds = read_csv(run / "kim2019/table3.csv"), read_seeds(run / "measurements")
     without, drawn = (plots.dots(cells, {}, "d", values).count("<use ") for values in ({}, seeds))
     assert drawn - without == sum(len(seeds["kim2019/table3", cell.row, cell.column]) for cell in cells) == 12 * 5
+
+
+def test_a_note_stands_once_where_all_numbers_have_it():
+    def cell(row: str, column: str, note: str, ours: float | None = 1.0) -> Cell:
+        return Cell("p/table1", row, row.upper(), column, ours=ours, note=note)
+
+    cells = [
+        cell("a", "x", "news; as a; news of 2017; alone"),
+        cell("a", "y", "news; as a"),
+        cell("b", "x", "news; news of 2017"),
+        cell("b", "y", "news"),
+        cell("c", "x", "no c", None),
+        cell("c", "y", "no c; news", None),
+    ]
+    made = site.notes(cells)
+    assert made.of_table == ["news"]
+    assert made.of_rows == {"A": ["as a"], "B": [], "C": ["no c"]}
+    assert made.of_columns == {"x": ["news of 2017"], "y": []}
+    assert [made.of_cell(cell) for cell in cells] == [["alone"], [], [], [], [], []]
+    one = site.notes([cell("a", "x", "here")])
+    assert (one.of_table, one.of_rows, one.of_columns) == (["here"], {"A": []}, {"x": []})
+    assert site.notes([]).of_table == []
 
 
 def test_the_curves_of_all_panels_are_named():

@@ -65,6 +65,11 @@ class Cell:
     signature: str = ""
     scale: str = ""
 
+    @property
+    def notes(self) -> list[str]:
+        """The single notes of `note`."""
+        return [note for note in self.note.split("; ") if note]
+
 
 COLUMNS = [field.name for field in fields(Cell)]
 INTS = {"budget_words", "words_selected", "pairs_selected"}

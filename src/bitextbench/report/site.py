@@ -291,7 +291,6 @@ class Site:
         cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
         levels = groups(cells)
         done = [cell for cell in cells if cell.ours is not None]
-        everywhere = set.intersection(*(set(cell.note.split("; ")) for cell in done)) - {""} if done else set()
         units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
@@ -315,7 +314,7 @@ class Site:
             slopes=plots.slopes(cells, f"{ids}s"),
             claims=self.resting(table.place),
             signatures=names([cell for cell in done if cell.signature], "signature"),
-            everywhere=sorted(everywhere),
+            notes=notes(cells),
             **self.selected(table),
         )
 
@@ -462,6 +461,35 @@ def in_words(predicate: str) -> str:
 def turned(cell: Cell) -> Cell:
     """The cell with its row and column exchanged."""
     return replace(cell, row=cell.column, row_label=cell.column, column=cell.row)
+
+
+class Notes(NamedTuple):
+    """The notes of a table, each at the widest place of which all numbers have it: the table, a row, a column, a cell."""
+
+    of_table: list[str]
+    of_rows: dict[str, list[str]]
+    of_columns: dict[str, list[str]]
+
+    def of_cell(self, cell: Cell) -> list[str]:
+        """What is left to say in the cell itself."""
+        said = [self.of_table, self.of_rows.get(cell.row_label, []), self.of_columns.get(cell.column, [])]
+        return [note for note in cell.notes if not any(note in place for place in said)]
+
+
+def notes(cells: Sequence[Cell]) -> Notes:
+    """The notes of cells. Cells without a number count only where a row or a column has no other."""
+    made = Notes(_shared([cell for cell in cells if cell.ours is not None]), {}, {})
+    for found, field in ((made.of_rows, "row_label"), (made.of_columns, "column")):
+        for name in names(cells, field):
+            held = [cell for cell in cells if getattr(cell, field) == name]
+            held = [cell for cell in held if cell.ours is not None] or held
+            found[name] = [note for note in _shared(held) if note in made.of_cell(held[0])] if len(held) > 1 else []
+    return made
+
+
+def _shared(cells: Sequence[Cell]) -> list[str]:
+    """The notes that all cells have, in the order of the first."""
+    return [note for note in cells[0].notes if all(note in cell.notes for cell in cells)] if cells else []
 
 
 def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Selection]) -> dict[str, Any]:
