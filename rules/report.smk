@@ -1,6 +1,6 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
-from bitextbench.config import NEGATIVES, margin_encoders, portions, seeds_of, threshold_translations
+from bitextbench.config import FIGURE4, NEGATIVES, margin_encoders, portions, seeds_of, threshold_translations
 
 SEEDS, PORTIONS, STUDIES = config["seeds"], portions(config), config.get("studies", {})
 NEGATIVES_SEEDS = seeds_of(config, NEGATIVES)
@@ -20,8 +20,8 @@ TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "trans
 GRIDS = [place for place, cells in CELLS.items() if not all(cell.missing(config) for cell in cells)]
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
-STUDIED = ["kim2019/table5", "kim2019/figure3"] if STUDIES else []
-PLACES = ["table2", *GRIDS, *STUDIED, *["yang2019/figure4"] * bool(MARGIN_ENCODERS)]
+STUDIED = [NEGATIVES, "kim2019/figure3"] if STUDIES else []
+PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_ENCODERS)]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
 LEARNED = [f"{RESULTS}/{name}.csv" for name in ("training", "learning")] if TRAINED else []

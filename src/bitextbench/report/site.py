@@ -290,7 +290,7 @@ class Site:
         """The page of a table."""
         cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
         levels = groups(cells)
-        done = [cell for cell in cells if cell.ours is not None]
+        done = _numbered(cells)
         units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
@@ -478,13 +478,18 @@ class Notes(NamedTuple):
 
 def notes(cells: Sequence[Cell]) -> Notes:
     """The notes of cells. Cells without a number count only where a row or a column has no other."""
-    made = Notes(_shared([cell for cell in cells if cell.ours is not None]), {}, {})
+    made = Notes(_shared(_numbered(cells)), {}, {})
     for found, field in ((made.of_rows, "row_label"), (made.of_columns, "column")):
         for name in names(cells, field):
             held = [cell for cell in cells if getattr(cell, field) == name]
-            held = [cell for cell in held if cell.ours is not None] or held
-            found[name] = [note for note in _shared(held) if note in made.of_cell(held[0])] if len(held) > 1 else []
+            said = _numbered(held) or held
+            found[name] = [note for note in _shared(said) if note in made.of_cell(said[0])] if len(said) > 1 else []
     return made
+
+
+def _numbered(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that have a number of ours."""
+    return [cell for cell in cells if cell.ours is not None]
 
 
 def _shared(cells: Sequence[Cell]) -> list[str]:
