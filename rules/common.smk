@@ -17,7 +17,7 @@ os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.envi
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
-from bitextbench.config import of_seed, read, resolve, scorers
+from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, rule_graph
@@ -42,8 +42,7 @@ POOL, BUDGETS, ROWS = (config["selection"][key] for key in ("corpus", "budgets",
 BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
 LEAST = config["memory"]  # of rules whose need grows with the scale
-SCORERS = scorers(config)
-CURVES = config.get("studies", {}).get("curves", SCORERS)
+CURVES = curves(config)
 CELLS = layout.load()
 for cell in itertools.chain(*CELLS.values()):
     files.of_seeds(cell)  # adds the models of other seeds to the configuration

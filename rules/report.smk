@@ -1,16 +1,21 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
-from bitextbench.config import FIGURE4, NEGATIVES, margin_encoders, portions, seeds_of, threshold_translations
+from bitextbench.config import (
+    FIGURE4,
+    NEGATIVES,
+    judged,
+    margin_encoders,
+    portions,
+    seeds_of,
+    selectors,
+    threshold_translations,
+)
 
 SEEDS, PORTIONS, STUDIES = config["seeds"], portions(config), config.get("studies", {})
 NEGATIVES_SEEDS = seeds_of(config, NEGATIVES)
 EXAMPLES_OF = config.get("examples", {})
 MINED_EXAMPLES = {"artetxe2019/table1": "scales", "yang2019/table7": "failures"}  # page -> how its pairs are chosen
-QUALITY = [
-    (corpus, method)
-    for corpus, own in config.get("quality", {}).get("corpora", {}).items()
-    for method in [*config["quality"].get("methods", SCORERS), *own]
-]
+JUDGED, SELECTED = judged(config), [(*of, budget) for of, budget in itertools.product(selectors(config), BUDGETS)]
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
 MARGINS, MARGIN_ENCODERS = STUDIES.get("margins", {}), margin_encoders(config)
 THRESHOLD_MODELS = threshold_translations(config)
@@ -224,7 +229,7 @@ rule artetxe2019_figure2:
 
 rule quality_table:
     input:
-        [files.metric("quality", *names) for names in QUALITY],
+        [files.metric("quality", corpus, made) for corpus, _, _, made in JUDGED],
     output:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
         roc=report(f"{RESULTS}/roc.csv", category="quality"),
@@ -239,8 +244,8 @@ rule quality_table:
     params:
         scale=config["scale"],
         cells=lambda w, input: cell_options(
-            {"row": corpus, "column": method, "files": [path], "seed": config["seed"]}
-            for (corpus, method), path in zip(QUALITY, input)
+            {"row": corpus, "column": method, "files": [path], "seed": seed}
+            for (corpus, method, seed, _), path in zip(JUDGED, input)
         ),
     shell:
         "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
@@ -249,7 +254,7 @@ rule quality_table:
 
 rule precision_table:
     input:
-        expand(f"{WORK}/metrics/selection/{{method}}.{{budget}}.json", method=[*CURVES, *PORTIONS], budget=BUDGETS),
+        [f"{WORK}/metrics/selection/{made}.{budget}.json" for _, _, made, budget in SELECTED],
     output:
         csv=report(f"{RESULTS}/precision.csv", category="selection"),
     log:
@@ -262,8 +267,8 @@ rule precision_table:
     params:
         scale=config["scale"],
         cells=lambda w, input: cell_options(
-            {"row": method, "column": f"{budget} words", "files": [path], "seed": config["seed"]}
-            for (method, budget), path in zip(itertools.product([*CURVES, *PORTIONS], BUDGETS), input)
+            {"row": method, "column": f"{budget} words", "files": [path], "seed": seed}
+            for (method, seed, _, budget), path in zip(SELECTED, input)
         ),
     shell:
         "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"

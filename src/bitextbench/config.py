@@ -24,6 +24,7 @@ Config = dict[str, Any]
 INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid over
 NEGATIVES = "kim2019/table5"  # a table of this place, which `studies.negatives` asks for
 FIGURE4 = "yang2019/figure4"  # a table of this place, which `studies.margins` asks for
+PRECISION, QUALITY = "precision", "quality"  # tables of our own: scorers by what they select, and by labels
 PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
 SECTIONS = (
     "corpora",
@@ -201,6 +202,7 @@ def resolve(config: Config) -> Config:
     for method in (*config["selection"]["methods"], *portions(config)):
         for seed in config["seeds"]:
             seeded(config, "methods", method, seed)
+    selectors(config), judged(config)
     comparison = config.get("comparison", {"encoders": [], "seeds": []})
     for encoder in comparison["encoders"]:
         for seed in comparison["seeds"]:
@@ -287,6 +289,44 @@ def portions(config: Config) -> list[str]:
     return [*portion_methods(study, config["methods"][study].get("negatives", {}).get("portions", []))] if study else []
 
 
+def curves(config: Config) -> list[str]:
+    """The methods whose selections are measured at every size."""
+    return config.get("studies", {}).get("curves", scorers(config))
+
+
+def selectors(config: Config) -> list[tuple[str, int, str]]:
+    """(method, seed, the method of that seed) of the table of precision (see `_of_seeds`)."""
+    return _of_seeds(config, PRECISION, [*curves(config), *portions(config)])
+
+
+def judged(config: Config) -> list[tuple[str, str, int, str]]:
+    """(corpus, method, seed, the method of that seed) of the table of quality (see `_of_seeds`)."""
+    quality = config.get("quality", {})
+    methods = quality.get("methods", scorers(config))
+    return [
+        (corpus, *of)
+        for corpus, own in quality.get("corpora", {}).items()
+        for of in _of_seeds(config, QUALITY, [*methods, *own])
+    ]
+
+
+def _of_seeds(config: Config, place: str, methods: Iterable[str]) -> list[tuple[str, int, str]]:
+    """(method, seed, the method of that seed) for each seed of a table, or the run's seed of what learns nothing.
+
+    Adds those of other seeds to the configuration (see `seeded`).
+    """
+    return [
+        (method, seed, seeded(config, "methods", method, seed))
+        for method in methods
+        for seed in (seeds_of(config, place) if _learns(config["methods"][method]) else [config["seed"]])
+    ]
+
+
+def _learns(method: Config) -> bool:
+    """Whether a method depends on its seed: not one of labels or of published scores."""
+    return not {"labels", "dataset"} & {*declared(method["similarity"]).needs}
+
+
 def scorers(config: Config) -> list[str]:
     """The methods that score any corpus of the run's languages by what they have learned: not labels, published scores,
     studies of negatives.
@@ -300,10 +340,7 @@ def scorers(config: Config) -> list[str]:
     return [
         name
         for name, entry in config["methods"].items()
-        if name not in studied
-        and ".seed" not in name
-        and "pair" not in entry
-        and not {"labels", "dataset"} & {*declared(entry["similarity"]).needs}
+        if name not in studied and ".seed" not in name and "pair" not in entry and _learns(entry)
     ]
 
 

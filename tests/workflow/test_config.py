@@ -15,6 +15,8 @@ from snakemake.utils import update_config
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import parse
 from bitextbench.config import (
+    QUALITY,
+    judged,
     laid_over,
     margin_encoders,
     read,
@@ -22,6 +24,7 @@ from bitextbench.config import (
     schema,
     scorers,
     seeded,
+    selectors,
     threshold_translations,
 )
 from bitextbench.corpus.noise import KINDS
@@ -196,6 +199,15 @@ def test_a_run_has_the_encoders_of_its_studies_and_seeds():
     assert whole["encoders"]["transformer_bide_am.en-fr.margin0.1"]["model"]["margin"] == 0.1
     assert whole["methods"]["mlp.seed5"]["encoder"] == "nmt_autoencoder.seed5"
     assert whole["methods"]["negatives-worst60.seed2"]["negatives"] == {"by": "cosine.seed2", "portion": 0.6}
+
+
+def test_tables_of_scorers_have_seeds_of_what_learns():
+    config = resolve(read(["config.yaml"], ["config/small.yaml", "config/studies.yaml"]))
+    of = {method: [made for name, _, made in selectors(config) if name == method] for method in ("margin", "oracle")}
+    assert of == {"margin": ["margin", "margin.seed2", "margin.seed3"], "oracle": ["oracle"]}
+    assert {*of["margin"]} < config["methods"].keys()
+    one = resolve(config | {"seeds_of": {QUALITY: [2]}})
+    assert [seed for corpus, name, seed, _ in judged(one) if corpus == "human_v3"] == [2, 2, 2, 2, 2, 1, 1, 1]
 
 
 def test_thresholds_are_translations_of_as_many_epochs():

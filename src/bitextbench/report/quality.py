@@ -29,7 +29,7 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path
     picture.
 
     `specs`: for each file that `evaluate quality` wrote the corpus (`row`), scorer (`column`), file and seed, as in
-    `cells.of_specs`. Raises InputError for a corpus, scorer and seed that is given twice.
+    `cells.of_specs`; a ROC curve is of the first seed. Raises InputError for a corpus, scorer and seed that is given twice.
     """
     measurements, notes = of_specs(
         [
@@ -48,9 +48,12 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path
     cells = own("quality", measurements, scale, notes)
     draw(cells, picture)
     write(cells, out)
+    curves: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for spec in specs:
+        curves.setdefault((spec["row"], spec["column"]), spec)  # of the first seed
     points = [
-        Point(spec["row"], spec["column"], bad, good)
-        for spec in specs
+        Point(*place, bad, good)
+        for place, spec in curves.items()
         for file in spec["files"]
         for bad, good in enumerate(read_json(file)["roc"])
     ]
