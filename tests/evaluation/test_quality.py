@@ -173,6 +173,9 @@ def test_the_table(pool, tmp_path):
     specs = [
         {"row": "human", "column": name, "files": [str(tmp_path / f"{name}.json")]} for name in ("random", "cosine")
     ]
+    other = read_json(tmp_path / "cosine.json")
+    write_json(tmp_path / "seed2.json", other | {"roc": [0.0] * 101})
+    specs.append({"row": "human", "column": "cosine", "files": [str(tmp_path / "seed2.json")], "seed": 2})
     arguments = [f"--cell={json.dumps(spec)}" for spec in specs]
     out, roc, picture = (tmp_path / name for name in ("q.csv", "roc.csv", "q.png"))
     command = [
@@ -191,7 +194,7 @@ def test_the_table(pool, tmp_path):
     done = CliRunner().invoke(main.cli, command, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     lines = cells.read_csv(out)
-    assert [line.column for line in lines] == ["random", "cosine"] * 4
+    assert [(line.column, line.seeds) for line in lines] == [("random", "1"), ("cosine", "1 2")] * 4
     assert [line.row for line in lines][::2] == [
         f"human: {name}" for name in (AP, AUC, f"{AUC}, copy", f"{AUC}, salad")
     ]
@@ -201,7 +204,8 @@ def test_the_table(pool, tmp_path):
     assert picture.stat().st_size > 1000
     points = records.read_csv(roc, report.Point, "a table of ROC curves")
     assert [(point.method, point.bad) for point in points] == list(itertools.product(("random", "cosine"), range(101)))
-    assert [point.good for point in points[:101]] == read_json(tmp_path / "random.json")["roc"]
+    first_seeds = [read_json(tmp_path / f"{name}.json")["roc"] for name in ("random", "cosine")]
+    assert [point.good for point in points] == list(itertools.chain(*first_seeds))
     shown = CliRunner().invoke(main.cli, ["show", str(out)], catch_exceptions=False)
     assert "random" in shown.output
     with pytest.raises(InputError, match="is given twice"):
