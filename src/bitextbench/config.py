@@ -202,7 +202,8 @@ def resolve(config: Config) -> Config:
     for method in (*config["selection"]["methods"], *portions(config)):
         for seed in config["seeds"]:
             seeded(config, "methods", method, seed)
-    selectors(config), judged(config)
+    for add_seeds in (selectors, judged):
+        add_seeds(config)
     comparison = config.get("comparison", {"encoders": [], "seeds": []})
     for encoder in comparison["encoders"]:
         for seed in comparison["seeds"]:
