@@ -234,6 +234,7 @@ rule quality_table:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
         roc=report(f"{RESULTS}/roc.csv", category="quality"),
         png=report(f"{RESULTS}/quality.png", category="quality"),
+        measurements=f"{RESULTS}/measurements/quality.json",
     log:
         f"logs/{RUN}/quality_table.log",
     conda:
@@ -249,7 +250,7 @@ rule quality_table:
         ),
     shell:
         "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
-        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule precision_table:
@@ -257,6 +258,7 @@ rule precision_table:
         [f"{WORK}/metrics/selection/{made}.{budget}.json" for _, _, made, budget in SELECTED],
     output:
         csv=report(f"{RESULTS}/precision.csv", category="selection"),
+        measurements=f"{RESULTS}/measurements/precision.json",
     log:
         f"logs/{RUN}/precision_table.log",
     conda:
@@ -272,7 +274,7 @@ rule precision_table:
         ),
     shell:
         "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
-        " --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule compare_encoders:

@@ -18,7 +18,7 @@ from bitextbench.cli import main
 from bitextbench.evaluation import quality, selections
 from bitextbench.evaluation.quality import AP, AUC
 from bitextbench.formats import bitext
-from bitextbench.report import cells, records
+from bitextbench.report import cells, measurements, records
 from bitextbench.report import quality as report
 from bitextbench.scoring.similarities.published import published
 
@@ -188,6 +188,8 @@ def test_the_table(pool, tmp_path):
         str(roc),
         "--picture",
         str(picture),
+        "--measurements",
+        str(tmp_path / "measurements.json"),
         "-o",
         str(out),
     ]
@@ -198,6 +200,9 @@ def test_the_table(pool, tmp_path):
     assert [line.row for line in lines][::2] == [
         f"human: {name}" for name in (AP, AUC, f"{AUC}, copy", f"{AUC}, salad")
     ]
+    place, measured = measurements.load(tmp_path / "measurements.json")
+    assert place == "quality"
+    assert [one.seed for one in measured] == [1] * 8 + [2] * 4
     value = read_json(tmp_path / "random.json")[AUC]
     assert lines[2].ours == pytest.approx(value["value"], abs=0.006)
     assert lines[2].note == "30 good pairs, 60 bad"

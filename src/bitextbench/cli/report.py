@@ -326,9 +326,15 @@ def report(folder: Path) -> None:
 @scale_option
 @picture_option
 @click.option("--roc", type=FILE, required=True, help="CSV: the points of the ROC curves.")
+@measurements_option
 @out_option
-def quality_table(cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, out: Path) -> None:
-    """Make the table of the files of `evaluate quality`: CSV and pictures."""
+def quality_table(
+    cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, measurements: Path | None, out: Path
+) -> None:
+    """Make the table of the files of `evaluate quality`: CSV and pictures, and on request measurements."""
+    from bitextbench.report import measurements as files
     from bitextbench.report.quality import table
 
-    table(cells, scale, out, roc, picture)
+    measured = table(cells, scale, out, roc, picture)
+    if measurements:
+        files.save("quality", measured, measurements)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bitextbench.base.files import atomic, read_json
 from bitextbench.evaluation.quality import AUC
-from bitextbench.report.cells import Cell, Scale, of_specs
+from bitextbench.report.cells import Cell, Measurement, Scale, of_specs
 from bitextbench.report.records import to_csv
 from bitextbench.report.table import own, write
 
@@ -24,12 +24,13 @@ class Point:
     good: float
 
 
-def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path, picture: Path) -> None:
+def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path, picture: Path) -> list[Measurement]:
     """Write the table as CSV (rows are corpora and metrics, columns scorers), the points of the ROC curves, and a
     picture.
 
     `specs`: for each file that `evaluate quality` wrote the corpus (`row`), scorer (`column`), file and seed, as in
-    `cells.of_specs`; a ROC curve is of the first seed. Raises InputError for a corpus, scorer and seed that is given twice.
+    `cells.of_specs`; a ROC curve is of the first seed. Returns the measurements of each seed. Raises InputError for
+    a corpus, scorer and seed that is given twice.
     """
     measurements, notes = of_specs(
         [
@@ -59,6 +60,7 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path
     ]
     with atomic(roc) as part:
         part.write_text(to_csv(points), encoding="utf-8")
+    return measurements
 
 
 def draw(cells: Sequence[Cell], path: Path) -> None:
