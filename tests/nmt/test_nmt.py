@@ -22,8 +22,8 @@ from bitextbench.nmt.fairseq_shim import fairseq
 PAIR = ("de", "en")
 SPEC = {
     "vocab_size": 120, "max_length": 20, "layers": 3, "embed_dim": 32, "ffn_dim": 64, "heads": 2, "dropout": 0.1,
-    "normalise": "before", "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "clip": 1.0, "max_tokens": 400,
-    "update_freq": 1, "max_updates": 30, "validate_every": 10, "patience": 0, "ensemble": 1, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
+    "normalise": "before", "label_smoothing": 0.1, "learning_rate": 0.01, "warmup_updates": 10, "decay": "inverse_sqrt", "clip": 1.0,
+    "max_tokens": 400, "update_freq": 1, "max_updates": 30, "validate_every": 10, "patience": 0, "ensemble": 1, "beam": 2, "length_penalty": 1.0, "batch_tokens": 1000,
 }  # fmt: skip
 WORDS = {
     "de": (
@@ -203,6 +203,31 @@ def test_checkpoints_of_another_run_are_not_continued(trained, tmp_path):
         train.train(trained / "data", PAIR, short, seed, tmp_path / name, tmp_path / "checkpoints")
     train.train(trained / "data", PAIR, short, 1, tmp_path / "fresh.pt", tmp_path / "other")
     assert parameters(tmp_path / "one.pt") == parameters(tmp_path / "fresh.pt") != parameters(tmp_path / "seven.pt")
+
+
+def test_a_linear_rate_falls_to_0_with_or_without_a_break(trained, tmp_path):
+    """Broken off at update 15, and not."""
+    spec = SPEC | {"decay": "linear", "validate_every": 15}
+    kept = {}
+    save = fairseq_shim.fairseq.checkpoint_utils.torch_persistent_save
+
+    def keep(state, path, *rest, **more):
+        updates = state["optimizer_history"][-1]["num_updates"]
+        kept[updates] = state["last_optimizer_state"]["param_groups"][0]["lr"]
+        save(state, path, *rest, **more)
+        if updates == 15 and path.startswith(str(broken)):
+            shutil.copy(path, broken / "checkpoint_last.pt")
+            raise KeyboardInterrupt
+
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairseq.checkpoint_utils.torch_persistent_save", keep)
+        train.train(trained / "data", PAIR, spec, 1, tmp_path / "whole.pt", whole)
+        assert kept == {15: pytest.approx(0.01 * 15 / 20), 30: 0.0}
+        with pytest.raises(KeyboardInterrupt):
+            train.train(trained / "data", PAIR, spec, 1, tmp_path / "broken.pt", broken)
+    train.train(trained / "data", PAIR, spec, 1, tmp_path / "broken.pt", broken)
+    assert parameters(tmp_path / "broken.pt") == parameters(tmp_path / "whole.pt") != parameters(trained / "model.pt")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here a GPU is present")

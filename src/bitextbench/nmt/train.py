@@ -39,12 +39,12 @@ def train(
     removed. Best is the smallest validation loss (label-smoothed cross-entropy).
 
     `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
-    warmup_updates, max_tokens (of the longer side of a batch, padding included), update_freq (batches an update),
-    max_updates, validate_every (updates; also the distance of checkpoints), patience (validations without gain before
-    it stops; 0: never), ensemble, normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al.
-    2017), clip (the largest norm of the gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam
-    (.9, .98), inverse square root schedule. `device`: "cpu" or "cuda" (fp16 with fp32 master weights). Raises
-    InputError for a GPU that is not there.
+    warmup_updates, decay (of the rate after these: `inverse_sqrt`, or `linear` to 0 at max_updates), max_tokens (of the
+    longer side of a batch, padding included), update_freq (batches an update), max_updates, validate_every (updates;
+    also the distance of checkpoints), patience (validations without gain before it stops; 0: never), ensemble,
+    normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al. 2017), clip (the largest norm of the
+    gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98). `device`: "cpu" or "cuda"
+    (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
     """
@@ -128,15 +128,18 @@ def _schedule(spec: dict) -> dict[str, Any]:
     they count.
     """
     ensemble = spec.get("ensemble", 1)
+    decays = {
+        "inverse_sqrt": {"lr-scheduler": "inverse_sqrt", "warmup-init-lr": 1e-7},
+        "linear": {"lr-scheduler": "polynomial_decay", "total-num-update": spec["max_updates"]},
+    }
     return {
         "dropout": spec["dropout"],
         "optimizer": "adam",
         "adam-betas": "(0.9, 0.98)",
         "clip-norm": spec["clip"],
         "lr": spec["learning_rate"],
-        "lr-scheduler": "inverse_sqrt",
+        **decays[spec.get("decay", "inverse_sqrt")],
         "warmup-updates": spec["warmup_updates"],
-        "warmup-init-lr": 1e-7,
         "max-tokens": spec["max_tokens"],
         "required-batch-size-multiple": 1,
         "update-freq": spec["update_freq"],
