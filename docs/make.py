@@ -4,7 +4,8 @@ methods from the docstrings of the modules.
     python docs/make.py          (or `make docs`)
 
 `templates/<name>.md.j2` becomes `<name>.md`: sentences are written by hand, numbers come from `results/` and from
-`docs/tiny/`, the results of the golden run, and `docs/full/`, those of `make full`. In README.md only the lines between the two marks are replaced.
+`docs/tiny/`, the results of the golden run, and `docs/full/`, those of `make full`. In README.md only the lines between
+two marks are replaced.
 tests/test_docs.py says when a file is out of date.
 """
 
@@ -30,6 +31,8 @@ from matplotlib.figure import Figure
 from bitextbench.cli.main import cli
 from bitextbench.data import registry
 from bitextbench.report.claims import Claim, Interval, Key, judge
+from bitextbench.report.run import load
+from bitextbench.report.site import Site
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -217,10 +220,28 @@ def audit() -> list[tuple[str, int, int]]:
 
 
 def readme(text: str) -> str:
-    """README.md with the table of the golden run of today. Raises ValueError where a mark is missing."""
-    before, rest = text.split(START)
-    _, after = rest.split(END)
-    return f"{before}{START}\n```\n{shown('tiny/table2')}```\n{END}{after}"
+    """README.md with the table of the golden run of today, and what came out of the small run. Raises ValueError where
+    a mark is missing.
+    """
+    first, *rest = text.split(START)
+    blocks = [f"```\n{shown('tiny/table2')}```\n", findings()]
+    after = [part.split(END)[1] for part in rest]
+    return first + "".join(f"{START}\n{block}{END}{text}" for block, text in zip(blocks, after, strict=True))
+
+
+def findings() -> str:
+    """The claims by verdict in the small run, and those that the entrance page of its report shows."""
+    site = Site(load(ROOT / "results/small"))
+    counts = ", ".join(f"*{verdict}* {count}" for verdict, count in site.counts.most_common())
+    clearest = {
+        verdict: "; ".join(
+            f"“{one.claim.quote}” ({one.claim.paper}, {one.claim.section}), {one.effect:+.1f} points"
+            for one in site.findings(verdict)
+        )
+        for verdict in ("holds", "fails")
+    }
+    bullets = "".join(f"- *{verdict}*: {said}.\n" for verdict, said in clearest.items())
+    return f"Of the papers' {site.counts.total()} claims: {counts}. The clearest:\n\n{bullets}"
 
 
 # ---- what modules say of themselves
