@@ -211,6 +211,16 @@ def test_a_missing_file_is_said(copy, name):
     assert f"<code>{name}</code>" in made.entrance()
 
 
+def test_encoders_are_also_of_the_study_beside_the_run(copy):
+    study = copy.with_name(f"{copy.name}-encoders")
+    study.mkdir()
+    (copy / "encoders.csv").rename(study / "encoders.csv")
+    made = site.Site(site.load(copy))
+    assert 'href="../' + study.name + '/encoders.csv"' in made.encoders()
+    assert "of a study beside this run" in made.encoders()
+    assert "<code>encoders.csv</code>" not in made.entrance()
+
+
 def test_data_of_a_mirror_with_other_content_is_said(copy):
     path = copy / "table2.provenance.json"
     facts = json.loads(path.read_text(encoding="utf-8"))

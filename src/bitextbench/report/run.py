@@ -84,6 +84,7 @@ class Run:
     sweep: list[Step]
     thresholds: list[Threshold]
     encoders: list[dict[str, str]]
+    encoders_csv: str  # where they are from, relative to the run's folder
     trained: list[Trained]
     learning: list[Validated]
     roc: list[Point]
@@ -101,7 +102,7 @@ class Run:
 
 
 def load(folder: Path) -> Run:
-    """Read a run's folder.
+    """Read a run's folder; the table of encoders also from that of its study, results/<run>-encoders.
 
     Raises InputError for a folder without a table, a file of another version, NaN, and a table at a wrong path.
     """
@@ -117,6 +118,8 @@ def load(folder: Path) -> Run:
     def lines(name: str, kind: type[Found], kinds: str, what: str) -> list[Found]:
         return held(name, lambda path: records.read_csv(path, kind, kinds), what, [])
 
+    study = f"../{folder.resolve().name}-encoders/encoders.csv"  # config/<run>-encoders.yaml
+    encoders_csv = study if not (folder / "encoders.csv").exists() and (folder / study).exists() else "encoders.csv"
     numbers = lines("audit.csv", Number, "an audit", "which numbers of the papers have ours beside them")
     tables = read_tables(folder)
     if not tables:
@@ -132,7 +135,8 @@ def load(folder: Path) -> Run:
         held("table2.selections.csv", filtering.read_selections, "what each row of Table 2 selected", []),
         lines("sweep.csv", Step, "a sweep over thresholds", "precision by size of the selection"),
         lines(FIGURE2, Threshold, "a figure of thresholds", "BLEU by number of selected pairs"),
-        held("encoders.csv", encoders.read_csv, "cost and quality of the encoders", []),
+        held(encoders_csv, encoders.read_csv, "cost and quality of the encoders", []),
+        encoders_csv,
         lines("training.csv", Trained, "a table of trainings", "what training the encoders cost"),
         lines("learning.csv", Validated, "a table of learning curves", "how the encoders came to learn"),
         lines("roc.csv", Point, "a table of ROC curves", "ROC curves of the scorers"),
