@@ -18,7 +18,7 @@ from bitextbench.report.audit import NOT_COMPARABLE, Judgement, Tried
 from bitextbench.report.cells import WARNING, Cell, short
 from bitextbench.report.claims import CELL, Key
 from bitextbench.report.references import PAPERS, title
-from bitextbench.report.run import FIGURE2, TABLE2, ReportTable, Run, load, place_of
+from bitextbench.report.run import FIGURE2, OWN, TABLE2, ReportTable, Run, load, place_of
 from bitextbench.report.table import first_level, groups, names, rows_of
 
 CHANGED = "{} files of its data are not the publishers', but those of a mirror with other content: no result of this run counts."
@@ -296,7 +296,7 @@ class Site:
         return self.page(
             "table.html",
             table.page,
-            title(table.place),
+            OWN.get(table.place) or title(table.place),
             paper=paper,
             csv=table.csv,
             said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "",
@@ -356,11 +356,7 @@ class Site:
         )
 
     def filtering(self) -> str:
-        texts = {
-            "precision": "Precision at the budgets of Table 2",
-            "quality": "Scores against labels: ROC-AUC and average precision",
-        }
-        pictures = [(place, text, self.picture(place)) for place, text in texts.items()]
+        pictures = [(place, text, self.picture(place)) for place, text in OWN.items()]
         return self.page(
             "filtering.html",
             "filtering.html",
