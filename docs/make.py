@@ -32,7 +32,7 @@ from bitextbench.cli.main import cli
 from bitextbench.data import registry
 from bitextbench.report.claims import Claim, Interval, Key, judge
 from bitextbench.report.run import load
-from bitextbench.report.site import Site
+from bitextbench.report.site import Site, counted
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -226,13 +226,12 @@ def readme(text: str) -> str:
     first, *rest = text.split(START)
     blocks = [f"```\n{shown('tiny/table2')}```\n", findings()]
     after = [part.split(END)[1] for part in rest]
-    return first + "".join(f"{START}\n{block}{END}{text}" for block, text in zip(blocks, after, strict=True))
+    return first + "".join(f"{START}\n{block}{END}{then}" for block, then in zip(blocks, after, strict=True))
 
 
 def findings() -> str:
     """The claims by verdict in the small run, and those that the entrance page of its report shows."""
     site = Site(load(ROOT / "results/small"))
-    counts = ", ".join(f"*{verdict}* {count}" for verdict, count in site.counts.most_common())
     clearest = {
         verdict: "; ".join(
             f"“{one.claim.quote}” ({one.claim.paper}, {one.claim.section}), {one.effect:+.1f} points"
@@ -241,7 +240,7 @@ def findings() -> str:
         for verdict in ("holds", "fails")
     }
     bullets = "".join(f"- *{verdict}*: {said}.\n" for verdict, said in clearest.items())
-    return f"Of the papers' {site.counts.total()} claims: {counts}. The clearest:\n\n{bullets}"
+    return f"Of the papers' {len(site.run.claims)} claims: {counted(site.counts)}. The clearest:\n\n{bullets}"
 
 
 # ---- what modules say of themselves

@@ -206,10 +206,10 @@ def test_checkpoints_of_another_run_are_not_continued(trained, tmp_path):
 
 
 def test_a_linear_rate_falls_to_0_with_or_without_a_break(trained, tmp_path):
-    """Broken off at update 15, and not."""
+    """The broken one is interrupted at its checkpoint of update 15."""
     spec = SPEC | {"decay": "linear", "validate_every": 15}
     kept = {}
-    save = fairseq_shim.fairseq.checkpoint_utils.torch_persistent_save
+    save = fairseq.checkpoint_utils.torch_persistent_save
 
     def keep(state, path, *rest, **more):
         updates = state["optimizer_history"][-1]["num_updates"]

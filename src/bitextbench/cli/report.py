@@ -305,11 +305,13 @@ def audit_run(folder: Path, references: Path) -> None:
     from bitextbench.report.audit import Tried, write
     from bitextbench.report.records import read_csv
 
-    tables = [folder / table.csv for table in run.read_tables(folder) if table.place not in run.OWN]
-    measured = sorted((folder / "measurements").rglob("*.json"))
+    tables = [table for table in run.read_tables(folder) if table.place not in run.OWN]
+    measured = [path for table in tables if (path := folder / table.measurements).exists()]
     numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
     earlier = read_csv(instances, Tried, "a table of instances") if instances.exists() else []
-    click.echo(write(references, tables, measured, numbers, judgements, instances, earlier))
+    click.echo(
+        write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances, earlier)
+    )
 
 
 @cli.command(epilog=example("report results/small"))

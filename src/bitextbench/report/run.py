@@ -71,6 +71,11 @@ class ReportTable:
     page: str
     cells: list[Cell]
 
+    @property
+    def measurements(self) -> str:
+        """The path of the measurements of a computed table, relative to the run's folder."""
+        return f"measurements/{self.csv.removesuffix('csv')}json"
+
 
 @dataclass(frozen=True)
 class Run:

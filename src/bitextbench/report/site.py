@@ -159,7 +159,6 @@ class Site:
     def cards(self) -> list[dict[str, Any]]:
         """The cards of the entrance page: counts of numbers, claims and settings."""
         numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
-        claims = {name: count for name in VERDICTS if (count := self.counts[name])}
         same = Counter(line.equal for line in self.run.settings if line.equal)
         cards = [
             card(
@@ -170,7 +169,14 @@ class Site:
                 "#tables",
                 "All tables",
             ),
-            card("Claims", claims.get("holds", 0), claims, "of the papers' claims hold", "claims.html", "All claims"),
+            card(
+                "Claims",
+                self.counts.get("holds", 0),
+                self.counts,
+                "of the papers' claims hold",
+                "claims.html",
+                "All claims",
+            ),
             card(
                 "Settings",
                 same["yes"],
@@ -183,8 +189,10 @@ class Site:
         return [one for one in cards if one["total"]]
 
     @cached_property
-    def counts(self) -> Counter[str]:
-        return Counter(claim.verdict for claim in self.run.claims)
+    def counts(self) -> dict[str, int]:
+        """The number of claims with each verdict that any has, in the order of VERDICTS."""
+        found = Counter(claim.verdict for claim in self.run.claims)
+        return {name: found[name] for name in VERDICTS if found[name]}
 
     def findings(self, verdict: str, number: int = 3) -> list[Finding]:
         """The most certain claims with a verdict: smallest of the largest q of their instances, then largest effect."""
@@ -236,16 +244,15 @@ class Site:
 
     def claims(self) -> str:
         total = len(self.run.claims)
-        counts = {name: self.counts[name] for name in VERDICTS if self.counts[name]}
         return self.page(
             "claims.html",
             "claims.html",
             "Claims",
-            sentence=f"{total} claims that the papers make in words: {counted(counts)}.",
+            sentence=f"{total} claims that the papers make in words: {counted(self.counts)}.",
             claims=[self.claim(claim) for claim in self.run.claims],
             links=self.links,
             meanings=VERDICTS,
-            counts=counts,
+            counts=self.counts,
             shown_papers=list(dict.fromkeys(claim.paper for claim in self.run.claims)),
         )
 
@@ -296,7 +303,7 @@ class Site:
         return self.page(
             "table.html",
             table.page,
-            OWN.get(table.place) or title(table.place),
+            OWN.get(table.place, title(table.place)),
             paper=paper,
             csv=table.csv,
             said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "",
@@ -310,7 +317,7 @@ class Site:
             if table.place == FIGURE4
             else plots.dots(cells, units, f"{ids}d", self.run.seeds),
             single=any(plots.singly(cell, self.run.seeds) for cell in done),
-            measured=f"measurements/{table.csv.removesuffix('csv')}json" if table.place in self.measured else "",
+            measured=table.measurements if table.place in self.measured else "",
             slopes=plots.slopes(cells, f"{ids}s"),
             claims=self.resting(table.place),
             signatures=names([cell for cell in done if cell.signature], "signature"),
