@@ -1,6 +1,7 @@
 """The workflow: what it plans, and that a run ends the same however it went."""
 
 import contextlib
+import csv
 import json
 import os
 import re
@@ -399,3 +400,16 @@ def test_the_scheduler_looks_at_ready_jobs_once_a_job(tmp_path):
     done = subprocess.run([*command, *corpora], cwd=checkout, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).count("Resources before job selection") <= len(corpora)
+
+
+@pytest.mark.slow
+def test_all_of_a_job_s_processor_time_is_counted(tmp_path):
+    """See the head of rules/common.smk: Snakemake would look at a job of 20 s for the last time in its sixteenth."""
+    checkout = copy_checkout(tmp_path)
+    busy = 'rule busy:\n output: "used"\n benchmark: "busy.tsv"\n shell: "timeout 20 yes > /dev/null || times > {output}"\n'
+    (checkout / "busy.smk").write_text(f'include: "Snakefile"\n{busy}')
+    snakemake("--snakefile", "busy.smk", *laid_over("config/tiny.yaml", "tests/micro.yaml"), "used", cwd=checkout)
+    of_children = (checkout / "used").read_text().splitlines()[1]  # of the user and of the system: 0m18.123s 0m1.456s
+    used = sum(60 * int(minutes) + float(seconds) for minutes, seconds in re.findall(r"(\d+)m([\d.]+)s", of_children))
+    [job] = csv.DictReader((checkout / "busy.tsv").open(), delimiter="\t")
+    assert float(job["cpu_time"]) == pytest.approx(used, abs=2)
