@@ -1,10 +1,11 @@
-"""Transformer layers that do not depend on the number of threads, with oneDNN's kernels for bfloat16 on a CPU."""
+"""Transformer layers that do not depend on the number of threads, with the kernels that are fast for sentences."""
 
 import math
+from contextlib import nullcontext
 
 from bitextbench.base.device import torch
 
-nn = torch.nn
+nn, attention = torch.nn, torch.nn.attention
 
 
 class Layer(nn.TransformerEncoderLayer):
@@ -24,7 +25,10 @@ class Layer(nn.TransformerEncoderLayer):
         """[b, t, H] of `src` [b, t, H]; `src_key_padding_mask` is true in padding, bool [b, t]."""
         learning = self.training or torch.is_grad_enabled()
         if learning or src_mask is not None or not all(fused(each) for each in (src, self.linear1.weight)):
-            return super().forward(src, src_mask, src_key_padding_mask, is_causal)
+            # on a CPU the gradient of flash attention in bfloat16 takes twice as long as all else of the layer
+            plain = learning and src.device.type == "cpu"
+            with attention.sdpa_kernel(attention.SDPBackend.MATH) if plain else nullcontext():
+                return super().forward(src, src_mask, src_key_padding_mask, is_causal)
         x = src.flatten(0, 1)  # [b t, H]
         mixed = self.attend(x, src.shape[1], src_key_padding_mask)
         x = self.norm1(product(mixed, self.self_attn.out_proj.weight, self.self_attn.out_proj.bias, plus=x))
