@@ -442,7 +442,6 @@ rule distribution:
     output:
         csv=report(f"{RESULTS}/distribution.csv", category="kim2019"),
         png=report(f"{RESULTS}/distribution.png", category="kim2019"),
-        shares=f"{WORK}/metrics/distribution.json",
     log:
         f"logs/{RUN}/distribution.log",
     conda:
@@ -454,8 +453,26 @@ rule distribution:
         scores=scores_by_method(CURVES),
         logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
     shell:
-        "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q} --curve {output.csv:q}"
-        " --picture {output.png:q} --out {output.shares:q} > {log:q} 2>&1"
+        "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q}"
+        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+
+
+rule shares:
+    input:
+        lambda w: files.scores(w.method, POOL),
+    output:
+        f"{WORK}/metrics/shares/{{method}}.json",
+    log:
+        f"logs/{RUN}/shares/{{method}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(3, 1500),
+        runtime="1h",
+    params:
+        scores=lambda w, input: [f"--scores={path}" for path in input],
+    shell:
+        "python -m bitextbench evaluate shares {params.scores:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule bleu:

@@ -1,6 +1,7 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
 from bitextbench.config import (
+    FIGURE3,
     FIGURE4,
     NEGATIVES,
     judged,
@@ -8,6 +9,7 @@ from bitextbench.config import (
     portions,
     seeds_of,
     selectors,
+    shares,
     threshold_translations,
 )
 
@@ -25,7 +27,8 @@ TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "trans
 GRIDS = [place for place, cells in CELLS.items() if not all(cell.missing(config) for cell in cells)]
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
-STUDIED = [NEGATIVES, "kim2019/figure3"] if STUDIES else []
+STUDIED = [NEGATIVES, FIGURE3] if STUDIES else []
+SHARES = shares(config)
 PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_ENCODERS)]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
@@ -121,7 +124,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
 rule kim2019_figure3:
     input:
         reference="references/kim2019/figure3.csv",
-        shares=f"{WORK}/metrics/distribution.json",
+        shares=[f"{WORK}/metrics/shares/{method}.json" for _, method in SHARES],
     output:
         csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/figure3.json",
@@ -134,13 +137,9 @@ rule kim2019_figure3:
         runtime="10m",
     params:
         scale=config["scale"],
-        cells=cell_options(
-            {
-                "row": f"{STUDIES.get('shares')}-{row}",
-                "column": "share",
-                "files": [f"{WORK}/metrics/distribution.json#{STUDIES.get('shares')}.{key}"],
-                "seed": config["seed"],
-            }
+        cells=lambda w, input: cell_options(
+            {"row": f"{STUDIES['shares']}-{row}", "column": "share", "files": [f"{path}#{key}"], "seed": seed}
+            for (seed, _), path in zip(SHARES, input.shares)
             for row, key in (("zero", "zero"), ("near-one", "near_one"))
         ),
     shell:

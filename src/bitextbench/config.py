@@ -23,6 +23,7 @@ Config = dict[str, Any]
 
 INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid over
 NEGATIVES = "kim2019/table5"  # a table of this place, which `studies.negatives` asks for
+FIGURE3 = "kim2019/figure3"  # of probabilities, which `studies.shares` asks for
 FIGURE4 = "yang2019/figure4"  # a table of this place, which `studies.margins` asks for
 PRECISION, QUALITY = "precision", "quality"  # tables of our own: scorers by what they select, and by labels
 PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
@@ -490,6 +491,12 @@ def _renamed(entry: Config, path: tuple[str, ...], rename: Callable[[str], str])
 def seeds_of(config: Config, place: str) -> list[int]:
     """The seeds of the whole chains that fill a table: by name, or those of all tables; table 5 of kim2019 has table 2's."""
     return config.get("seeds_of", {}).get(place, config["seeds" if place == NEGATIVES else "table_seeds"])
+
+
+def shares(config: Config) -> list[tuple[int, str]]:
+    """(seed, the method of that seed) of the study of shares (see `_of_seeds`)."""
+    methods = [config["studies"]["shares"]] if config.get("studies") else []
+    return [(seed, made) for _, seed, made in _of_seeds(config, FIGURE3, methods)]
 
 
 def margin_encoders(config: Config) -> list[tuple[float, int, str]]:

@@ -143,13 +143,14 @@ def test_a_sweep_ends_with_the_whole_pool(pool, tmp_path):
 def test_distributions(pool, tmp_path):
     where, paths, scores, _, _ = pool
     methods = {"cosine": paths, "mlp": save(tmp_path, where, 100 * scores, "m")}
-    shares = selections.distribution(methods, ["mlp"], tmp_path / "d.csv", tmp_path / "d.png")
+    selections.distribution(methods, ["mlp"], tmp_path / "d.csv", tmp_path / "d.png")
     rows = np.genfromtxt(tmp_path / "d.csv", delimiter=",", names=True)
     assert (rows["cosine"][0], rows["cosine"][-1]) == (0, 1)
     assert (np.diff(rows["mlp"]) >= 0).all()
     p = 1 / (1 + np.exp(-np.clip(100 * scores.astype(float), -700, 700)))
-    assert shares["mlp"]["zero"]["value"] == pytest.approx(100 * (p < 0.005).mean())
-    assert shares["mlp"]["near_one"]["value"] == pytest.approx(100 * (p >= 0.99).mean())
+    shares = selections.shares(methods["mlp"])
+    assert shares["zero"]["value"] == pytest.approx(100 * (p < 0.005).mean())
+    assert shares["near_one"]["value"] == pytest.approx(100 * (p >= 0.99).mean())
 
 
 def test_bad_scores_and_no_labels(pool, tmp_path):

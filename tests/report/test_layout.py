@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import FIGURE4, NEGATIVES, PRECISION, QUALITY, read, resolve, seeds_of
+from bitextbench.config import FIGURE3, FIGURE4, NEGATIVES, PRECISION, QUALITY, read, resolve, seeds_of
 from bitextbench.evaluation import recognition
 from bitextbench.mining.retrieval import STRATEGIES
 from bitextbench.report import references
@@ -153,4 +153,4 @@ def test_a_configuration_can_name_seeds_of_each_table_that_learns():
     by_configuration = {
         place for place, entries in load().items() if {entry.task for entry in entries} - {"", "bleu", "smt"}
     }
-    assert named == by_configuration | {NEGATIVES, FIGURE4, PRECISION, QUALITY}
+    assert named == by_configuration | {NEGATIVES, FIGURE3, FIGURE4, PRECISION, QUALITY}

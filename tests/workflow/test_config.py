@@ -25,6 +25,7 @@ from bitextbench.config import (
     scorers,
     seeded,
     selectors,
+    shares,
     threshold_translations,
 )
 from bitextbench.corpus.noise import KINDS
@@ -206,6 +207,7 @@ def test_tables_of_scorers_have_seeds_of_what_learns():
     of = {method: [made for name, _, made in selectors(config) if name == method] for method in ("margin", "oracle")}
     assert of == {"margin": ["margin", "margin.seed2", "margin.seed3"], "oracle": ["oracle"]}
     assert {*of["margin"]} < config["methods"].keys()
+    assert shares(config)[:2] == [(1, "mlp"), (2, "mlp.seed2")]
     one = resolve(config | {"seeds_of": {QUALITY: [2]}})
     assert [seed for corpus, name, seed, _ in judged(one) if corpus == "human_v3"] == [2, 2, 2, 2, 2, 1, 1, 1]
 

@@ -647,26 +647,30 @@ def evaluate_selection(
 
 @evaluate.command(
     "distribution",
-    epilog=example("evaluate distribution --scores cosine 00000.npy --curve curve.csv --picture curve.png"),
+    epilog=example("evaluate distribution --scores cosine 00000.npy --picture curve.png -o curve.csv"),
 )
 @named_scores_option
 @click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
-@bootstrap_option
-@click.option("--curve", type=FILE, required=True, help="CSV.")
 @picture_option
-@json_option
+@out_option
 def evaluate_distribution(
-    scores: tuple[tuple[str, Path], ...],
-    logits: tuple[str, ...],
-    seed: int,
-    curve: Path,
-    picture: Path,
-    out: Path | None,
+    scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], picture: Path, out: Path
 ) -> None:
-    """Measure the distribution of scores (kim2019, figure 3)."""
+    """Draw the distribution of scores (kim2019, figure 3): CSV."""
     from bitextbench.evaluation.selections import distribution
 
-    show(distribution(by_method(scores), logits, curve, picture, seed=seed), out)
+    distribution(by_method(scores), logits, out, picture)
+
+
+@evaluate.command("shares", epilog=example("evaluate shares --scores 00000.npy --scores 00001.npy"))
+@scores_option
+@bootstrap_option
+@json_option
+def evaluate_shares(scores: tuple[Path, ...], seed: int, out: Path | None) -> None:
+    """Share of pairs whose probability is near 0 or 1, of scores that are logits (kim2019, figure 3)."""
+    from bitextbench.evaluation.selections import shares
+
+    show(shares(scores, seed=seed), out)
 
 
 @evaluate.command(

@@ -104,30 +104,41 @@ def distribution(
     logits: Sequence[str],
     out: Path,
     picture: Path,
-    *,
-    seed: int = bootstrap.SEED,
-) -> dict[str, dict[str, Any]]:
+) -> None:
     """Write scores at equidistant ranks, for every method, as CSV and PNG (kim2019, figure 3).
 
-    Logits are converted to probabilities; other scores are rescaled linearly to [0, 1]. Returns, for each method with
-    logits, the shares of pairs, in percent, that kim2019 give: "zero", whose probability rounds to 0.00, and
-    "near_one", whose probability is at least 0.99.
+    Logits are converted to probabilities; other scores are rescaled linearly to [0, 1].
     """
-    lines, shares = {}, {}
+    lines = {}
     for method, paths in methods.items():
-        scores: NDArray[np.float64] = scores_by_id(paths).astype(np.float64)
-        scores = scores[np.isfinite(scores)]
-        if not len(scores):
-            raise InputError("no finite score", paths[0] if paths else None, remedy="score the pool again")
-        if method in logits:
-            scores = 1 / (1 + np.exp(-np.clip(scores, -700, 700)))
-            hits = {"zero": scores < ZERO, "near_one": scores >= NEAR_ONE}
-            shares[method] = {name: bootstrap.rate(f"share {name}", hit, seed=seed) for name, hit in hits.items()}
+        scores = _probabilities(paths) if method in logits else _finite(paths)
         lines[method] = curves.distribution(scores, rescale=method not in logits)
     ranks = np.linspace(0, 100, len(next(iter(lines.values()))))
     _write(out, ("rank", *lines), np.stack([ranks, *lines.values()], axis=1).round(6).tolist())
     _draw(picture, "pairs, sorted by score, %", "score", {method: (ranks, line) for method, line in lines.items()})
-    return shares
+
+
+def shares(paths: Sequence[Path], *, seed: int = bootstrap.SEED) -> dict[str, Any]:
+    """The shares of pairs, in percent, that kim2019 give with figure 3, of scores that are logits.
+
+    "zero": those whose probability rounds to 0.00; "near_one": those whose probability is at least 0.99.
+    """
+    probabilities = _probabilities(paths)
+    hits = {"zero": probabilities < ZERO, "near_one": probabilities >= NEAR_ONE}
+    return {name: bootstrap.rate(f"share {name}", hit, seed=seed) for name, hit in hits.items()}
+
+
+def _probabilities(paths: Sequence[Path]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-np.clip(_finite(paths), -700, 700)))
+
+
+def _finite(paths: Sequence[Path]) -> NDArray[np.float64]:
+    """The scores that are finite: not of pairs that no method scores."""
+    scores: NDArray[np.float64] = scores_by_id(paths).astype(np.float64)
+    scores = scores[np.isfinite(scores)]
+    if not len(scores):
+        raise InputError("no finite score", paths[0] if paths else None, remedy="score the pool again")
+    return scores
 
 
 def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
