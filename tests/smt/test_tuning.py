@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.smt import tuning
-from bitextbench.smt.tuning import Lists, bleu, search_line, statistics
+from bitextbench.smt.tuning import Lists, Truth, ascending, bleu, search_line
 
 REFERENCES = ["the cat sat on the mat", "a cat was sitting on this small mat"]
 
@@ -33,7 +33,7 @@ def reached(lists, weights):
 def test_a_line_search_is_exact(seed):
     lists = toy_lists(seed)
     offsets, slopes = lists.features.T.copy()
-    step, found = search_line(lists.starts, lists.counts, offsets, slopes)
+    step, found = search_line(lists.starts, lists.counts, offsets, slopes, ascending(lists.starts, slopes))
     crossings = [
         (offsets[i] - offsets[j]) / (slopes[j] - slopes[i])
         for b, e in zip(lists.starts[:-1], lists.starts[1:], strict=True)
@@ -68,12 +68,12 @@ def test_bleu_of_one_reference_is_sacrebleus():
     metric = pytest.importorskip("sacrebleu").metrics.BLEU(tokenize="none", smooth_method="none", lowercase=True)
     lines = ["The cat sat on a mat", "the small cat sat on the mat ."]
     truth = [REFERENCES[0], "the small cat sat on this mat ."]
-    total = np.sum([statistics(line, [other]) for line, other in zip(lines, truth, strict=True)], axis=0)
+    total = np.sum([Truth([other]).statistics(line) for line, other in zip(lines, truth, strict=True)], axis=0)
     assert 100 * bleu(total) == pytest.approx(metric.corpus_score(lines, [truth]).score)
 
 
 def test_of_several_references_the_shortest_counts():
-    found = statistics("A cat sat on on the mat", REFERENCES)
+    found = Truth(REFERENCES).statistics("A cat sat on on the mat")
     assert found[:4] == [6, 5, 2, 0]  # one "on" of two
     assert found[4:] == [7, 6, 5, 4, 6]
     assert bleu(np.array([6, 4, 2, 0, 7, 6, 5, 4, 6])) == 0

@@ -32,7 +32,7 @@ def test_human_labels_are_planned_for_another_language(checkout):
     overlays = ("--configfile", "config/small.yaml", "config/small-fr.yaml")
     command = ("--profile", "profiles/small", *overlays, "-n", "--", "results/small-fr/quality.csv")
     planned = jobs(snakemake(*command, cwd=checkout).stdout)
-    assert planned["quality"] == 3 * 5 + 6  # releases and scorers, published scores
+    assert planned["quality"] == 3 * 5 * 3 + 6  # releases, scorers and seeds; published scores
     assert planned["published_scores"] == 6
     assert "nmt_train" not in planned
 

@@ -32,27 +32,17 @@ class HardPairs:
 
 
 class Wrong:
-    """A stream of pairs with a wrong target for each: (src, tgt, wrong).
+    """A stream of pairs with a wrong target for each, that of the next pair of the batch: (src, tgt, wrong)."""
 
-    The wrong target is that of the next pair of the batch, which has a similar length. From batch `easy` on, it is one
-    of the hard negatives of the source, in turn, where there are some. `hard`: their numbers, by pair.
-    """
-
-    def __init__(self, pairs: Buckets, hard: SentenceIds | None, easy: int) -> None:
-        self.pairs, self.hard, self.easy, self.dropped = pairs, hard, easy, pairs.dropped
+    def __init__(self, pairs: Buckets) -> None:
+        self.pairs, self.dropped = pairs, pairs.dropped
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def batch(self, step: int) -> tuple[Padded, ...]:
         rows, (src, tgt) = self.pairs.rows(step), self.pairs.columns
-        wrong = np.roll(rows, -1)
-        if self.hard is not None and step >= self.easy:
-            drawn = (self.hard[int(row)] for row in rows)
-            wrong = np.array(
-                [ids[step % len(ids)] if len(ids) else other for ids, other in zip(drawn, wrong, strict=True)]
-            )
-        return src.padded(rows), tgt.padded(rows), tgt.padded(wrong)
+        return src.padded(rows), tgt.padded(rows), tgt.padded(np.roll(rows, -1))
 
 
 def short(column: SentenceIds, rows: NDArray[np.integer], max_tokens: int) -> NDArray[np.integer]:

@@ -10,6 +10,7 @@ BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalt
 section 6.1.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ NARROW = 1e-6  # intervals between corners that are narrower are skipped: roundi
 BEYOND = 0.1  # length of a step beyond the first or last corner
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Line = tuple[Array, Counts]  # the slopes of all entries, and these `ascending`
 
 
 class Lists(NamedTuple):
@@ -51,18 +53,21 @@ class Lists(NamedTuple):
     starts: Counts
 
 
-def statistics(tokens: str, references: Sequence[str]) -> list[int]:
-    """The counts of a sentence from which BLEU is computed, as `Lists.counts`."""
-    words, others = tokens.lower().split(), [line.lower().split() for line in references]
-    right, total = [], []
-    for length in range(1, ORDER + 1):
-        made = _ngrams(words, length)
-        most: Counter[tuple[str, ...]] = Counter()
-        for other in others:
-            most |= _ngrams(other, length)
-        right.append((made & most).total())
-        total.append(max(len(words) - length + 1, 0))
-    return [*right, *total, min(map(len, others))]
+class Truth:
+    """The references of a sentence."""
+
+    def __init__(self, references: Sequence[str]) -> None:
+        lines = [line.lower().split() for line in references]
+        self.shortest = min(map(len, lines))
+        self.most: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(ORDER)]  # of an n-gram, in one of them
+        for line, (length, most) in itertools.product(lines, enumerate(self.most, 1)):
+            most |= _ngrams(line, length)
+
+    def statistics(self, tokens: str) -> list[int]:
+        """The counts of a translation from which BLEU is computed, as `Lists.counts`."""
+        words = tokens.lower().split()
+        right = [(_ngrams(words, length) & most).total() for length, most in enumerate(self.most, 1)]
+        return [*right, *(max(len(words) - n, 0) for n in range(ORDER)), self.shortest]
 
 
 def _ngrams(words: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
@@ -81,9 +86,17 @@ def bleu(counts):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _envelope(offsets, slopes):  # type: ignore[no-untyped-def]
+def ascending(starts, slopes):  # type: ignore[no-untyped-def]
+    """The places of a list's entries within it, by their slope: int64 [entries]."""
+    order = np.empty(len(slopes), np.int64)
+    for n in range(len(starts) - 1):
+        order[starts[n] : starts[n + 1]] = np.argsort(slopes[starts[n] : starts[n + 1]], kind="mergesort")
+    return order
+
+
+@compiled
+def _envelope(offsets, slopes, order):  # type: ignore[no-untyped-def]
     """The lines that are the highest at some step, from left to right; of equal ones the first."""
-    order = np.argsort(slopes, kind="mergesort")
     kept, count = np.zeros(len(order), np.int64), 0
     for line in order:
         if count and slopes[kept[count - 1]] == slopes[line]:
@@ -106,9 +119,9 @@ def _crossing(offsets, slopes, a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def]
+def search_line(starts, counts, offsets, slopes, order):  # type: ignore[no-untyped-def]
     """The step along a line with the highest BLEU, and that BLEU: exact (Och 2003, section 4). `offsets`, `slopes`
-    float64 [entries]: the score at step 0, and its growth. A step is the middle of an interval of equal BLEU; of
+    float64 [entries]: the score at step 0, and its growth; `order`: these `ascending`. A step is the middle of an interval of equal BLEU; of
     equally good ones the nearest to 0.
     """
     steps = np.zeros(len(offsets))
@@ -117,17 +130,17 @@ def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def
     for n in range(len(starts) - 1):
         begin, end = starts[n], starts[n + 1]
         a, b = offsets[begin:end], slopes[begin:end]
-        best = _envelope(a, b)
+        best = _envelope(a, b, order[begin:end])
         total += counts[begin + best[0]]
         for k in range(1, len(best)):
             steps[number] = _crossing(a, b, best[k - 1], best[k])
             changes[number] = counts[begin + best[k]] - counts[begin + best[k - 1]]
             number += 1
-    order = np.argsort(steps[:number], kind="mergesort")
+    turns = np.argsort(steps[:number], kind="mergesort")
     highest, step = -1.0, 0.0
     for k in range(number + 1):
-        left = steps[order[k - 1]] if k else -np.inf
-        right = steps[order[k]] if k < number else np.inf
+        left = steps[turns[k - 1]] if k else -np.inf
+        right = steps[turns[k]] if k < number else np.inf
         if right - left > NARROW and left < LIMIT and right > -LIMIT:
             if left < 0 < right:
                 middle = 0.0
@@ -139,18 +152,19 @@ def search_line(starts, counts, offsets, slopes):  # type: ignore[no-untyped-def
             if reached > highest or (reached == highest and abs(middle) < abs(step)):
                 highest, step = reached, middle
         if k < number:
-            total += changes[order[k]]
+            total += changes[turns[k]]
     return step, highest
 
 
-def _climb(lists: Lists, weights: Array, draw: np.random.Generator) -> tuple[Array, float]:
-    """The weights at which no direction gains, and their BLEU."""
+def _climb(lists: Lists, axes: Sequence[Line], weights: Array, draw: np.random.Generator) -> tuple[Array, float]:
+    """The weights at which no direction gains, and their BLEU. `axes`: the directions of one feature each."""
     highest = -1.0
     while True:
-        axes = np.eye(len(weights))
-        directions = np.concatenate([axes, draw.uniform(-1, 1, (MIXES, len(weights)))])
+        mixes = draw.uniform(-1, 1, (MIXES, len(weights)))
+        directions = np.concatenate([np.eye(len(weights)), mixes])
         offsets = lists.features @ weights
-        optima = [search_line(lists.starts, lists.counts, offsets, lists.features @ line) for line in directions]
+        lines = itertools.chain(axes, (_line(lists, lists.features @ mix) for mix in mixes))
+        optima = [search_line(lists.starts, lists.counts, offsets, *line) for line in lines]
         best = max(range(len(optima)), key=lambda n: optima[n][1])
         step, reached = optima[best]
         if reached < highest + GAIN:
@@ -159,13 +173,18 @@ def _climb(lists: Lists, weights: Array, draw: np.random.Generator) -> tuple[Arr
         weights = weights / np.abs(weights).sum()
 
 
+def _line(lists: Lists, slopes: Array) -> Line:
+    return slopes, ascending(lists.starts, slopes)
+
+
 def optimise(lists: Lists, weights: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
     """The best weights, whose absolute values sum to 1, and their BLEU. Searches from `weights` and from random ones
     between -1 and 1.
     """
     draw = np.random.default_rng(seed)
     begins = [weights / np.abs(weights).sum(), *draw.uniform(-1, 1, (starts, len(weights)))]
-    optima = [_climb(lists, begin, draw) for begin in begins]
+    axes = [_line(lists, column) for column in np.ascontiguousarray(lists.features.T)]
+    optima = [_climb(lists, axes, begin, draw) for begin in begins]
     return max(optima, key=lambda pair: pair[1])  # of equal ones the first
 
 
@@ -173,17 +192,17 @@ class NbestPool:
     """All entries of the n-best lists so far, each once."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        self.references = references
+        self.truth = [*map(Truth, references)]
         self.entries: list[dict[tuple[str, bytes], tuple[Array, list[int]]]] = [{} for _ in references]
 
     def add(self, lists: Iterator[list[Translation]]) -> tuple[int, float]:
         """Add lists; returns how many entries are new, and the BLEU of the first of each list."""
         new, total = 0, np.zeros(2 * ORDER + 1, np.int64)
-        for entries, held, truth in zip(lists, self.entries, self.references, strict=True):
+        for entries, held, truth in zip(lists, self.entries, self.truth, strict=True):
             for rank, entry in enumerate(entries):
                 key = entry.tokens, entry.features.tobytes()
                 if key not in held:
-                    held[key] = entry.features, statistics(entry.tokens, truth)
+                    held[key] = entry.features, truth.statistics(entry.tokens)
                     new += 1
                 if rank == 0:
                     total += held[key][1]

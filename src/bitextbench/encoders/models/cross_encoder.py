@@ -8,9 +8,8 @@ with segment 0 up to the first [SEP] and 1 after it; a linear layer on the poole
 of transformers with one output). The loss is the binary cross-entropy, averaged over the batch.
 
 It learns from corpora `positives` and `negatives` (see `rescoring`), or from the pairs of a `bitext`, each with a wrong
-target (`streams.Wrong`): that of another pair or, after `easy` updates, a hard negative. The bitext is for a small
-model without multilingual pre-training: it replaces the pre-training of Devlin et al., and is not part of the paper.
-Without the easy negatives first, the model does not learn.
+target (`streams.Wrong`), that of another pair of similar length. The bitext is for a small model without multilingual
+pre-training: it replaces the pre-training of Devlin et al., and is not part of the paper.
 
 What the paper leaves open, and what is done here: one logit in place of two (the same model, as only their difference
 matters); a side longer than half of the positions is truncated.
@@ -36,7 +35,7 @@ PIECES, PAIRS = 32_768, 512  # in a batch for scoring, at most
 
 
 class Model(Encoder):
-    """Defaults: BERT base. `cls` and `sep`: the ids of these marks; `easy`: updates without hard negatives."""
+    """Defaults: BERT base. `cls` and `sep`: the ids of these marks."""
 
     bidirectional = False
     score = "F1"
@@ -53,19 +52,17 @@ class Model(Encoder):
         positions: int = 512,
         cls: int = BOS,
         sep: int = EOS,
-        easy: int = 0,
     ) -> None:
         super().__init__()
         from transformers import BertConfig, BertForSequenceClassification
 
-        if hidden % heads or not max(cls, sep) < vocab_size or positions < 5 or easy < 0:
+        if hidden % heads or not max(cls, sep) < vocab_size or positions < 5:
             raise InputError(
-                f"hidden: {hidden}, heads: {heads}, positions: {positions}, easy: {easy},"
-                f" marks {cls} and {sep} of {vocab_size} ids",
+                f"hidden: {hidden}, heads: {heads}, positions: {positions}, marks {cls} and {sep} of {vocab_size} ids",
                 "encoder cross_encoder: model",
                 remedy="heads divide hidden; positions hold a pair; the marks are in the vocabulary",
             )
-        self.vocab_size, self.dimension, self.cls, self.sep, self.easy = vocab_size, hidden, cls, sep, easy
+        self.vocab_size, self.dimension, self.cls, self.sep = vocab_size, hidden, cls, sep
         self.positions, self.longest = positions, (positions - 3) // 2  # `longest`: pieces of a side
         config = BertConfig(
             vocab_size=vocab_size,
@@ -107,7 +104,7 @@ class Model(Encoder):
         limit = min(max_tokens, self.longest)
         if "bitext" in corpora:
             pairs = Buckets(self.columns(corpora["bitext"]), batch // 2, limit, [seed, 0], "bitext")
-            return {"bitext": Wrong(pairs, corpora["hard"]["src"] if "hard" in corpora else None, self.easy)}
+            return {"bitext": Wrong(pairs)}
         sizes = {role: len(corpora[role]["src"]) for role in ("positives", "negatives")}
         positives = min(max(1, round(batch * sizes["positives"] / max(1, sum(sizes.values())))), batch - 1)
         return {
