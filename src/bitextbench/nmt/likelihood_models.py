@@ -25,6 +25,7 @@ from bitextbench.formats.likelihoods import MODELS, Likelihoods
 from bitextbench.nmt.ids import EOS, PAD, load_sides, to_fairseq, write_dictionary
 from bitextbench.nmt.train import fit, translation
 
+AT_ONCE = 8 * ROWS  # tokens; see `of_target`
 STEP = 4  # sentences are padded to the next multiple, by at least one token
 
 # model -> the side it is given, if any, and the side it predicts
@@ -149,13 +150,22 @@ def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) 
         *given, target = (
             padded(side.take(filled), width).to(device) for side, width in zip(sides, widths[:, rows[0]], strict=True)
         )
-        sources = [given[0], (given[0] != PAD).sum(1)] if given else []
         previous = torch.where(target == PAD, PAD, target.roll(1, dims=1))
         previous[:, 0] = EOS  # with which fairseq's decoders begin
-        output = model(*sources, previous)
-        scores = model.get_normalized_probs(output, log_probs=True).gather(2, target[..., None])[..., 0]
+        encoded = model.encoder(given[0], src_lengths=(given[0] != PAD).sum(1)) if given else None
+        features, _ = model.decoder.extract_features(previous, encoder_out=encoded)
+        scores = of_target(model.decoder, features, target)
         out[rows] = scores.where(target != PAD, 0)[: len(rows)].cpu().numpy().sum(axis=1, dtype=np.float64)
     return out
+
+
+def of_target(decoder: Any, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """ln p of each token of `target` [b, t], given the decoder's `features` [b, t, d]; on a CPU few at a time, so that
+    the probabilities of all words stay in its cache.
+    """
+    most = AT_ONCE if features.device.type == "cpu" else target.numel()
+    parts = zip(features.flatten(0, 1).split(most), target.view(-1, 1).split(most), strict=True)
+    return torch.cat([decoder.output_layer(x).log_softmax(1).gather(1, y) for x, y in parts]).view_as(target)
 
 
 def of_one_width(widths: NDArray[np.integer], tokens: int) -> Iterator[NDArray[np.int64]]:
