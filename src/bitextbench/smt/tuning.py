@@ -39,7 +39,7 @@ NARROW = 1e-6  # intervals between corners that are narrower are skipped: roundi
 BEYOND = 0.1  # length of a step beyond the first or last corner
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Line = tuple[Array, Counts]  # the slopes of all entries, and these `ascending`
+Line = tuple[Array, Counts]  # the slopes of all entries, and their order by `ascending`
 
 
 class Lists(NamedTuple):
@@ -121,8 +121,8 @@ def _crossing(offsets, slopes, a, b):  # type: ignore[no-untyped-def]
 @compiled
 def search_line(starts, counts, offsets, slopes, order):  # type: ignore[no-untyped-def]
     """The step along a line with the highest BLEU, and that BLEU: exact (Och 2003, section 4). `offsets`, `slopes`
-    float64 [entries]: the score at step 0, and its growth; `order`: these `ascending`. A step is the middle of an interval of equal BLEU; of
-    equally good ones the nearest to 0.
+    float64 [entries]: the score at step 0, and its growth; `order`: of the slopes, by `ascending`. A step is the middle
+    of an interval of equal BLEU; of equally good ones the nearest to 0.
     """
     steps = np.zeros(len(offsets))
     changes = np.zeros((len(offsets), counts.shape[1]), np.int64)
