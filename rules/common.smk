@@ -22,6 +22,7 @@ os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.envi
 from bitextbench.base import portable, run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
+from bitextbench.base.memory import LARGE_PAGES
 from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, plan
@@ -35,6 +36,8 @@ except InputError as error:
 config.clear()
 config.update(resolved)
 
+for name, value in LARGE_PAGES.items():
+    os.environ.setdefault(name, value)
 if config["arithmetic"] == "portable":
     os.environ.update(portable.ENVIRONMENT)
 
