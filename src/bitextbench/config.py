@@ -198,6 +198,7 @@ def resolve(config: Config) -> Config:
         raise InputError(_message(_deepest(errors[0])), "config")
     _check_languages(config)
     _check_trainings(config)
+    _check_roles(config)
     _check_pretrained(config)
     config["methods"] = dict(_by_portion(config["methods"]))
     for method in (*config["selection"]["methods"], *portions(config)):
@@ -425,6 +426,25 @@ def _check_trainings(config: Config) -> None:
             if most and every and every > most:
                 what = f"`{section}.{name}.training.valid_every: {every}` is more than its {most} updates"
                 raise InputError(what, "config", remedy="validate at least once, to choose the best state")
+
+
+def _check_roles(config: Config) -> None:
+    for name, entry in config["encoders"].items():
+        if entry["type"] != PRETRAINED:
+            check_roles(entry, [*entry["corpora"], *({"hard"} & entry.keys())], f"config: encoders.{name}")
+
+
+def check_roles(encoder: Config, roles: Iterable[str], where: str) -> None:
+    """Raises InputError for text in a role (`hard`: hard negatives) from which an encoder of this type learns nothing.
+
+    A type of which ROLES of its module says nothing takes any.
+    """
+    kind = encoder["type"]
+    declared_roles = members.constants(members.source("encoders", kind)).get("ROLES")
+    takes = ["valid", *(declared_roles or ()), *(encoder.get("model") or {}).get("pairs", ())]
+    if declared_roles is not None and (unused := [role for role in roles if role not in takes]):
+        remedy = f"take it out; it learns from {', '.join(takes)}"
+        raise InputError(f"{kind} learns nothing from `{unused[0]}`", where, remedy=remedy)
 
 
 def pretrained(config: Config) -> list[str]:

@@ -199,6 +199,7 @@ def train(
 
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
     """
+    from bitextbench.config import check_roles
     from bitextbench.encoders.folder import MODEL, TextSide
     from bitextbench.encoders.trainer import train as run
     from bitextbench.text.features import text_model
@@ -209,6 +210,7 @@ def train(
     data: dict[str, list[Path]] = {}
     for role, stem in corpora:
         data.setdefault(role, []).append(stem)
+    check_roles(spec, data, "--corpus")
     run(
         spec,
         vocab_size,

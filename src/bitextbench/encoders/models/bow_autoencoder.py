@@ -27,6 +27,7 @@ from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.formats.ids import PAD
 
 nn = torch.nn
+ROLES = ("bitext",)
 
 
 class Model(Encoder):

@@ -31,6 +31,7 @@ from bitextbench.encoders.streams import Wrong
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 
 nn = torch.nn
+ROLES = ("bitext", "positives", "negatives", "valid_negatives")
 PIECES, PAIRS = 32_768, 512  # in a batch for scoring, at most
 
 

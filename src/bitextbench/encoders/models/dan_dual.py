@@ -34,6 +34,7 @@ from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.dual import DualEncoder, bags, features
 
 nn = torch.nn
+ROLES = ("bitext", "hard", "calibration")
 
 
 class Model(DualEncoder):

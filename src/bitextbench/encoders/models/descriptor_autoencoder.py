@@ -54,6 +54,7 @@ from bitextbench.formats.ids import PAD
 from bitextbench.formats.word_vectors import read_vectors
 
 nn = torch.nn
+ROLES = ("bitext",)
 DIRECTIONS = ("mm2as", "as2mm")
 SEMANTIC = ("sum", "mean")
 PART = 1 << 16  # words whose embeddings are in memory, and in a processor's cache, at a time

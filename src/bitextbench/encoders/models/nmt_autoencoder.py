@@ -37,6 +37,8 @@ from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
 from bitextbench.encoders.recurrent import Seq2Seq, States, negative_log_likelihood, pooled, shifted
 from bitextbench.formats.word_vectors import read_vectors
 
+ROLES = ("bitext", "mono")
+
 
 class Model(Seq2Seq):
     """`autoencode` names the side that is autoencoded and decoded into: `tgt` is eq. 7-8, `src` is eq. 9-10. `sizes`:

@@ -21,6 +21,8 @@ from bitextbench.encoders import Corpora
 from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
 from bitextbench.encoders.recurrent import Seq2Seq
 
+ROLES = ("pivot_src", "pivot_tgt")
+
 
 class Model(Seq2Seq):
     """Shapes: b sentences, t positions, n tokens without padding, D sentence embedding (`hidden`), V vocabulary."""

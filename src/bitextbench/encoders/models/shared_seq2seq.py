@@ -28,6 +28,7 @@ from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, shif
 from bitextbench.formats.ids import PAD
 
 nn = torch.nn
+ROLES = ()  # those of `pairs`
 
 
 class Model(Encoder):

@@ -40,6 +40,7 @@ from bitextbench.encoders.dual import DualEncoder, bags, features
 from bitextbench.encoders.layers import Layer
 
 nn = torch.nn
+ROLES = ("bitext", "hard")
 TOGETHER = {"cpu": 1024, "cuda": 65_536}  # tokens in the layers at a time: more costs padding, less costs overhead
 DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 
