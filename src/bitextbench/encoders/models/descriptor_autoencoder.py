@@ -42,6 +42,7 @@ What the paper leaves open or contradicts, and what is done here:
 """
 
 from pathlib import Path
+from typing import Any
 
 from torch.utils.checkpoint import checkpoint
 
@@ -50,7 +51,6 @@ from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.streams import Whole
-from bitextbench.formats.ids import PAD
 from bitextbench.formats.word_vectors import read_vectors
 
 nn = torch.nn
@@ -164,14 +164,14 @@ class Model(Encoder):
 
     def descriptors(self, side: str, sentences: Padded) -> tuple[torch.Tensor, torch.Tensor]:
         """The descriptors to encode and those to decode, [b, 2d] each: eq. 5."""
-        ids, n = sentences.ids, sentences.lengths.to(sentences.ids.device)[:, None]  # [b, t], [b, 1]
-        past = (torch.arange(ids.shape[1], device=ids.device) >= n)[:, :, None]
-        words = self.words[side](ids.masked_fill(past[:, :, 0], PAD))  # [b, t, d]
-        least, most = words.masked_fill(past, torch.inf).amin(1), words.masked_fill(past, -torch.inf).amax(1)
-        mean = words.masked_fill(past, 0).sum(1) / n
-        variance = (words - mean[:, None]).masked_fill(past, 0).square().sum(1) / n
-        spread = variance > 0  # a root has no gradient at 0: a sentence of one word
-        deviation = torch.where(spread, variance, 1).sqrt() * spread
+        words: Any = self.words[side]
+        table = words.weight
+        order = sentences.lengths.argsort(stable=True)
+        lengths, counts = sentences.lengths[order].unique_consecutive(return_counts=True)
+        parts = zip(lengths.tolist(), order.to(table.device).split(counts.tolist()), strict=True)
+        alike = [Statistics.apply(sentences.ids[rows, :t], table) for t, rows in parts]  # without padding
+        back = order.argsort().to(table.device)
+        least, most, mean, deviation = (torch.cat(statistic)[back] for statistic in zip(*alike, strict=True))
         extremes, moments = torch.cat([least, most], 1), torch.cat([mean, deviation], 1)
         return (extremes, moments) if self.direction == "mm2as" else (moments, extremes)
 
@@ -189,6 +189,34 @@ class Model(Encoder):
             table.data[rows] = values
             matched[side] = len(rows)
         return matched
+
+
+class Statistics(torch.autograd.Function):
+    """min, max, avg and std [b, d] over the positions of sentences of one length, from ids [b, t] and embeddings [V, d].
+
+    Of equal words of a sentence the first one gets the gradient of min and max: it is that of the word. A root has no
+    gradient at 0, in a sentence of one word.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, ids: torch.Tensor, table: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        words = nn.functional.embedding(ids, table)  # [b, t, d]
+        (least, lowest), (most, highest) = words.min(1), words.max(1)
+        mean = words.mean(1)
+        deviation = (words - mean[:, None]).square_().mean(1).sqrt_()
+        ctx.save_for_backward(ids, table, lowest, highest, mean, deviation)
+        return least, most, mean, deviation
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor]:
+        of_least, of_most, of_mean, of_deviation = gradients
+        ids, table, lowest, highest, mean, deviation = ctx.saved_tensors
+        t = ids.shape[1]
+        spread = torch.where(deviation > 0, of_deviation / deviation, 0) / t
+        words = nn.functional.embedding(ids, table)
+        words.sub_(mean[:, None]).mul_(spread[:, None]).add_((of_mean / t)[:, None])
+        words.scatter_add_(1, lowest[:, None], of_least[:, None]).scatter_add_(1, highest[:, None], of_most[:, None])
+        return None, torch.ops.aten.embedding_dense_backward(words, ids, len(table), -1, False)
 
 
 def semantic_distances(x: torch.Tensor, y: torch.Tensor, block: int) -> torch.Tensor:
