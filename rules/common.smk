@@ -19,14 +19,13 @@ shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(os.path.join(wo
 # those without an environment of their own in Snakemake's, also where that is not activated
 os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
 
-from bitextbench.base import portable, run_lock
+from bitextbench.base import run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
-from bitextbench.base.memory import LARGE_PAGES
 from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, plan
-from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, rule_graph
+from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, rule_graph
 
 overlays = list(workflow.config_settings.configfiles)
 try:  # Snakemake's reading keeps the last of two equal keys, and takes 1e-06 for a text
@@ -36,10 +35,7 @@ except InputError as error:
 config.clear()
 config.update(resolved)
 
-for name, value in LARGE_PAGES.items():
-    os.environ.setdefault(name, value)
-if config["arithmetic"] == "portable":
-    os.environ.update(portable.ENVIRONMENT)
+os.environ.update(environment(config))
 
 files = Files(config)  # where they lie, and what is made from what
 RUN, DATA, WORK, RESULTS = config["run"], config["data"], files.work, files.results

@@ -3,6 +3,7 @@
 Files are named as the rules name them: <work>/<what>/<maker>/<corpus>/<shard>. Lists have a file for each shard, in order.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,7 +11,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from bitextbench.base import members
+from bitextbench.base import members, portable
+from bitextbench.base.memory import LARGE_PAGES
 from bitextbench.config import PRETRAINED, Config, of_seed, seeded, seeds_of
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
@@ -402,6 +404,12 @@ def datasets(config: Config, corpora: Iterable[str]) -> list[str]:
     return sorted(
         {part["dataset"] for name in corpora for part in config["corpora"][name]["parts"] if "dataset" in part}
     )
+
+
+def environment(config: Config) -> dict[str, str]:
+    """The variables of the environment that jobs are started with, beside those that are set."""
+    pages = {name: os.environ.get(name, value) for name, value in LARGE_PAGES.items()}
+    return pages | (portable.ENVIRONMENT if config["arithmetic"] == "portable" else {})
 
 
 def batches(config: Config) -> dict[str, list[int]]:
