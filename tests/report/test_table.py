@@ -2,16 +2,19 @@ import json
 import math
 import re
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
+import matplotlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation import significance
-from bitextbench.report import cells, filtering, records, references, site, table
+from bitextbench.report import cells, filtering, plots, records, references, site, table
 from bitextbench.report.run import load
 
 REFERENCE = Path(__file__).parents[2] / "references" / "kim2019" / "table2.csv"
@@ -395,6 +398,21 @@ def test_the_page_has_what_was_selected(run):
     assert page.count("<tbody>") == 2
     assert page.count("<svg class") == 2  # dots, slopes
     assert "not in this run" in page
+
+
+@pytest.mark.parametrize("row", ["m", "Our model", "Our method (MLP similarity)", "BBoWAE, by the distance of codes"])
+def test_names_of_a_slope_graph_lie_within_it_and_not_over_each_other(monkeypatch, row):
+    drawn = []
+    monkeypatch.setattr(plots, "svg", lambda draw, width, height, *_: drawn.append((draw, (width, height))))
+    columns = ("10M/test2017", "10M/test2018", "100M/test2017")
+    plots.slopes([cell(row + end, 87.18, 69.7, column=column) for column in columns for end in "ab"], "s")
+    [(draw, size)] = drawn
+    with matplotlib.rc_context(plots.STYLE):
+        draw(figure := Figure(size))
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        boxes = [text.get_window_extent(renderer) for axes in figure.axes for text in axes.texts]
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+    assert not [(one, other) for one, other in combinations(boxes, 2) if one.overlaps(other)]
 
 
 scores = st.lists(st.floats(0, 100), min_size=1, max_size=6)

@@ -141,7 +141,7 @@ def slopes(cells: Sequence[Cell], name: str) -> str:
     columns = {column: held for column, held in both.items() if len(held) > 1}
     if not columns:
         return ""
-    labels = [short(cell.row_label) for held in columns.values() for cell in held]
+    labels = [in_paper(cell) for held in columns.values() for cell in held]
     grid = Grid(len(columns), max(map(len, columns.values())), longest(labels), alone=True)
 
     def draw(figure: Figure) -> None:
@@ -165,10 +165,15 @@ def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
         colour = COLOUR["soft" if left == right else "ours" if right < left else "fails"]
         dashes = "--" if right > left else "-"
         axes.plot([0, 1], [left, right], marker="o", color=colour, ms=4, lw=1.6, ls=dashes, clip_on=False)
-        axes.text(-0.08, left, f"{short(cell.row_label)}  {cell.paper}", va="center", ha="right")
+        axes.text(-0.08, left, in_paper(cell), va="center", ha="right")
         axes.text(1.08, right, f"{cell.ours:.1f}", va="center", color=COLOUR["soft"])
     for x, side in enumerate(("paper", "ours")):
         axes.text(x, -0.75, side, ha="center", va="bottom", color=COLOUR["soft"])
+
+
+def in_paper(cell: Cell) -> str:
+    """The row of a cell and its number in the paper."""
+    return f"{short(cell.row_label)}  {cell.paper}"
 
 
 class Grid:
@@ -213,7 +218,7 @@ class Grid:
 
 def longest(labels: Iterable[str]) -> float:
     """The room in inches that the longest of some names needs in 9 point type."""
-    return 0.3 + 0.083 * max(map(len, labels))  # type: ignore[attr-defined]
+    return 0.3 + 0.076 * max(map(len, labels))  # type: ignore[attr-defined]
 
 
 def by_column(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
