@@ -1,4 +1,5 @@
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def large_pages(**more: str) -> int:
 @pytest.mark.skipif(
     not OFFERED.exists()
     or "[madvise]" not in OFFERED.read_text()
-    or tuple(map(int, re.findall(r"\d+", os.confstr("CS_GNU_LIBC_VERSION")))) < (2, 35),
+    or tuple(map(int, re.findall(r"\d+", platform.libc_ver()[1]))) < (2, 35),
     reason="needs glibc 2.35 and a kernel that gives large pages on request",
 )
 def test_a_block_lies_in_large_pages_where_they_are_asked_for():

@@ -401,11 +401,13 @@ def test_the_page_has_what_was_selected(run):
 
 
 @pytest.mark.parametrize("row", ["m", "Our model", "Our method (MLP similarity)", "BBoWAE, by the distance of codes"])
-def test_names_of_a_slope_graph_lie_within_it_and_not_over_each_other(monkeypatch, row):
+@pytest.mark.parametrize("picture", ["slopes", "dots"])
+def test_names_of_a_picture_lie_within_it_and_not_over_each_other(monkeypatch, row, picture):
     drawn = []
     monkeypatch.setattr(plots, "svg", lambda draw, width, height, *_: drawn.append((draw, (width, height))))
     columns = ("10M/test2017", "10M/test2018", "100M/test2017")
-    plots.slopes([cell(row + end, 87.18, 69.7, column=column) for column in columns for end in "ab"], "s")
+    held = [cell(row + end, 87.18, 69.7, column=column) for column in columns for end in "ab"]
+    plots.slopes(held, "s") if picture == "slopes" else plots.dots(held, {}, "s", {})
     [(draw, size)] = drawn
     with matplotlib.rc_context(plots.STYLE):
         draw(figure := Figure(size))

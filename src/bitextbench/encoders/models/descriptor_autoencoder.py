@@ -192,10 +192,10 @@ class Model(Encoder):
 
 
 class Statistics(torch.autograd.Function):
-    """min, max, avg and std [b, d] over the positions of sentences of one length, from ids [b, t] and embeddings [V, d].
+    """min, max, avg and std (eq. 5) [b, d] over the positions of sentences of one length.
 
-    Of equal words of a sentence the first one gets the gradient of min and max: it is that of the word. A root has no
-    gradient at 0, in a sentence of one word.
+    From ids [b, t] and embeddings [V, d]. Of equal words of a sentence the first one gets the gradient of min and max:
+    it is that of the word. A root has no gradient at 0, in a sentence of one word.
     """
 
     @staticmethod
