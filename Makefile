@@ -11,7 +11,7 @@
 ## make docs    write again what README.md and docs/ generate from results and from the registry
 ## make golden  run tiny and write down what its files hold: tests/golden/tiny.json, docs/tiny/ (RUN=micro: of the tests' run)
 ## make env     set up .venv from the hash-locked pins
-## make lock    resolve the pins again: envs/lock/
+## make lock    pins of what envs/*.in have changed: envs/lock/
 ## make clean   remove the tiny run
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: d091616692cadc35b38d2d61e51f375eb89069a9d81c95689996c44498c97f41
+# locks: ac1e7c39a38aba1fd68c811d8f5da54ac88759f3931e2e92f157ef241fb2b7bb
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

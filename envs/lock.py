@@ -1,5 +1,6 @@
 """Write envs/lock/*.txt from envs/*.in, and their sums into envs/*.post-deploy.sh: `python envs/lock.py` (needs uv on PATH).
 
+A version that is locked stays where envs/*.in allow it; `--upgrade` takes the newest of all, `--upgrade-package NAME` of one.
 Every family shares the pins of `all.txt`. Two things are locked apart:
 - fairseq, because it pins omegaconf and hydra to versions that do not run on Python 3.11: it is installed without its
   dependencies;
@@ -11,6 +12,7 @@ Every family shares the pins of `all.txt`. Two things are locked apart:
 import hashlib
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -53,9 +55,10 @@ def stamped(script: str) -> str:
 
 
 def main() -> None:
-    everything = compile_lock("-r all.in")
     pins = HERE / "lock" / "all.txt"
-    pins.write_text(everything)
+    pins.write_text(pins.read_text() + (HERE / "lock" / "cuda.txt").read_text())
+    compile_lock("-r all.in", "--output-file", str(pins), *sys.argv[1:])  # uv keeps the versions that the file has
+    everything = pins.read_text()
     fairseq = compile_lock("fairseq==0.12.2", "--no-deps")
     cuda: list[str] = []
     for family in (*FAMILIES, "all"):

@@ -1,6 +1,7 @@
 """The map between two word spaces: closed form and search against loops, each start on a space that was turned."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -277,6 +278,26 @@ def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path, subwords)
     unit = torch.nn.functional.normalize(words.vectors, dim=1)
     alike = torch.tensor([[a[:4] == b[:4] for b in words.words] for a in words.words])
     assert (unit @ unit.T)[alike].mean() > (unit @ unit.T)[~alike].mean()
+
+
+def test_vectors_of_word2vec_are_the_same_in_each_run(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    words = [*map(str, rng.zipf(1.5, 20_000) % 300)]
+    text = tmp_path / "text"
+    text.write_text("\n".join(" ".join(words[i : i + 10]) for i in range(0, len(words), 10)), encoding="utf-8")
+    options = {"dimension": 10, "epochs": 2, "min_count": 3, "subwords": False}
+    n = word_mapping.skip_gram(text, tmp_path / "a.vec", **options)
+    assert word_mapping.skip_gram(text, tmp_path / "b.vec", **options) == n
+    assert (tmp_path / "a.vec").read_bytes() == (tmp_path / "b.vec").read_bytes()
+    counts = Counter(words)
+    frequent = sorted((word for word in counts if counts[word] >= 3), key=lambda word: (-counts[word], word))
+    assert word_vectors.read(tmp_path / "a.vec").words == frequent
+
+
+def test_word2vec_of_too_little_text(tmp_path: Path):
+    (tmp_path / "text").write_text("a b\nb a\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no word appears 5 times; give it more text, or a lower min_count"):
+        word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=4, subwords=False)
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,12 @@ from bitextbench.cli.options import (
 @click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="Whose words.")
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @lowercase_option
-@click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count.")
+@click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
 @click.option("-o", "--out", type=FILE, required=True, help="word2vec's text format.")
 def skip_gram(
     tokens: tuple[Path, ...], side: str, bpe: Path | None, lowercase: bool, spec: dict[str, int], out: Path
 ) -> None:
-    """Learn word vectors from shards of tokenised text by fastText's skip-gram."""
+    """Learn word vectors from shards of tokenised text by skip-gram: fastText's, or word2vec's without `subwords`."""
     from bitextbench.encoders import word_mapping
 
     word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase)

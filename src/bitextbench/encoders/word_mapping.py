@@ -17,12 +17,14 @@ language. x @ W is in the space of y; W is [d, d].
 import inspect
 import itertools
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
@@ -84,20 +86,40 @@ def settings_of(given: dict[str, Any]) -> Settings:
 def skip_gram(
     text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5, subwords: bool = True
 ) -> int:
-    """Train fastText's skip-gram (Bojanowski et al. 2017) on tokenised lines and write `out` (.vec).
+    """Train skip-gram vectors on tokenised lines and write `out` (.vec), words by falling frequency.
 
-    Without `subwords` it is that of word2vec (Mikolov et al. 2013): a word has one vector, its n-grams have none.
-    Returns the number of words. Not reproducible, and raises InputError: see `train_fasttext`.
+    With `subwords` by fastText (Bojanowski et al. 2017), whose threads race: runs differ. Without, by word2vec (Mikolov
+    et al. 2013): a word has one vector, its n-grams have none; the same bytes in each run on one machine. The other
+    parameters are those of the two programs. Returns the number of words. Raises InputError for a text from which
+    nothing can be learned, and as `train_fasttext` does.
     """
-    options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
-    if not subwords:
-        options |= {"minn": 0, "maxn": 0}
-    model = train_fasttext("train_unsupervised", existing(text), **options)
-    words = [word for word in model.words if word != "</s>"]
-    write(
-        WordVectors(words, torch.from_numpy(np.array([model.get_word_vector(word) for word in words], np.float32))), out
-    )
+    if subwords:
+        options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
+        model = train_fasttext("train_unsupervised", existing(text), **options)
+        words = [word for word in model.words if word != "</s>"]
+        vectors = np.array([model.get_word_vector(word) for word in words], np.float32)
+    else:
+        words, vectors = word2vec(existing(text), dimension, epochs, min_count)
+    write(WordVectors(words, torch.from_numpy(vectors)), out)
     return len(words)
+
+
+def word2vec(text: Path, dimension: int, epochs: int, min_count: int) -> tuple[list[str], NDArray[np.float32]]:
+    """The words of a text, by falling frequency, and their vectors float32 [n, dimension] by gensim's word2vec.
+
+    One thread, as the order of updates is part of the result. Raises InputError where no word is frequent enough.
+    """
+    from gensim.models.word2vec import LineSentence, Word2Vec
+
+    lines = LineSentence(str(text))
+    counts = Counter(word for line in lines for word in line)
+    frequent = {word: n for word, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= min_count}
+    if not frequent:
+        raise InputError(f"no word appears {min_count:,} times", text, remedy="give it more text, or a lower min_count")
+    model = Word2Vec(vector_size=dimension, sg=1, min_count=min_count, workers=1, sorted_vocab=0)
+    model.build_vocab_from_freq(frequent)
+    model.train(lines, total_words=counts.total(), epochs=epochs)
+    return list(frequent), model.wv.vectors
 
 
 def learn_vectors(
