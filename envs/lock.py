@@ -13,6 +13,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -55,8 +56,9 @@ def stamped(script: str) -> str:
 
 
 def main() -> None:
-    pins = HERE / "lock" / "all.txt"
-    pins.write_text(pins.read_text() + (HERE / "lock" / "cuda.txt").read_text())
+    folder = tempfile.TemporaryDirectory()  # if uv fails, envs/lock/ stays as it is
+    pins = Path(folder.name) / "all.txt"
+    pins.write_text("".join((HERE / "lock" / name).read_text() for name in ("all.txt", "cuda.txt")))
     compile_lock("-r all.in", "--output-file", str(pins), *sys.argv[1:])  # uv keeps the versions that the file has
     everything = pins.read_text()
     fairseq = compile_lock("fairseq==0.12.2", "--no-deps")

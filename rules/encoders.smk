@@ -23,7 +23,7 @@ rule skip_gram:
         benchmarked("skip_gram", "{vectors}.{side}")
     conda:
         "../envs/embed.yaml"
-    threads: lambda w: 10 if vectors_entry(w)["skip_gram"].get("subwords", True) else 1  # fastText's own number; word2vec's order
+    threads: lambda w: 10 if vectors_entry(w)["skip_gram"].get("subwords", True) else 1  # fastText leaves rows uninitialised below 10 (its issue 1061)
     resources:
         mem_mb=megabytes(8, 2500),
         runtime="24h",
