@@ -23,10 +23,9 @@ rule skip_gram:
         benchmarked("skip_gram", "{vectors}.{side}")
     conda:
         "../envs/embed.yaml"
-    threads: lambda w: 10 if vectors_entry(w)["skip_gram"].get("subwords", True) else 1  # fastText leaves rows uninitialised below 10 (its issue 1061)
     resources:
         mem_mb=megabytes(8, 2500),
-        runtime="24h",
+        runtime="96h",  # one thread, so that runs do not differ
     params:
         pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
         spec=lambda w: spec(vectors_entry(w)["skip_gram"]),

@@ -280,12 +280,13 @@ def test_skip_gram_puts_words_of_like_company_together(tmp_path: Path, subwords)
     assert (unit @ unit.T)[alike].mean() > (unit @ unit.T)[~alike].mean()
 
 
-def test_vectors_of_word2vec_are_the_same_in_each_run(tmp_path: Path):
+@pytest.mark.parametrize("subwords", [True, False])
+def test_vectors_of_words_are_the_same_in_each_run(tmp_path: Path, subwords):
     rng = np.random.default_rng(1)
     words = [*map(str, rng.zipf(1.5, 20_000) % 300)]
     text = tmp_path / "text"
     text.write_text("\n".join(" ".join(words[i : i + 10]) for i in range(0, len(words), 10)), encoding="utf-8")
-    options = {"dimension": 10, "epochs": 2, "min_count": 3, "subwords": False}
+    options = {"dimension": 10, "epochs": 2, "min_count": 3, "subwords": subwords}
     n = word_mapping.skip_gram(text, tmp_path / "a.vec", **options)
     assert word_mapping.skip_gram(text, tmp_path / "b.vec", **options) == n
     assert (tmp_path / "a.vec").read_bytes() == (tmp_path / "b.vec").read_bytes()
@@ -294,10 +295,26 @@ def test_vectors_of_word2vec_are_the_same_in_each_run(tmp_path: Path):
     assert word_vectors.read(tmp_path / "a.vec").words == frequent
 
 
-def test_word2vec_of_too_little_text(tmp_path: Path):
+def test_subwords_bring_words_of_like_spelling_together(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    words = [f"{stem}{end}" for stem in ("building", "gardener") for end in ("", "s", "x")]
+    (tmp_path / "text").write_text("\n".join(" ".join(rng.permutation(words)) for _ in range(500)), encoding="utf-8")
+
+    def gap(subwords: bool) -> float:
+        word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=10, subwords=subwords)
+        found = word_vectors.read(tmp_path / "x.vec")
+        unit = torch.nn.functional.normalize(found.vectors, dim=1)
+        alike = torch.tensor([[a[:4] == b[:4] for b in found.words] for a in found.words])
+        return float((unit @ unit.T)[alike].mean() - (unit @ unit.T)[~alike].mean())
+
+    assert gap(subwords=True) > 0.2 + gap(subwords=False)
+
+
+@pytest.mark.parametrize("subwords", [True, False])
+def test_skip_gram_of_too_little_text(tmp_path: Path, subwords):
     (tmp_path / "text").write_text("a b\nb a\n", encoding="utf-8")
     with pytest.raises(InputError, match="no word appears 5 times; give it more text, or a lower min_count"):
-        word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=4, subwords=False)
+        word_mapping.skip_gram(tmp_path / "text", tmp_path / "x.vec", dimension=4, subwords=subwords)
 
 
 @pytest.mark.parametrize(

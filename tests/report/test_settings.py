@@ -34,6 +34,7 @@ def test_the_command_writes_a_table_and_says_how_many_are_as_in_the_paper(tmp_pa
     assert [line.split(":")[0] for line in said] == sorted(PAPERS)
     assert all(" as in the paper, " in line and " for reasons" in line for line in said)
     assert out.read_text().startswith("paper,key,theirs,section,quote,ours,place,equal,reason\nartetxe2019,")
+    assert out.read_text() == (ROOT / "results/small/settings.csv").read_text()  # the same whichever run it is of
 
 
 RATE = {

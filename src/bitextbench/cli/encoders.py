@@ -38,7 +38,7 @@ from bitextbench.cli.options import (
 def skip_gram(
     tokens: tuple[Path, ...], side: str, bpe: Path | None, lowercase: bool, spec: dict[str, int], out: Path
 ) -> None:
-    """Learn word vectors from shards of tokenised text by skip-gram: fastText's, or word2vec's without `subwords`."""
+    """Learn word vectors from shards of tokenised text by skip-gram, as fastText does, or without `subwords` as word2vec."""
     from bitextbench.encoders import word_mapping
 
     word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase)

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import atomic, existing, read_lines
 from bitextbench.base.progress import log
 from bitextbench.corpus.words import UNKNOWN
 
 BLOCK = 20_000  # lines identified at a time: about 100 MB for lines of 150 bytes
 LABEL = "__label__"  # fastText's prefix of a label
+THREADS = 10  # with fewer, fastText 0.9.3 reads uninitialised memory (its issue 1061)
+ATTEMPTS = 6
 
 
 def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: str) -> list[str]:
@@ -82,7 +83,7 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
     """Train fastText's language identification (Joulin et al. 2017) on lines of each language, and write it to `out`.
 
     Character n-grams of 2 to 4, softmax. Runs differ. Raises InputError for fewer than two languages, for one without
-    text, and as `train_fasttext` does.
+    text, and as `train` does.
     """
     with TemporaryDirectory() as folder:
         path, counts = Path(folder) / "lines", Counter[str]()
@@ -95,10 +96,27 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
             lines_of = ", ".join(f"{code} {counts[code]:,}" for code in texts)
             raise InputError(f"lines to learn languages from: {lines_of or 'none'}", remedy="give text of two or more")
         sizes = {"dim": dimension, "epoch": epochs, "minn": 2, "maxn": 4, "bucket": 1 << 17, "lr": 0.3}
-        model = train_fasttext("train_supervised", path, **sizes)
+        model = train(path, **sizes)
     with atomic(out) as part:
         model.save_model(str(part))
     log(f"language model: {', '.join(f'{code} {count:,}' for code, count in counts.items())} lines")
+
+
+def train(text: Path, **sizes: float) -> Any:
+    """fastText's model of labelled lines. Its threads race: runs differ, and one that ends in NaN is repeated.
+
+    Raises InputError for a text from which fastText cannot learn, and when ATTEMPTS runs fail.
+    """
+    import fasttext
+
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return fasttext.train_supervised(str(text), thread=THREADS, verbose=0, **sizes)
+        except RuntimeError as error:
+            log(f"fastText: run {attempt} of {ATTEMPTS} failed ({error})")
+        except ValueError as error:
+            raise InputError(f"fastText cannot learn ({error})", text, remedy="give it more text") from None
+    raise InputError(f"fastText failed {ATTEMPTS} times", text, remedy="give it more text")
 
 
 def _check(languages: Iterable[str], supported: Iterable[str], model: str) -> None:

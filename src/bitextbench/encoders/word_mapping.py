@@ -24,12 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.fasttext import train_fasttext
 from bitextbench.base.files import existing, read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
@@ -88,38 +86,25 @@ def skip_gram(
 ) -> int:
     """Train skip-gram vectors on tokenised lines and write `out` (.vec), words by falling frequency.
 
-    With `subwords` by fastText (Bojanowski et al. 2017), whose threads race: runs differ. Without, by word2vec (Mikolov
-    et al. 2013): a word has one vector, its n-grams have none; the same bytes in each run on one machine. The other
-    parameters are those of the two programs. Returns the number of words. Raises InputError for a text from which
-    nothing can be learned, and as `train_fasttext` does.
+    With `subwords` those of fastText (Bojanowski et al. 2017): a word's vector is the mean of its own and those of its
+    n-grams. Without, those of word2vec (Mikolov et al. 2013). Other parameters are the defaults of the two programs.
+    gensim trains both, in one thread, as the order of updates is part of the result: one machine, the same bytes in
+    each run. Returns the number of words. Raises InputError where no word is frequent enough.
     """
-    if subwords:
-        options = {"model": "skipgram", "dim": dimension, "epoch": epochs, "minCount": min_count}
-        model = train_fasttext("train_unsupervised", existing(text), **options)
-        words = [word for word in model.words if word != "</s>"]
-        vectors = np.array([model.get_word_vector(word) for word in words], np.float32)
-    else:
-        words, vectors = word2vec(existing(text), dimension, epochs, min_count)
-    write(WordVectors(words, torch.from_numpy(vectors)), out)
-    return len(words)
-
-
-def word2vec(text: Path, dimension: int, epochs: int, min_count: int) -> tuple[list[str], NDArray[np.float32]]:
-    """The words of a text, by falling frequency, and their vectors float32 [n, dimension] by gensim's word2vec.
-
-    One thread, as the order of updates is part of the result. Raises InputError where no word is frequent enough.
-    """
+    from gensim.models.fasttext import FastText
     from gensim.models.word2vec import LineSentence, Word2Vec
 
-    lines = LineSentence(str(text))
+    lines = LineSentence(str(existing(text)))
     counts = Counter(word for line in lines for word in line)
     frequent = {word: n for word, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= min_count}
     if not frequent:
         raise InputError(f"no word appears {min_count:,} times", text, remedy="give it more text, or a lower min_count")
-    model = Word2Vec(vector_size=dimension, sg=1, min_count=min_count, workers=1, sorted_vocab=0)
+    program, defaults = (FastText, {"alpha": 0.05, "sample": 1e-4}) if subwords else (Word2Vec, {})
+    model = program(vector_size=dimension, sg=1, min_count=min_count, workers=1, sorted_vocab=0, **defaults)
     model.build_vocab_from_freq(frequent)
     model.train(lines, total_words=counts.total(), epochs=epochs)
-    return list(frequent), model.wv.vectors
+    write(WordVectors(list(frequent), torch.from_numpy(model.wv.vectors)), out)
+    return len(frequent)
 
 
 def learn_vectors(
