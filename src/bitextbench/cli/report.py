@@ -314,6 +314,16 @@ def audit_run(folder: Path, references: Path) -> None:
     )
 
 
+@cli.command(epilog=example("compare results/small ../elsewhere/results/small"))
+@click.argument("folder", type=FILE)
+@click.argument("other", type=FILE)
+def compare(folder: Path, other: Path) -> None:
+    """Say which verdicts on claims two runs share, as of the same tables on two machines: FOLDER/instances.csv of both."""
+    from bitextbench.report import replication
+
+    click.echo(replication.render(replication.of_folders(folder, other)))
+
+
 @cli.command(epilog=example("report results/small"))
 @click.argument("folder", type=FILE)
 def report(folder: Path) -> None:

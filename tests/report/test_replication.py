@@ -1,0 +1,94 @@
+"""Two runs side by side: verdicts that turn round, intervals that do not reach, and what is not comparable."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
+from bitextbench.report import replication
+from bitextbench.report.audit import Tried
+from bitextbench.report.records import to_csv
+
+ROOT = Path(__file__).parents[2]
+
+
+def tried(claim: str, slack: float, half: float, verdict: str) -> Tried:
+    return Tried(claim, "p", "x", "[a, x] > [b, x]", verdict, slack, slack - half, slack + half)
+
+
+ONE = [
+    tried("alike", 3, 1, "holds"),
+    tried("turns", 2, 1, "holds"),
+    tried("fades", 2, 1, "holds"),
+    tried("copied", 5, 1, "holds"),
+    tried("skipped", 5, 1, "holds"),
+    tried("absent", 5, 1, "holds"),
+]
+OTHER = [
+    tried("copied", 5, 1, "holds"),
+    tried("turns", -2, 1, "fails"),
+    tried("alike", 4, 1, "holds"),
+    tried("fades", 0.7, 1, "undecided"),
+    Tried("skipped", "p", "x", "", "not run"),
+]
+
+
+def test_verdicts_are_compared_where_both_runs_have_evidence_of_their_own():
+    found = replication.pairs(ONE, OTHER)
+    assert [pair.claim for pair in found] == ["alike", "turns", "fades"]
+    assert replication.counts(found) == {"judged": 3, "same": 1, "turned": 1, "apart": 1}
+    lines = replication.render(found).splitlines()
+    assert lines[:3] == [
+        "3 instances of claims are judged in both, 1 alike.",
+        "1 hold in one and fail in the other.",
+        "1 differ by more than their 95% intervals allow.",
+    ]
+    assert [line.split() for line in lines[5:10]] == [
+        ["holds", "smaller", "undecided", "fails"],
+        ["holds", "1", "0", "1", "1"],
+        ["smaller", "0", "0", "0", "0"],
+        ["undecided", "0", "0", "0", "0"],
+        ["fails", "0", "0", "0", "0"],
+    ]
+    assert lines[11:] == [  # what turns round first
+        "turns x: holds +2.0 (1.0 to 3.0); fails -2.0 (-3.0 to -1.0)",
+        "fades x: holds +2.0 (1.0 to 3.0); undecided +0.7 (-0.3 to 1.7)",
+    ]
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9), st.sampled_from(replication.VERDICTS)), min_size=1))
+def test_the_order_of_runs_does_not_matter(drawn):
+    one = [tried(str(i), slack, 1, verdict) for i, (slack, _, verdict) in enumerate(drawn)]
+    other = [tried(str(i), slack, 2, "fails") for i, (_, slack, _) in enumerate(drawn)]
+    assert replication.counts(replication.pairs(one, other)) == replication.counts(replication.pairs(other, one))
+    assert replication.counts(replication.pairs(one, one))["judged"] == 0
+
+
+def test_one_in_twenty_is_apart_where_nothing_differs():
+    rng, n, errors = np.random.default_rng(1), 4000, (1.0, 2.5)
+    runs = [
+        [tried(str(i), value, 1.96 * error, "holds") for i, value in enumerate(rng.normal(0, error, n))]
+        for error in errors
+    ]
+    share = replication.counts(replication.pairs(*runs))["apart"] / n
+    assert abs(share - 0.05) < 3 * (0.05 * 0.95 / n) ** 0.5
+
+
+def test_a_run_without_an_audit_and_one_beside_its_copy(tmp_path):
+    shutil.copy(ROOT / "results/small/instances.csv", tmp_path)
+    with pytest.raises(InputError, match="no claim is judged in"):  # a copy shows nothing
+        replication.of_folders(ROOT / "results/small", tmp_path)
+    (tmp_path / "instances.csv").write_text(to_csv([replace(line, low=line.slack) for line in ONE]), encoding="utf-8")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match=r"instances\.csv"):
+        replication.of_folders(tmp_path, tmp_path / "other")
+    (tmp_path / "other/instances.csv").write_text(to_csv(OTHER), encoding="utf-8")
+    done = CliRunner().invoke(cli, ["compare", str(tmp_path), str(tmp_path / "other")], catch_exceptions=False)
+    assert done.output.startswith("4 instances of claims are judged in both, 2 alike.\n1 hold in one")
