@@ -200,6 +200,12 @@ def test_predicates_in_words(predicate, words):
     assert site.in_words(predicate) == words
 
 
+def test_the_orders_of_rows_stand_below_their_head(run):
+    assert site.nested(["a", "b:", "  c", "  d", "e"]) == [("a", []), ("b:", ["c", "d"]), ("e", [])]
+    page = (run / "table2.html").read_text(encoding="utf-8")
+    assert re.search(r"<li>The paper&#39;s order[^<]+:<ul><li>random &lt; \w+ ", page)
+
+
 @pytest.mark.parametrize("name", [
     "audit.csv", "claims.csv", "instances.csv", "settings.csv", "sweep.csv", "encoders.csv", "table2.provenance.json",
 ])  # fmt: skip

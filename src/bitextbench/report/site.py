@@ -341,7 +341,7 @@ class Site:
             return {"reading": [], "selections": []}
         done = any(cell.ours is not None for cell in table.cells)
         said = filtering.reading(table.cells, self.run.comparisons) if done and self.run.comparisons else []
-        return selection_parts(table.cells, self.run.selections) | {"reading": said}
+        return selection_parts(table.cells, self.run.selections) | {"reading": nested(said)}
 
     # ---- other pages
 
@@ -440,6 +440,17 @@ def score(claim: Judgement) -> str:
     """The number of instances in which a claim holds, of those that ran."""
     done = claim.instances - claim.not_run
     return f"holds in {claim.holds} of {done}" if done and claim.verdict != NOT_COMPARABLE else ""
+
+
+def nested(sentences: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Each sentence with the indented ones that follow it."""
+    held: list[tuple[str, list[str]]] = []
+    for sentence in sentences:
+        if sentence.startswith(" "):
+            held[-1][1].append(sentence.strip())
+        else:
+            held.append((sentence, []))
+    return held
 
 
 def cells_of(tried: Tried) -> list[Key]:
