@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 
 from bitextbench.cli.main import cli
 from bitextbench.data import registry
+from bitextbench.report import replication
 from bitextbench.report.claims import Claim, Interval, Key, judge
 from bitextbench.report.run import load
 from bitextbench.report.site import Site, counted
@@ -53,7 +54,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -216,6 +217,12 @@ def audit() -> list[tuple[str, int, int]]:
     return [(paper, printed[paper], measured[paper]) for paper in sorted(printed)]
 
 
+def machines() -> dict[str, Any]:
+    """What `bitextbench compare` says of small on processors of two makers: its counts and its text."""
+    pairs = replication.of_folders(ROOT / "results/small-intel", ROOT / "results/small-amd")
+    return {**replication.counts(pairs), "text": replication.render(pairs)}
+
+
 # ---- README
 
 
@@ -240,7 +247,14 @@ def findings() -> str:
         for verdict in ("holds", "fails")
     }
     bullets = "".join(f"- *{verdict}*: {said}.\n" for verdict, said in clearest.items())
-    return f"Of the papers' {len(site.run.claims)} claims: {counted(site.counts)}. The clearest:\n\n{bullets}"
+    both = machines()
+    repeated = (
+        f"On processors of two makers {both['same']} of {both['judged']} instances have the same verdict;"
+        f" {both['turned'] or 'none'} turned round, from holding to failing ([which change](docs/results.md#on-processors-of-two-makers))."
+    )
+    return (
+        f"Of the papers' {len(site.run.claims)} claims: {counted(site.counts)}. {repeated} The clearest:\n\n{bullets}"
+    )
 
 
 # ---- what modules say of themselves
