@@ -217,6 +217,7 @@ def audit() -> list[tuple[str, int, int]]:
     return [(paper, printed[paper], measured[paper]) for paper in sorted(printed)]
 
 
+@cache
 def machines() -> dict[str, Any]:
     """What `bitextbench compare` says of small on processors of two makers: its counts and its text."""
     pairs = replication.of_folders(ROOT / "results/small-intel", ROOT / "results/small-amd")
