@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: 8acc04a2ae52938957e6c130100662e1cec19eb7a03012a350203cfd5353db19
+# locks: 6282612d936b6b0580590a249cee16ac3e0d21c4576a6f5bb3ddac960b56ea42
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: ac1e7c39a38aba1fd68c811d8f5da54ac88759f3931e2e92f157ef241fb2b7bb
+# locks: f8e0c8b1d5f22bfedee37d0a9b7ab75d75ed01d291550d939c290e5e2b46bd2b
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: 2b286d86a6f23681e0c43a6532e98baf2e73d7c230c270b487250ae05a7fd0b1
+# locks: 69433c5a274f1e5c9e2b32e6d636199bf5789b59eeb3fa516c8aff8612c9d138
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: a9490096a77d78f361c20cda4c222026e0f94aef1156dedabf36cb8f318c2565
+# locks: 9ef1a256688f3777fe299c9d62072b1405d581f9053afe3acac0e2270989fbcb
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)
