@@ -49,7 +49,7 @@ class Claim:
     """One entry of a claims file.
 
     `scale` is "any" for a claim that should be true of other data as well, "paper" for one that quotes the paper's
-    figures. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains
+    figures. `tested` says in a plain sentence what the predicate tests. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains
     it.
     """
 
@@ -58,6 +58,7 @@ class Claim:
     predicate: str
     section: str = ""
     quote: str = ""
+    tested: str = ""
     scale: Literal["any", "paper"] = "any"
     variables: dict[str, list[str]] = field(default_factory=dict)  # `for`
     fails: list[dict[str, str]] = field(default_factory=list)
@@ -87,7 +88,7 @@ SCHEMA = {
         "required": ["id", "table", "predicate"],
         "additionalProperties": False,
         "properties": {
-            **dict.fromkeys(("id", "table", "section", "quote", "why"), TEXT),
+            **dict.fromkeys(("id", "table", "section", "quote", "tested", "why"), TEXT),
             "predicate": {**TEXT, "maxLength": 1000},
             "scale": {"enum": ["any", "paper"]},
             "for": {
