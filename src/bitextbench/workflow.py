@@ -13,7 +13,7 @@ from typing import Any
 
 from bitextbench.base import members, portable
 from bitextbench.base.memory import LARGE_PAGES
-from bitextbench.config import PRETRAINED, Config, of_seed, seeded, seeds_of
+from bitextbench.config import PRETRAINED, Config, of_seed, pretrained, seeded, seeds_of
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
@@ -130,11 +130,18 @@ class Files:
         return sorted(str(path) for path in shown if path.is_file()) or [str(folder / "config.json")]
 
     def vectors(self, encoder: str, corpus: str, side: str) -> list[str]:
-        return self.of_shards(f"{self.work}/vectors/{encoder}", corpus, f".{side}.npy")
+        return self.of_shards(f"{self.work}/vectors/{self.encodes(encoder)}", corpus, f".{side}.npy")
 
     def shard_vectors(self, encoder: str, corpus: str, shard: str) -> list[str]:
         """The vectors of a shard, source and target."""
-        return [f"{self.work}/vectors/{encoder}/{corpus}/{shard}.{side}.npy" for side in SIDES]
+        return [f"{self.work}/vectors/{self.encodes(encoder)}/{corpus}/{shard}.{side}.npy" for side in SIDES]
+
+    def encodes(self, encoder: str) -> str:
+        """The encoder that makes the vectors of an encoder: of published ones that are the same, the first."""
+        encoders = self.config["encoders"]
+        if encoders[encoder]["type"] != PRETRAINED:
+            return encoder
+        return next(name for name, entry in encoders.items() if entry == encoders[encoder])
 
     def table_megabytes(self, encoder: str) -> int:
         """Memory of three copies (model, gradients, checkpoint) of the embeddings of words and n-grams, in MB."""
@@ -144,11 +151,11 @@ class Files:
         return int(3 * len(SIDES) * 4e-6 * rows * entry["model"].get("embedding", 0))
 
     def trained(self, cells: Iterable[Any], rows: Iterable[str]) -> list[str]:
-        """The encoders of this run's cells and of the rows of Table 2, of all seeds."""
+        """The encoders of this run's cells and of the rows of Table 2 that are trained here, of all seeds."""
         methods = [of_seed(self.config, row, seed) for row in rows for seed in self.config["seeds"]]
         named = [self.config["methods"][method].get("encoder", "") for method in methods]
         named += [one.encoder for cell in cells if not cell.missing(self.config) for _, one in self.of_seeds(cell)]
-        return sorted({name for name in named if name in self.config["encoders"]})
+        return sorted({name for name in named if name in self.config["encoders"]} - {*pretrained(self.config)})
 
     def stems(self, model: Mapping[str, Any]) -> list[tuple[str, str]]:
         """(role, ids of a shard without their side) of the text that a model learns from."""

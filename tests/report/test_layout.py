@@ -108,8 +108,20 @@ def test_what_a_run_has_not_leaves_its_reason(tmp_path):
     assert entry.missing(config) == ""
     assert Entry("a", "b", why="quoted").missing({}) == "quoted"
     confident = Entry("a", "b", "agreement", ("x",), "tuned", metric="correlation")
-    assert confident.missing({"methods": {}}) == "no method tuned in this run"
-    assert confident.missing({"methods": {"tuned": {}}}) == ""
+    assert confident.missing({"methods": {}}) == "no tuned method tuned in this run"
+    assert confident.missing({"methods": {"tuned": {"similarity": "cosine"}}}) == "no tuned method tuned in this run"
+    assert confident.missing({"methods": {"tuned": {"tuned": {}}}}) == ""
+
+
+def test_a_published_encoder_is_not_compared_with_itself():
+    entry = Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1", unlike="z")
+    muse, e5 = ({"type": "pretrained", "folder": name, "gpus": 0} for name in ("muse", "e5"))
+    config = {"pair": {"src": "de", "tgt": "en"}, "corpora": {"x": {"parts": []}}, "likelihoods": {}}
+    assert entry.missing({**config, "encoders": {"y": muse, "z": dict(muse)}}) == (
+        "the published encoder of this run stands for z, too"
+    )
+    assert entry.missing({**config, "encoders": {"y": muse, "z": e5}}) == ""
+    assert entry.missing({**config, "encoders": {"y": muse}}) == ""
 
 
 def test_a_translation_is_missing_unless_the_run_has_it_and_its_test():

@@ -81,6 +81,19 @@ def test_it_has_no_seeds_and_no_corpora():
     assert Files(whole).calibrated("bert") == []
 
 
+def test_one_that_has_several_names_encodes_once():
+    config = with_encoder()
+    config["encoders"] |= {
+        "same": dict(config["encoders"]["bert"]),
+        "other": config["encoders"]["bert"] | {"prefix": "x"},
+    }
+    made = Files(resolve(config))
+    assert made.vectors("same", "pool", "src") == made.vectors("bert", "pool", "src")
+    assert made.shard_vectors("same", "pool", "00000") == made.shard_vectors("bert", "pool", "00000")
+    assert made.encodes("other") == "other"
+    assert made.encodes("pivot_nmt") == "pivot_nmt"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

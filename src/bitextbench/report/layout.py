@@ -15,6 +15,7 @@ combination of the values of its variables:
 | note | a condition that differs from the paper's |
 | against | of `translation` and `smt`: the row with which each other row's BLEU is compared by a test; the result is a note |
 | label | the name of a row of our own, below the paper's rows |
+| unlike | the encoder of other rows, which `encoder` is compared with: where one published encoder stands for both, the cell is empty |
 | why | instead of `task` and all keys below it: the reason for an empty cell |
 
 In all keys but `cell`, `{variable}` is our name. `encoder` names
@@ -51,7 +52,7 @@ LESS = {
     "size": {"similarity"},
     "smt": {"similarity"},
 }  # that a task has not
-KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "why"}
+KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "unlike", "why"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Entry:
     against: str = ""
     why: str = ""
     label: str = ""
+    unlike: str = ""
     place: str = ""
 
     @property
@@ -85,7 +87,8 @@ class Entry:
         if self.task == "translation":
             return self._untranslated(config.get("translations", {}))
         if self.task == "agreement":
-            return "" if self.encoder in config["methods"] else f"no method {self.encoder} in this run"
+            tuned = "tuned" in config["methods"].get(self.encoder, {})
+            return "" if tuned else f"no tuned method {self.encoder} in this run"
         if self.task == "bleu":
             return self._unselected(config)
         if self.task == "smt":
@@ -105,7 +108,8 @@ class Entry:
             return {code for name in names for code in corpora[name].get("pair", config["pair"]).values()}
 
         if models[self.encoder].get("type") == PRETRAINED:
-            return ""
+            same = models[self.encoder] == models.get(self.unlike)
+            return f"the published encoder of this run stands for {self.unlike}, too" if same else ""
         unknown = languages(self.corpora) - languages(models[self.encoder]["corpora"].values())
         return f"{self.encoder} has not learned {', '.join(sorted(unknown))} in this run" if unknown else ""
 
@@ -182,7 +186,7 @@ def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
         row, column = (text.format(**printed) for text in block["cell"])
         fields = {
             key: block.get(key, "").format(**ours)
-            for key in ("task", "encoder", "similarity", "metric", "note", "against", "why")
+            for key in ("task", "encoder", "similarity", "metric", "note", "against", "unlike", "why")
         }
         label = block.get("label", "").format(**printed)
         yield Entry(
