@@ -25,6 +25,7 @@ INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid
 NEGATIVES = "kim2019/table5"  # a table of this place, which `studies.negatives` asks for
 FIGURE3 = "kim2019/figure3"  # of probabilities, which `studies.shares` asks for
 FIGURE4 = "yang2019/figure4"  # a table of this place, which `studies.margins` asks for
+SECTION3 = "kim2019/section3"  # a table of this place, for which `comparison` asks
 PRECISION, QUALITY = "precision", "quality"  # tables of our own: scorers by what they select, and by labels
 PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
 SECTIONS = (

@@ -2,6 +2,7 @@
 listed.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,23 @@ FOLDER = Path(__file__).parents[2] / "references"
 TABLES = references.load_all(FOLDER)
 ARITHMETIC = claims.load(FOLDER / "arithmetic.yaml")
 CLAIMS = claims.load(FOLDER / "claims.yaml")
+HEAD = (FOLDER / "claims.yaml").read_text(encoding="utf-8").partition("\n\n")[0].lower()  # bounds of words of degree
+DEGREES = {
+    *("slightly", "only", "significantly", "clearly", "substantial", "much", "greatly", "large", "close", "similarly"),
+    *(
+        "nearly",
+        "comparable",
+        "consistent",
+        "consistently",
+        "stable",
+        "around",
+        "peculiarly",
+        "exorbitantly",
+        "bad",
+        "strong",
+    ),
+    *("high", "low", "surprisingly", "poor"),
+}
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 CELLS = {  # tables that are only examples: kim2019 4, artetxe2019 1, zhang2016 1, guo2018 1, yang2019 7
     "kim2019": {1: 4 * 2, 2: 5 * 4, 3: 4 * 3, 5: 6},
@@ -94,10 +112,27 @@ def test_the_readme_lists_every_conflict_and_every_claim_that_its_paper_does_not
 
 @pytest.mark.parametrize("claim", named(CLAIMS))
 def test_claims_hold_on_the_papers_own_numbers_but_where_listed(claim):
+    """Taken as printed, and taken as rounded: no claim depends on digits that the paper does not print."""
     assert failing(claim, claims.points(TABLES)) == claim.fails
+    assert claims.judge(claim, claims.points(TABLES)) == claims.judge(claim, claims.rounded(TABLES))
     assert bool(claim.fails) <= bool(claim.why)
     assert claim.section
     assert 1 <= len(claim.quote.split()) <= 12
+
+
+@pytest.mark.parametrize("claim", named(CLAIMS))
+def test_a_claim_says_in_one_plain_sentence_what_is_tested(claim):
+    assert claim.tested.endswith(".")
+    assert len(claim.tested.split()) <= 30
+    assert not set(claim.tested) & set("{}[]<>")
+
+
+@pytest.mark.parametrize("claim", named(CLAIMS))
+def test_words_of_degree_are_bounded_or_explained(claim):
+    """The head of claims.yaml has a bound for each such word of a quote, and `why` repeats it; or `why` explains it."""
+    said = DEGREES & set(re.findall("[a-z]+", claim.quote.lower()))
+    assert {word for word in said if word not in claim.why} == set()
+    assert {word.removesuffix("ly") for word in said if word.removesuffix("ly") not in HEAD} <= {"surprising", "poor"}
 
 
 def test_every_table_that_says_something_has_a_claim():

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
-from bitextbench.config import FIGURE4
+from bitextbench.config import FIGURE4, SECTION3
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ PAPERS = {
     "guo2018": "Guo et al. 2018",
     "yang2019": "Yang et al. 2019",
 }
-UNPRINTED = {FIGURE4}  # figures without printed numbers, of which claims speak
+UNPRINTED = {FIGURE4, SECTION3}  # a figure and a sentence without printed numbers, of which claims speak
 NOTE = "note"
 COLUMNS = [field.name for field in fields(Printed) if field.name not in (NOTE, "decimals")]
 
