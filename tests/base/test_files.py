@@ -4,9 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pyarrow
 import pytest
@@ -15,7 +12,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base import files
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, parse, read_json, read_lines
+from bitextbench.base.files import parse, read_json, read_lines
 
 PACKERS = {
     "": bytes,
@@ -171,30 +168,6 @@ def test_missing_file(tmp_path):
         list(read_lines(tmp_path / "none"))
 
 
-def test_atomic_leaves_the_old_or_the_new(tmp_path):
-    path = tmp_path / "value"
-    with atomic(path) as part:
-        part.write_text("old")
-
-    def interrupted():
-        with atomic(path) as part:
-            part.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["value"]
-
-
-def test_atomic_replaces_folders(tmp_path):
-    for content in "old", "new":
-        with atomic(tmp_path / "folder") as part:
-            part.mkdir()
-            (part / content).write_text(content)
-    assert [p.name for p in (tmp_path / "folder").iterdir()] == ["new"]
-
-
 def test_broken_json_names_the_line(tmp_path):
     (tmp_path / "x.json").write_text('{\n"a": }\n')
     with pytest.raises(InputError, match=r"x.json:2: not JSON"):
@@ -239,44 +212,3 @@ def test_specs_that_are_no_data(text, message):
     with pytest.raises(InputError, match=message) as error:
         parse(text, "spec")
     assert "\n" not in str(error.value)
-
-
-def test_atomic_keeps_files_and_folders_apart(tmp_path):
-    def write(path, folder):
-        with atomic(path) as part:
-            part.mkdir() if folder else part.write_text("new")
-
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="folder: a folder is there, and the output is a file; give another name"):
-        write(tmp_path / "folder", folder=False)
-    with pytest.raises(InputError, match="file: a file is there, and the output is a folder; give another name"):
-        write(tmp_path / "file", folder=True)
-    with pytest.raises(InputError, match="no name for an output"):
-        write(".", folder=False)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
-
-
-@pytest.mark.parametrize("kind", ["device", "pipe"])
-def test_a_device_is_not_replaced(tmp_path, kind):
-    place = Path("/dev/stdout") if kind == "device" else tmp_path / "pipe"
-    if kind == "pipe":
-        os.mkfifo(place)
-    with pytest.raises(InputError, match=f"{place}: is no file; name a file"), atomic(place) as part:
-        part.touch()
-    assert not place.is_file() or place.is_symlink()
-
-
-def test_jobs_that_look_at_one_new_folder_do_not_trip_each_other(tmp_path):
-    look = lambda number: files.check_output(tmp_path / "new/deep" / str(number % 8))  # noqa: E731
-    with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(look, range(2000))) == {None}
-
-
-def test_a_folder_that_a_killed_job_left_is_in_nobodys_way(tmp_path):
-    left = tmp_path / ".out.part/scratch"
-    left.mkdir(parents=True)
-    files.check_output(tmp_path / "out", "folder")
-    with files.atomic(tmp_path / "out") as part:
-        part.mkdir()
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -24,7 +24,8 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing
+from bitextbench.base.files import existing
+from bitextbench.base.outputs import atomic
 
 TAG = b"\nxxh3_64 "
 LINE = len(TAG) + 16 + 1  # bytes of the last line, with its ends

@@ -1,4 +1,4 @@
-"""Files: atomic writes, hashes, JSON, and text read strictly."""
+"""Files: hashes, JSON, and text read strictly."""
 
 import bz2
 import contextlib
@@ -10,7 +10,6 @@ import json
 import lzma
 import os
 import re
-import shutil
 import tarfile
 import zipfile
 import zlib
@@ -24,6 +23,7 @@ import pyarrow as pa
 import yaml
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import Meter, log, meters
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
@@ -44,56 +44,9 @@ RATIO_FROM = 1 << 20  # smaller than this does no harm
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
 
 
-@contextlib.contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, for a file or a folder; it takes the place of `path` when the block ends well.
-
-    Raises InputError where a folder is to take the place of a file, a file that of a folder, or either that of a
-    device.
-
-    When the block raises, `path` stays as it was and nothing else is left behind. What a killed process left is
-    removed by the next writer of the same path.
-    """
-    path = Path(path)
-    if path.name in ("", ".."):
-        raise InputError("no name for an output", path, remedy="give the output a name of its own")
-    _check_place(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    remove(part)
-    try:
-        yield part
-        if path.is_dir() != part.is_dir() and path.exists():
-            here, made = ("folder", "file") if path.is_dir() else ("file", "folder")
-            raise InputError(f"a {here} is there, and the output is a {made}", path, remedy="give another name")
-        if part.is_dir():
-            remove(path)
-        os.replace(part, path)
-    except OSError as error:
-        if error.filename is None:  # as of a full disk: `main` names the file
-            error.filename = str(path)
-        raise
-    finally:
-        remove(part)
-
-
-def _check_place(path: Path) -> None:
-    """Raises InputError for devices and pipes, as /dev/stdout, which a file would take the place of."""
-    if path.absolute().parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir()):
-        raise InputError("is no file", path, remedy="name a file")
-
-
 def cache_folder() -> Path:
     """$XDG_CACHE_HOME/bitextbench, or ~/.cache/bitextbench."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitextbench"
-
-
-def remove(path: Path) -> None:
-    """Remove a file or folder that may not exist."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def sha256(path: str | Path) -> str:
@@ -245,24 +198,6 @@ def check_packing(begin: bytes, path: Path) -> None:
         raise InputError(what, path, remedy=f"call it {path.name.removesuffix(named)}{packed}")
     if named and begin and not packed and all(byte >= 32 or byte in b"\t\r\n" for byte in begin):
         raise InputError(f"is not packed as {named}", path, remedy=f"call it {path.name.removesuffix(path.suffix)}")
-
-
-def check_output(path: Path, kind: str = "file") -> None:
-    """Raises InputError where a file, a `folder`, or `either` cannot be written at this place: before long work begins."""
-    if path.is_dir() and kind == "file":
-        raise InputError("is a folder", path, remedy="name a file")
-    if path.is_file() and kind == "folder":
-        raise InputError("is a file", path, remedy="name a folder")
-    _check_place(path)
-    there = next(folder for folder in path.absolute().parents if folder.exists())
-    try:
-        part = there / f".{path.name}.part"  # as `atomic` writes it; the folders between are made by it
-        if not part.is_dir():  # one that a killed job left, which `atomic` takes away
-            part.touch()
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        why = "a part of this path is a file" if isinstance(error, NotADirectoryError) else error.strerror
-        raise InputError(f"cannot be written ({why})", path, remedy="name another place") from None
 
 
 def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:

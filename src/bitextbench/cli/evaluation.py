@@ -712,15 +712,14 @@ def validation_bleu(
     out: Path,
 ) -> None:
     """Translate a corpus with a trained NMT model, and score the translation."""
-    import tempfile
-
     from bitextbench.base.files import read_lines, write_json
+    from bitextbench.base.outputs import scratch
     from bitextbench.evaluation.bleu import bleu
     from bitextbench.formats.bitext import read_side
     from bitextbench.nmt.translate import translate
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"valid.{tgt}"
+    with scratch() as folder:
+        path = folder / f"valid.{tgt}"
         sources = {"valid": read_side(tokens, "src")}
         translate([model], data, (src, tgt), sources, spec, {"valid": path}, device=device, threads=threads)
         write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))

@@ -7,6 +7,7 @@ short job does not wait for torch.
 import errno
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -23,9 +24,10 @@ def main() -> None:
     """Run a command.
 
     Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2; Ctrl-C in exit
-    code 130; a closed pipe in 141, without a word.
+    code 130, SIGTERM in 143; a closed pipe in 141, without a word.
     """
     keep_freed()
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         sys.exit(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
@@ -43,6 +45,14 @@ def main() -> None:
             raise
         place = error.filename2 or error.filename
         _fail(f"{f'{place}: ' if place else ''}{error.strerror or error}; {remedy}", 2)
+
+
+def _terminated(*_: object) -> NoReturn:
+    """End as by Ctrl-C, so that nothing half-written is left: a queue sends this signal at the time limit."""
+    os.write(
+        2, b"bitextbench: error: terminated; nothing is half-written, and the same command goes on with what is kept\n"
+    )
+    sys.exit(128 + signal.SIGTERM)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -159,7 +159,7 @@ class Output(click.Path):
         self.kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from bitextbench.base.files import check_output
+        from bitextbench.base.outputs import check_output
 
         path = Path(str(super().convert(value, param, ctx)))
         check_output(path, self.kind)

@@ -207,7 +207,7 @@ def table(
     out: Path,
 ) -> None:
     """Make a table with our numbers beside the paper's: CSV, and on request measurements, selections and provenance."""
-    from bitextbench.base.files import atomic
+    from bitextbench.base.outputs import atomic
     from bitextbench.evaluation import significance as paired
     from bitextbench.report import filtering, records, references
     from bitextbench.report import measurements as files

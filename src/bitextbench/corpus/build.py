@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic, remove, write_json
+from bitextbench.base.files import write_json
+from bitextbench.base.outputs import atomic, remove
 from bitextbench.base.parallel import cores, in_order
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus import parts

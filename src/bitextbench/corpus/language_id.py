@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_lines
+from bitextbench.base.files import existing, read_lines
+from bitextbench.base.outputs import atomic, scratch
 from bitextbench.base.progress import log
 from bitextbench.corpus.words import UNKNOWN
 
@@ -85,8 +85,8 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
     Character n-grams of 2 to 4, softmax. Runs differ. Raises InputError for fewer than two languages, for one without
     text, and as `train` does.
     """
-    with TemporaryDirectory() as folder:
-        path, counts = Path(folder) / "lines", Counter[str]()
+    with scratch() as folder:
+        path, counts = folder / "lines", Counter[str]()
         with path.open("w", encoding="utf-8") as file:
             for code, lines in texts.items():
                 for line in filter(None, map(str.strip, lines)):

@@ -16,7 +16,8 @@ import requests
 import urllib3
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, parse, read_json, write_json
+from bitextbench.base.files import parse, read_json, write_json
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log, progress
 from bitextbench.data.registry import DataSet, File, entry
 

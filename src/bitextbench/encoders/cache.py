@@ -7,8 +7,6 @@ their number. No vectors are ever removed: to remove all, remove the folder.
 """
 
 import itertools
-import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,11 @@ from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.encoders.plain import BLOCK
 from bitextbench.formats.vectors import Embeddings, Stacked
-
-DAY = 86_400  # seconds
 
 
 class PlainText(NamedTuple):
@@ -86,17 +83,13 @@ def _blocks(key: str, text: PlainText, folder: Path) -> Iterator[CachedBlock]:
 def _encode(encoder: SentenceEncoder, block: CachedBlock) -> Iterator[None]:
     """Encode and keep a block; yields once for each sentence."""
     lines, cut = block.lines, 0
-    own = block.path.with_suffix(f".{os.getpid()}.npy")  # another process may be at the same block
-    for left in block.path.parent.glob(f".{block.path.stem}.*.part"):  # by one that was killed
-        if time.time() - left.stat().st_mtime > DAY:
-            left.unlink(missing_ok=True)
-    with arrays.create(own, (len(lines), encoder.dimension), np.float32) as vectors:
+    with arrays.create(block.path, (len(lines), encoder.dimension), np.float32) as vectors:
         for done in encoder.encode(lines, block.text.language, block.text.side, vectors):
             cut += done.cut
             yield from itertools.repeat(None, done.rows)
-    if cut:
-        block.path.with_suffix(".cut").write_text(f"{cut}\n")
-    os.replace(own, block.path)
+        if cut:
+            with atomic(block.path.with_suffix(".cut")) as part:
+                part.write_text(f"{cut}\n")
 
 
 def _load(path: Path, dimension: int) -> NDArray[np.float32] | None:

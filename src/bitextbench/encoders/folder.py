@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_json, sha256, write_json
+from bitextbench.base.files import read_json, sha256, write_json
 from bitextbench.base.languages import unknown_language
+from bitextbench.base.outputs import atomic
 from bitextbench.encoders import Encoder, load
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import write_vectors

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import check_output, read_json, sha256, write_json
+from bitextbench.base.files import read_json, sha256, write_json
+from bitextbench.base.outputs import check_output
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, sentences

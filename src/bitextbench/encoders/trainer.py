@@ -21,7 +21,8 @@ import xxhash
 from bitextbench import encoders
 from bitextbench.base.device import autocast, number_format, setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, write_json
+from bitextbench.base.files import existing, write_json
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream

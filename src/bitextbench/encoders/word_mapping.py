@@ -16,7 +16,6 @@ language. x @ W is in the space of y; W is [d, d].
 
 import inspect
 import itertools
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -29,6 +28,7 @@ from bitextbench.base.bootstrap import rate
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines, write_json
+from bitextbench.base.outputs import scratch
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.word_vectors import WordVectors, read, write
@@ -132,8 +132,8 @@ def learn_vectors(
 
         bpe = load_bpe(pieces)
         lines = (" ".join(bpe.encode(line, out_type=str)) for line in lines)
-    with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "text"
+    with scratch() as folder:
+        text = folder / "text"
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return skip_gram(text, out, **spec)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, measure_types, quotient
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 
 
 class Curve(NamedTuple):

@@ -12,7 +12,6 @@ source has of both.
 """
 
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
+from bitextbench.base.outputs import scratch
 from bitextbench.formats import bitext
 
 EVALUATIONS = 5
@@ -115,10 +115,10 @@ def scores(
     draws = [sample_targets(references, seed + number, draw=draw) for number in range(evaluations)]
     sampled = [words for drawn in draws for targets in drawn for words in targets]
     by_similarity = {name: blind(name, references, sampled) for name in similarities if name in BLIND}
-    with tempfile.TemporaryDirectory() as name:
-        sources, targets = ids(encoder, [*zip(*pairs, strict=True)], pieces, Path(name) / "pairs", lowercase)
+    with scratch() as folder:
+        sources, targets = ids(encoder, [*zip(*pairs, strict=True)], pieces, folder / "pairs", lowercase)
         lines = [" ".join(words) for words in sampled]
-        _, false = ids(encoder, [(None,) * len(lines), lines], pieces, Path(name) / "sampled", lowercase)
+        _, false = ids(encoder, [(None,) * len(lines), lines], pieces, folder / "sampled", lowercase)
         rows = np.tile(np.arange(len(pairs)).repeat(SAMPLES), evaluations)
         for similarity in set(similarities) - set(BLIND):
             measure = rebuilt if similarity == "reconstruction" else distances

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base import bootstrap
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.evaluation import curves
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL

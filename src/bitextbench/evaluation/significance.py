@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing
+from bitextbench.base.files import existing
+from bitextbench.base.outputs import atomic
 from bitextbench.evaluation.bleu import SAMPLES, SEED, Nist, sacre
 
 if TYPE_CHECKING:

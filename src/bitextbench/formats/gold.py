@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_lines
+from bitextbench.base.files import read_lines
+from bitextbench.base.outputs import atomic
 from bitextbench.formats.sentences import Sentences
 
 Gold = list[tuple[str, str]]

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from bitextbench import __version__
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_lines
-from bitextbench.base.files import check_output as check_writable
+from bitextbench.base.files import existing, read_lines
+from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import check_output as check_writable
 from bitextbench.formats import bitext
 from bitextbench.formats.sentences import Sentences
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_lines
+from bitextbench.base.files import read_lines
+from bitextbench.base.outputs import atomic
 
 
 def read_vectors(path: str | Path, pieces: list[str], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

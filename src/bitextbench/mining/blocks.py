@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, write_json
+from bitextbench.base.files import write_json
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext, mined_pairs
 from bitextbench.formats.bitext import SIDES

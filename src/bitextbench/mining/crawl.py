@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, cache_folder, check_output
+from bitextbench.base.files import cache_folder
 from bitextbench.base.memory import peak
+from bitextbench.base.outputs import atomic, check_output, scratch
 from bitextbench.base.progress import log
 from bitextbench.corpus import parts
 from bitextbench.corpus.build import build
@@ -119,10 +119,9 @@ def filter_crawl(
         raise InputError("standard input is read once", remedy="name a file for --explain, and for ids")
     part: dict[str, Any] = {"files": files, "doc": "line"}
     spec = {"parts": [part], "filter": dict(rules), "deduplicate": True}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
-        corpus = Path(scratch) / "corpus"
-        counts = build("crawl", spec, languages, scratch, {}, corpus, seed=1, threads=search.get("threads"))
+    with scratch(out) as temporary:
+        corpus = temporary / "corpus"
+        counts = build("crawl", spec, languages, temporary, {}, corpus, seed=1, threads=search.get("threads"))
         n = counts["out"]
         scores = np.zeros(n, np.float32)
         if scorer and n:

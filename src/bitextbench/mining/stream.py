@@ -5,14 +5,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, check_output
 from bitextbench.base.memory import peak
+from bitextbench.base.outputs import atomic, check_output, scratch
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.formats import bitext, mined_pairs, pairs
@@ -43,8 +42,8 @@ def score_stream(
         check(scorer, bool(clean))
     if str(out) != "-":
         check_output(out)
-    with TemporaryDirectory() as scratch, _output(out) as file:
-        _learn([scorer for scorer in scorers if scorer.learns], clean, settings, Path(scratch))
+    with scratch() as folder, _output(out) as file:
+        _learn([scorer for scorer in scorers if scorer.learns], clean, settings, folder)
         for table in progress(
             bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len, by_bytes=True
         ):

@@ -8,7 +8,8 @@ import numpy as np
 import sentencepiece
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_lines, write_json
+from bitextbench.base.files import read_lines, write_json
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import Ragged
 from bitextbench.nmt.ids import to_fairseq, write_dictionary, write_texts

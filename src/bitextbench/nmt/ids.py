@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, write_json
+from bitextbench.base.files import write_json
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats.bitext import BLOCK, SIDES
 from bitextbench.formats.ids import Ragged

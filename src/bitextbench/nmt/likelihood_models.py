@@ -5,7 +5,6 @@ the joint BPE of the encoders.
 """
 
 import itertools
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
+from bitextbench.base.outputs import scratch
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.encode import ROWS
 from bitextbench.formats.bitext import SIDES
@@ -129,10 +129,10 @@ def load(name: str, path: Path, device: torch.device) -> tuple[torch.nn.Module, 
         raise InputError(f"cannot be read as a model ({error})", path, remedy="train it again") from None
     if about != name:
         raise InputError(f"is the model `{about}`, not `{name}`", path, remedy="name each model by what it is")
-    with tempfile.TemporaryDirectory() as folder:  # fairseq reads its dictionaries
+    with scratch() as folder:  # fairseq reads its dictionaries
         for file in ("dict.txt", *(f"dict.{side}.txt" for side in SIDES)):
-            write_dictionary(Path(folder) / file, len(embeddings))
-        state["cfg"]["task"]["data"] = folder
+            write_dictionary(folder / file, len(embeddings))
+        state["cfg"]["task"]["data"] = str(folder)
         [model], _, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)], state=state)
     return model.to(device).eval(), len(embeddings), model.decoder.max_positions() - 1
 

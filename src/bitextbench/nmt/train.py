@@ -7,7 +7,8 @@ from typing import Any
 
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_json, remove, sha256, write_json
+from bitextbench.base.files import existing, read_json, sha256, write_json
+from bitextbench.base.outputs import atomic, remove
 from bitextbench.base.progress import log
 from bitextbench.nmt.data import Pair
 

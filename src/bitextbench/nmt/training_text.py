@@ -11,7 +11,8 @@ import numpy as np
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_json, read_lines, write_json
+from bitextbench.base.files import existing, read_json, read_lines, write_json
+from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL
 from bitextbench.formats.training_text import opened

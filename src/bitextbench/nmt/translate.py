@@ -3,13 +3,12 @@
 import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic, scratch
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import UNK, Ragged
 from bitextbench.nmt.data import Pair, encode, load_bpe
@@ -48,14 +47,14 @@ def translate(
     for model in models:
         verify_zip(model, "train it again")
     lines = list(itertools.chain.from_iterable(sources.values()))  # one batch of work: fairseq needs a second to start
-    with tempfile.TemporaryDirectory() as folder:
-        _binarize(lines, pair, spec["max_length"], data, Path(folder))
+    with scratch() as folder:
+        _binarize(lines, pair, spec["max_length"], data, folder)
         settings = {
             "source-lang": pair[0],
             "target-lang": pair[1],
             "path": os.pathsep.join(map(str, models)),
             "gen-subset": "test",
-            "results-path": folder,
+            "results-path": str(folder),
             "no-progress-bar": True,
             "beam": spec["beam"],
             "lenpen": spec["length_penalty"],
@@ -65,8 +64,8 @@ def translate(
             "required-batch-size-multiple": 1,
             "num-workers": 0,
         }
-        fairseq_shim.run("generate", [folder, *options, *arguments(settings)])
-        pieces = _read_hypotheses(Path(folder) / "generate-test.txt", len(lines))
+        fairseq_shim.run("generate", [str(folder), *options, *arguments(settings)])
+        pieces = _read_hypotheses(folder / "generate-test.txt", len(lines))
     texts = load_bpe(data).decode([*map(_pieces, pieces)])
     tokens = (hypothesis if line.strip() else "" for hypothesis, line in zip(texts, lines, strict=True))
     hypotheses = moses.detokenize(tokens, pair[1])

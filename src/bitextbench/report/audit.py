@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.report import claims, draws, measurements, references
 from bitextbench.report.cells import Cell, read_csv
 from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.report.plan import COLUMNS, HOUR, Job, JobCost
 from bitextbench.report.schedule import Course, JobRun, overdue
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_json
+from bitextbench.base.files import existing, read_json
+from bitextbench.base.outputs import atomic
 from bitextbench.evaluation.encoders import COSTS
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report.cells import summarise

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.evaluation import bucc
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.config import FIGURE4
 from bitextbench.report.cells import Cell, Measurement, Scale, read_measurement
 from bitextbench.report.table import own

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, read_yaml
+from bitextbench.base.files import read_yaml
+from bitextbench.base.outputs import atomic
 from bitextbench.config import Config, laid_over
 from bitextbench.data import registry
 from bitextbench.report import amounts

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bitextbench.base.files import atomic, read_json
+from bitextbench.base.files import read_json
+from bitextbench.base.outputs import atomic
 from bitextbench.evaluation.quality import AUC
 from bitextbench.report.cells import Cell, Measurement, Scale, of_specs
 from bitextbench.report.records import to_csv

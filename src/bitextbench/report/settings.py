@@ -38,7 +38,8 @@ import jsonschema
 import yaml
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic, existing, read_text, read_yaml
+from bitextbench.base.files import existing, read_text, read_yaml
+from bitextbench.base.outputs import atomic
 from bitextbench.config import Config, read, resolve
 from bitextbench.report.amounts import AMOUNTS
 from bitextbench.report.records import to_csv

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.config import FIGURE4
 from bitextbench.report import encoders, filtering, plots, settings
 from bitextbench.report.audit import NOT_COMPARABLE, Judgement, Tried

@@ -9,7 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import atomic, read_json
+from bitextbench.base.files import read_json
+from bitextbench.base.outputs import atomic
 from bitextbench.evaluation.significance import Comparison
 from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short, to_csv
 from bitextbench.report.references import Printed, title

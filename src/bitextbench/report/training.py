@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing, read_json, read_lines
+from bitextbench.base.files import existing, read_json, read_lines
+from bitextbench.base.outputs import atomic
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.report.records import to_csv
 

@@ -12,7 +12,6 @@ The pool may have any size: two passes over the scores give the cut-off, and row
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +20,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, write_json
+from bitextbench.base.files import write_json
 from bitextbench.base.memory import release
+from bitextbench.base.outputs import atomic, scratch
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.scores import load_scores
@@ -121,11 +121,10 @@ def select(
     score is NaN, or nothing is selected.
     """
     shards = list(zip(bitext.shard_paths(corpus), *_as_many(corpus, tokens, scores), strict=True))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=out.parent) as scratch, atomic(out) as folder:
+    with scratch(out) as temporary, atomic(out) as folder:
         parts = []
         for path, _, shard_scores in shards:
-            words = _words(path, count, Path(scratch) / path.stem)
+            words = _words(path, count, temporary / path.stem)
             [loaded] = load_scores([shard_scores])
             if len(words) != len(loaded):
                 what = f"{len(loaded):,} scores for {len(words):,} pairs"

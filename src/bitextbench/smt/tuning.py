@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import check_output, read_lines, write_json
+from bitextbench.base.files import read_lines, write_json
+from bitextbench.base.outputs import check_output
 from bitextbench.base.progress import log
 from bitextbench.smt.decoder import BEAM, SPAN
 from bitextbench.smt.nbest import Translation

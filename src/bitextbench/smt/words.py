@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext
 from bitextbench.formats.mined_pairs import PACKERS
 

@@ -16,7 +16,8 @@ import sentencepiece
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic, existing
+from bitextbench.base.files import existing
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 
