@@ -197,10 +197,10 @@ rule pretrained:  # a model that is there: which files it has, by hash
         mem_mb=1000,
         runtime="1h",
     params:
-        folder=lambda w: encoder_entry(w)["folder"],
+        named=lambda w: encoder_entry(w).get("name") or encoder_entry(w)["folder"],
         files=lambda w, input: [f"--file={path}" for path in input],
     shell:
-        "python -m bitextbench step pretrained {params.folder:q} {params.files:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step pretrained {params.named:q} {params.files:q} --out {output:q} 2> {log:q}"
 
 
 rule encode_pretrained:

@@ -454,7 +454,14 @@ def pretrained(config: Config) -> list[str]:
 
 
 def _check_pretrained(config: Config) -> None:
-    """A model that is there has no confidence, and no other seed."""
+    """A model that is there has no confidence, and no other seed. It is computed on the CPU unless it says otherwise."""
+    for name in pretrained(config):
+        entry = config["encoders"][name]
+        entry.setdefault("gpus", 0)
+        if ("name" in entry) == ("folder" in entry):
+            has = "both `name` and `folder`" if "name" in entry else "neither `name` nor `folder`"
+            remedy = "write `name: muse`, or `folder: models/LaBSE`, say"
+            raise InputError(f"`encoders.{name}` has {has}", "config", remedy=remedy)
     uses = [
         (f"methods.{method}", entry["encoder"])
         for method, entry in config["methods"].items()

@@ -124,8 +124,10 @@ class Files:
         return f"{self.work}/encoders/{name}/model.pt"
 
     def pretrained(self, encoder: str) -> list[str]:
-        """The files of the folder of an encoder that is not trained here."""
-        folder = Path(self.config["encoders"][encoder]["folder"])
+        """The files of the folder of an encoder that is not trained here; none of one in a package."""
+        if "name" in (entry := self.config["encoders"][encoder]):
+            return []
+        folder = Path(entry["folder"])
         shown = (path for path in folder.rglob("*") if not path.name.startswith(".") and ".git" not in path.parts)
         return sorted(str(path) for path in shown if path.is_file()) or [str(folder / "config.json")]
 

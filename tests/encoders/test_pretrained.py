@@ -224,7 +224,7 @@ def test_no_language_is_needed_and_a_wrong_one_is_refused(bert):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("nowhere", "no such folder; train"), ("empty", "has no encoder.json, modules.json, config.json or "), ("file", "is a file; name its folder")]
+    ("name", "message"), [("nowhere", "no such folder; name a folder"), ("empty", "has no encoder.json, modules.json, config.json or "), ("file", "is a file; name its folder")]
 )  # fmt: skip
 def test_folders_that_are_no_encoder(tmp_path, name, message):
     (tmp_path / "empty").mkdir()

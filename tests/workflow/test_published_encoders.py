@@ -94,10 +94,18 @@ def test_one_that_has_several_names_encodes_once():
     assert made.encodes("pivot_nmt") == "pivot_nmt"
 
 
+def test_one_in_a_package_has_no_files_in_the_workflow():
+    whole = resolve(with_encoder(folder=None, gpus=None, name="muse"))
+    assert whole["encoders"]["bert"] == {"type": "pretrained", "name": "muse", "gpus": 0}
+    assert Files(whole).pretrained("bert") == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda config: config["encoders"]["bert"].pop("folder"), "folder"),
+        (lambda config: config["encoders"]["bert"].pop("folder"), "has neither `name` nor `folder`"),
+        (lambda config: config["encoders"]["bert"].update(name="muse"), "has both `name` and `folder`"),
+        (lambda config: config["encoders"]["bert"].update(folder=None, name="mouse"), "it is of an encoder whose"),
         (lambda config: config["encoders"]["bert"].update(features="joint"), "features"),
         (lambda config: config["encoders"]["nmt_autoencoder"].update(folder="x"), "folder"),
         (lambda config: config["encoders"]["nmt_autoencoder"].pop("corpora"), "corpora"),

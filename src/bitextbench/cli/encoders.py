@@ -119,9 +119,9 @@ def hard_negatives(
     mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
 
 
-@cli.command("encode", epilog=example("encode crawl.de --encoder FOLDER --language de -o crawl.de.npy"))
+@cli.command("encode", epilog=example("encode crawl.de -o crawl.de.npy"))
 @click.argument("text", type=FILE)
-@click.option("--encoder", type=FILE, required=True, help=ENCODER)
+@click.option("--encoder", default="muse", show_default=True, help=ENCODER)
 @click.option("--language", help="Code of the text's language; a published encoder needs none.")
 @click.option(
     "--side", type=click.Choice(["src", "tgt"]), help="Of a model whose two sides have learned this language."
@@ -133,7 +133,7 @@ def hard_negatives(
 @click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
 def encode(
     text: Path,
-    encoder: Path,
+    encoder: str,
     language: str | None,
     side: str | None,
     prefix: str | None,
@@ -243,17 +243,17 @@ def encode_ids(ids: Path, model: Path, batch_tokens: int, device: str, threads: 
 
 
 @step.command("pretrained")
-@click.argument("folder", type=FILE)
-@click.option("--file", "files", type=FILE, multiple=True, required=True, help="Of the folder.")
+@click.argument("encoder")
+@click.option("--file", "files", type=FILE, multiple=True, help="Of its folder.")
 @out_option
-def pretrained(folder: Path, files: tuple[Path, ...], out: Path) -> None:
-    """Write the hashes of the files of a published encoder as JSON; loads it once, so that an incomplete one fails
-    here.
+def pretrained(encoder: str, files: tuple[Path, ...], out: Path) -> None:
+    """Write the name or folder of a published encoder and the hashes of its files as JSON; loads it once, so that an
+    incomplete one fails here.
     """
     from bitextbench.encoders import plain
 
-    plain.sentence_encoder(folder)
-    plain.describe(folder, files, out)
+    plain.sentence_encoder(encoder)
+    plain.describe(encoder, files, out)
 
 
 @step.command("encode-pretrained")

@@ -34,6 +34,7 @@ from bitextbench.cli.options import (
     tokens_option,
 )
 
+DEFAULT_ENCODER = "muse"
 rows_option = click.option("--rows", type=FILE, required=True, help="Those that are searched: of `step searched`.")
 
 
@@ -181,7 +182,7 @@ def rescoring_pairs(
 
 
 def _vectors(
-    encoder: Path | None,
+    encoder: str | None,
     src_emb: Path | None,
     tgt_emb: Path | None,
     languages: tuple[str | None, str | None],
@@ -190,7 +191,7 @@ def _vectors(
     threads: int,
     device: str,
 ) -> Any:
-    """The vectors of both texts: from two files, or by an encoder. Raises InputError unless exactly one of these is given."""
+    """The vectors of both texts: from two files, or by an encoder. Raises InputError where both are given."""
     from bitextbench.mining import texts
 
     if encoder and (src_emb or tgt_emb):
@@ -199,16 +200,16 @@ def _vectors(
         for language in filter(None, languages):
             check_language(language, "mine")
         return texts.from_files(src_emb, tgt_emb)
-    if not encoder:
-        raise InputError("no vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+    if src_emb or tgt_emb:
+        raise InputError("vectors of one text", remedy="give both --src-emb and --tgt-emb")
     from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which vectors from files do not
 
-    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
+    loaded = sentence_encoder(encoder or DEFAULT_ENCODER, prefix=prefix, threads=threads, device=device)
     sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
     return texts.from_encoder(loaded, languages, sides, cache or cache_folder())
 
 
-@cli.command(epilog=example("mine crawl.de crawl.en --encoder FOLDER --src-language de --tgt-language en -o pairs.tsv"))
+@cli.command(epilog=example("mine crawl.de crawl.en -o pairs.tsv"))
 @click.argument("src_text", type=FILE, metavar="A")
 @click.argument("tgt_text", type=FILE, metavar="B")
 @encoder_option
@@ -235,7 +236,7 @@ def _vectors(
 def mine(
     src_text: Path,
     tgt_text: Path,
-    encoder: Path | None,
+    encoder: str | None,
     src_language: str | None,
     tgt_language: str | None,
     prefix: str | None,
@@ -322,7 +323,7 @@ def scorers_of(
     similarities: tuple[str, ...],
     files: tuple[Path, ...],
     languages: tuple[str | None, str | None],
-    encoder: Path | None,
+    encoder: str | None,
     prefix: str | None,
     chinese: str,
     seed: int,
@@ -380,7 +381,7 @@ def filter_command(
     src_language: str,
     tgt_language: str,
     rules: dict[str, Any] | None,
-    encoder: Path | None,
+    encoder: str | None,
     prefix: str | None,
     cache: Path | None,
     similarity: str | None,
@@ -439,7 +440,7 @@ def score(
     columns: str | None,
     src_language: str | None,
     tgt_language: str | None,
-    encoder: Path | None,
+    encoder: str | None,
     prefix: str | None,
     similarities: tuple[str, ...],
     clean: tuple[Path, ...] | None,

@@ -129,8 +129,10 @@ src_text_option = click.option("--src-text", type=FILE, required=True, help="Lin
 tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="The same of the targets.")
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
 tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
-ENCODER = "Folder of a trained encoder, or of one of sentence-transformers, transformers or LASER."
-encoder_option = click.option("--encoder", type=FILE, help=ENCODER)
+ENCODER = (
+    "muse or e5-small, or the folder of an encoder: trained here, of sentence-transformers, transformers or LASER."
+)
+encoder_option = click.option("--encoder", help=ENCODER)
 prefix_option = click.option("--prefix", help="Put before each sentence for a published encoder, as 'query: ' for e5.")
 src_shards_option = click.option(
     "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."

@@ -18,19 +18,26 @@ from bitextbench.formats import bitext, sentences
 from bitextbench.formats.bitext import SIDES
 
 BLOCK = 8192  # sentences that are encoded together
+IN_PACKAGES = ("muse", "e5-small")  # the encoders whose weights are in packages
 
 
 def sentence_encoder(
-    path: Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu"
+    named: str | Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu"
 ) -> SentenceEncoder:
-    """The encoder in a folder: one that was trained here, or one of sentence-transformers, transformers or LASER.
+    """The encoder of a package by its name (see IN_PACKAGES), or the one in a folder: one that was trained here, or one
+    of sentence-transformers, transformers or LASER.
 
     `prefix` is put before each sentence (of the latter only). Raises InputError for any other folder.
     """
-    from bitextbench.encoders import folder, laser, pretrained
+    from bitextbench.encoders import folder, laser, muse, pretrained
 
+    path = Path(named)
+    if named == muse.NAME:
+        if prefix is not None:
+            raise InputError("takes no prefix", muse.NAME, remedy="leave out --prefix")
+        return muse.Muse(threads=threads, device=device)
     if not path.exists():
-        raise InputError("no such folder", path, remedy="train an encoder, or download one into a folder")
+        raise InputError("no such folder", path, remedy=f"name a folder, or one of {', '.join(IN_PACKAGES)}")
     if path.is_file():
         raise InputError("is a file", path, remedy=f"name its folder: {path.parent}")
     if (path / folder.DESCRIPTION).exists():
@@ -85,10 +92,12 @@ def encode_text(
     return counts
 
 
-def describe(folder: Path, files: Sequence[Path], out: Path) -> None:
-    """Write the place and the SHA-256 of each file of an encoder that is there: what `encode_shard` takes."""
-    hashes = {str(path.relative_to(folder)): sha256(path) for path in files}
-    write_json(out, {"folder": str(folder), "files": hashes})
+def describe(named: str, files: Sequence[Path], out: Path) -> None:
+    """Write the name or folder of an encoder that is there, and the SHA-256 of each file of the folder: what
+    `encode_shard` takes.
+    """
+    hashes = {str(path.relative_to(named)): sha256(path) for path in files}
+    write_json(out, {"encoder": named, "files": hashes})
 
 
 def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path, **more: Any) -> None:
@@ -98,11 +107,11 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
     encoder is another than it was, and as the encoder does.
     """
     description = read_json(about)
-    folder = Path(description["folder"])
     for name, digest in description["files"].items():
-        if not (folder / name).is_file() or sha256(folder / name) != digest:
-            raise InputError("is not the file that this run began with", folder / name, remedy=f"remove {about}")
-    encoder = sentence_encoder(folder, **more)
+        path = Path(description["encoder"]) / name
+        if not path.is_file() or sha256(path) != digest:
+            raise InputError("is not the file that this run began with", path, remedy=f"remove {about}")
+    encoder = sentence_encoder(description["encoder"], **more)
     table, cut = bitext.read_shard(shard, [*SIDES]), 0
     for name, language in zip(SIDES, languages, strict=True):
         side, lines = encoder.side(language, usual=name), [line or "" for line in table[name].to_pylist()]

