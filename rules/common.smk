@@ -24,7 +24,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
 from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
-from bitextbench.report import layout, plan
+from bitextbench.report import layout, leaderboard, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, rule_graph
 
 overlays = list(workflow.config_settings.configfiles)
@@ -47,7 +47,7 @@ BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
 LEAST = config["memory"]  # of rules whose need grows with the scale
 CURVES = curves(config)
-CELLS = layout.load()
+CELLS = layout.load() | {leaderboard.PLACE: leaderboard.entries(config)}
 for cell in itertools.chain(*CELLS.values()):
     files.of_seeds(cell)  # adds the models of other seeds to the configuration
 TABLE2 = CELLS.pop("kim2019/table2")  # of selections; the others are of single metrics

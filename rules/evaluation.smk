@@ -345,6 +345,32 @@ rule measure_encoder:
         " {params.src:q} {params.tgt:q} --corpus {input.corpus:q} --threads {threads} --out {output:q} 2> {log:q}"
 
 
+rule encoder_cost:  # of a whole encoder: sentences in a second of one core, and its size
+    input:
+        model=lambda w: files.whole_encoder(w.encoder),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/cost/{{corpus}}/{{encoder}}.json",
+    log:
+        f"logs/{RUN}/encoder_cost/{{corpus}}.{{encoder}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=4000,
+        runtime="1h",
+    params:
+        named=lambda w, input: config["encoders"][w.encoder].get("name") or os.path.dirname(input.model),
+        prefix=lambda w: (
+            [f"--prefix={config['encoders'][w.encoder]['prefix']}"]
+            if "prefix" in config["encoders"][w.encoder]
+            else []
+        ),
+        languages=corpus_languages,
+    shell:
+        "python -m bitextbench step encoder-cost {params.named:q} {input.corpus:q} {params.languages:q} {params.prefix:q}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
 rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
     input:
         model=lambda w: files.encoder(method_entry(w)["encoder"]),

@@ -24,7 +24,11 @@ THRESHOLD_MODELS = threshold_translations(config)
 FIGURES = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve, without cells
 TRAINED = files.trained(itertools.chain(*CELLS.values()), ROWS)  # the encoders of all tables
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
-GRIDS = [place for place, cells in CELLS.items() if not all(cell.missing(config) for cell in cells)]
+GRIDS = [
+    place
+    for place, cells in CELLS.items()
+    if place != leaderboard.PLACE and not all(cell.missing(config) for cell in cells)
+]
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
 STUDIED = [NEGATIVES, FIGURE3] if STUDIES else []
@@ -40,6 +44,8 @@ example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the confi
 mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"), example(w.page, "corpus"), side)
 # cells of a table: mappings with row, column, files, seed and note
 cell_options = lambda cells: [f"--cell={spec(cell)}" for cell in cells]
+# BLEU is made in a folder for each batch of seeds
+by_batch = lambda path: path.rsplit("/", 2)[0] if "/metrics/bleu/" in path else path
 
 
 rule table2:
@@ -300,6 +306,27 @@ rule compare_encoders:
         " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1 <<< {params.config:q}"
 
 
+rule leaderboard:  # encoders by tasks, for `bitextbench leaderboard`
+    input:
+        [by_batch(path) for path in files.metrics(CELLS[leaderboard.PLACE])],
+    output:
+        csv=report(f"{RESULTS}/leaderboard.csv", category="encoders"),
+        measurements=f"{RESULTS}/measurements/leaderboard.json",
+    log:
+        f"logs/{RUN}/leaderboard.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
+    shell:
+        "python -m bitextbench step table --name {rule:q} {params.cells:q} --scale {params.scale:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+
+
 rule learning_curves:
     input:
         expand(f"{WORK}/encoders/{{encoder}}/training.json", encoder=TRAINED),
@@ -460,5 +487,6 @@ rule report_pages:  # from the CSVs alone, as `bitextbench report` does
         "python -m bitextbench report {params.folder:q} > {log:q} 2>&1"
 
 
+ruleorder: leaderboard > grid_table
 ruleorder: kim2019_table5 > grid_table
 ruleorder: kim2019_figure3 > grid_table

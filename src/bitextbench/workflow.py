@@ -131,6 +131,11 @@ class Files:
         shown = (path for path in folder.rglob("*") if not path.name.startswith(".") and ".git" not in path.parts)
         return sorted(str(path) for path in shown if path.is_file()) or [str(folder / "config.json")]
 
+    def whole_encoder(self, encoder: str) -> str:
+        """The file that stands for the folder of an encoder."""
+        made = "pretrained.json" if encoder in pretrained(self.config) else "encoder.json"
+        return f"{self.work}/encoders/{self.encodes(encoder)}/{made}"
+
     def vectors(self, encoder: str, corpus: str, side: str) -> list[str]:
         return self.of_shards(f"{self.work}/vectors/{self.encodes(encoder)}", corpus, f".{side}.npy")
 
@@ -258,6 +263,14 @@ class Files:
     # ---- metrics, and the cells of tables that show them (report.layout.Entry)
 
     def metric(self, task: str, corpus: str, model: str) -> str:
+        """The file of a metric; `bleu` is that of the run's seed."""
+        match task:
+            case "selection":
+                return f"{self.work}/metrics/{task}/{model}.json"
+            case "bleu":
+                seed = self.config["seed"]
+                batch = next(name for name, seeds in batches(self.config).items() if seed in seeds)
+                return f"{self.work}/metrics/{task}/{model}/{batch}/{seed}/{corpus}.json"
         return f"{self.work}/metrics/{task}/{corpus}/{model}.json"
 
     def metrics(self, cells: Iterable[Any]) -> list[str]:
@@ -275,7 +288,7 @@ class Files:
 
     def _with_seeds(self, cell: Any) -> list[tuple[int, Any]]:
         config = self.config
-        if cell.missing(config) or cell.task in ("bleu", "size"):
+        if cell.missing(config) or cell.task in ("bleu", "size", "quality", "selection"):
             return [(config["seed"], cell)]
         if cell.task == "smt":
             return [(start, replace(cell, encoder=f"{cell.encoder}.{start}")) for start in self.starts()]

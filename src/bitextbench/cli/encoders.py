@@ -272,3 +272,20 @@ def encode_pretrained(
     from bitextbench.encoders.plain import encode_shard
 
     encode_shard(shard, about, (src, tgt), out, prefix=prefix, threads=threads, device=device)
+
+
+@step.command("encoder-cost")
+@click.argument("encoder")
+@click.argument("corpus", type=FILE)
+@src_option
+@tgt_option
+@prefix_option
+@out_option
+def encoder_cost(encoder: str, corpus: Path, src: str, tgt: str, prefix: str | None, out: Path) -> None:
+    """Measure the speed of an encoder (a name, or its folder) on the first sentences of a corpus, and the size of its files."""
+    from bitextbench.base.files import write_json
+    from bitextbench.encoders import plain
+    from bitextbench.evaluation import cost
+
+    made = plain.sentence_encoder(encoder, prefix=prefix, threads=1)
+    write_json(out, cost.measure(made, corpus, (src, tgt), plain.files_of(encoder)))

@@ -120,3 +120,9 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
                 part = slice(start, start + BLOCK)
                 cut += sum(done.cut for done in encoder.encode(lines[part], language, side, vectors[part]))
     log(f"encode: {len(table):,} pairs, {cut:,} sentences cut")
+
+
+def files_of(named: str | Path) -> list[Path]:
+    """The files that decide what the vectors of an encoder are, sorted."""
+    kinds = (".json", ".txt", ".model", ".safetensors", ".pt", ".spm")
+    return sorted(path for path in Path(named).rglob("*") if path.suffix in kinds or path.name == "text_model")

@@ -8,7 +8,7 @@ cell shows the mean over k seeds with a 95% interval, which has two parts:
   measured on the same sentences: their sampling errors are correlated, and averaging does not reduce them.
 
 The parts are independent and add in quadrature, on each side: low = mean - sqrt(h_seed^2 + h_test,low^2), cut to the
-range of 0 to 100.
+range of 0 to 100 (a number above 100 is no percentage).
 """
 
 import csv
@@ -172,7 +172,7 @@ def summarise(
 def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
     """The cell with our numbers in percent, from measurements of different seeds."""
     average, spread, low, high = summarise([one.value for one in seeds], [(one.low, one.high) for one in seeds])
-    average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, 100.0), 2)
+    average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, max(100.0, average)), 2)
     inside = "not in the paper" if cell.paper is None else "reproduced" if low <= cell.paper <= high else "differs"
     return replace(
         cell,

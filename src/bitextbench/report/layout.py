@@ -10,7 +10,7 @@ combination of the values of its variables:
 | task | what is measured: metrics are at <work>/metrics/<task>/<corpus>/<encoder>.json |
 | corpus | the corpus of the measurement; of a list of corpora the cell has the mean |
 | encoder | the name of what is measured; its kind depends on the task (below) |
-| similarity | how sentences are compared; not for `translation`, `agreement`, `bleu`, `size`, `smt` |
+| similarity | how sentences are compared; not for those of LESS |
 | metric | which of the task's numbers, levels joined by dots; not for `bleu` |
 | note | a condition that differs from the paper's |
 | against | of `translation` and `smt`: the row with which each other row's BLEU is compared by a test; the result is a note |
@@ -26,8 +26,8 @@ In all keys but `cell`, `{variable}` is our name. `encoder` names
 | rescoring | `rescorers` |
 | translation | `translations` |
 | smt | `smt` |
-| agreement | `methods` |
-| bleu | a selection, `<method>.<budget>` |
+| agreement, quality | `methods` |
+| bleu, selection | a selection, `<method>.<budget>` |
 | size | always `filtered` |
 | any other | `encoders` |
 """
@@ -51,6 +51,9 @@ LESS = {
     "bleu": {"similarity", "metric"},
     "size": {"similarity"},
     "smt": {"similarity"},
+    "quality": {"similarity"},
+    "selection": {"similarity", "metric"},
+    "cost": {"similarity"},
 }  # that a task has not
 KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "unlike", "why"}
 
@@ -95,6 +98,8 @@ class Entry:
             return self._undecoded(config)
         if self.task == "size":
             return next((f"no corpus {name} in this run" for name in self.corpora if name not in config["corpora"]), "")
+        if self.task in ("quality", "selection"):
+            return _absent(self.corpora, config["corpora"])
         models = config["encoders"] | config["likelihoods"] | config.get("rescorers", {})
         corpora = config["corpora"]
         if self.encoder not in models:
@@ -161,15 +166,16 @@ def load(path: Path | None = None) -> dict[str, list[Entry]]:
     text = (path or Path(__file__).with_name("tables.yaml")).read_text(encoding="utf-8")
     tables = {}
     for place, blocks in yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).items():
-        entries = [entry for block in blocks for entry in _entries(place, block)]
-        cells = [(entry.row, entry.column) for entry in entries]
+        held = [entry for block in blocks for entry in entries(place, block)]
+        cells = [(entry.row, entry.column) for entry in held]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:
             raise InputError(f"{', '.join(min(twice))} appears twice", f"tables.yaml: {place}", remedy="remove one")
-        tables[place] = entries
+        tables[place] = held
     return tables
 
 
-def _entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
+def entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:
+    """The entries of a block. Raises InputError for an unknown or missing key."""
     needed = {"cell", "why"} if "why" in block else {"cell", *NEEDED}
     needed -= LESS.get(block.get("task", ""), set())
     if (wrong := set(block) - KEYS) or (wrong := needed - set(block)):

@@ -1,0 +1,222 @@
+"""The leaderboard: encoders by tasks, over runs, with the figures that others published on the same sets beside.
+
+A run whose configuration has `leaderboard` makes `leaderboard.csv`, a table of its own (`cells.Cell`): a row for each encoder, a
+column for each measurement of leaderboard.yaml. `write` sets the tables of several runs beside each other and beside the
+published figures: `<out>/leaderboard.csv`, a page and a picture.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+from matplotlib.figure import Figure
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import atomic
+from bitextbench.report import layout, plots
+from bitextbench.report.cells import read_csv
+from bitextbench.report.layout import Entry
+from bitextbench.report.records import read_csv as read_records
+from bitextbench.report.records import to_csv
+
+PLACE = "leaderboard"
+OF_METHODS = ("selection", "bleu", "quality")  # tasks that measure a method's scores
+
+
+@dataclass(frozen=True)
+class Published:
+    """A line of references/leaderboard.csv: a number that others printed, and where."""
+
+    encoder: str
+    column: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A line of the leaderboard: a number of an encoder with its 95% interval, of a run or, with `source`, of others."""
+
+    encoder: str
+    task: str
+    column: str
+    unit: str
+    better: str
+    value: float
+    low: float | None
+    high: float | None
+    run: str
+    source: str
+    note: str
+
+
+@cache
+def groups() -> dict[str, dict[str, Any]]:
+    """The groups of columns: leaderboard.yaml."""
+    text = files("bitextbench.report").joinpath("leaderboard.yaml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def entries(config: Mapping[str, Any]) -> list[Entry]:
+    """What is to be measured of each encoder that `leaderboard` of a configuration names; {} for none."""
+    return [
+        entry
+        for row, encoder in config.get(PLACE, {}).items()
+        for name, group in groups().items()
+        for block in group["cells"]
+        for entry in _entries(config, row, encoder, name, block)
+    ]
+
+
+def _entries(
+    config: Mapping[str, Any], row: str, encoder: str, group: str, block: Mapping[str, Any]
+) -> Iterator[Entry]:
+    """The entries of a block of leaderboard.yaml; of methods, those that score by the row's encoder."""
+    named = {key: value for key, value in block.items() if key not in ("column", "method")}
+    named |= {"cell": [row, f"{group}/{block['column']}"], "encoder": encoder.replace("{pair}", "en-{lang}")}
+    if "method" in block:
+        named["encoder"] = block["method"]
+    for entry in layout.entries(PLACE, named):
+        if "method" not in block or _scores_by(config, entry.encoder.partition(".")[0], encoder):
+            yield entry
+
+
+def _scores_by(config: Mapping[str, Any], method: str, encoder: str) -> bool:
+    """Whether a method scores by an encoder, or by one that is the same published one."""
+    encoders, own = config["encoders"], config["methods"].get(method, {}).get("encoder")
+    return own is not None and encoders[own] == encoders.get(encoder)
+
+
+# ---- several runs
+
+
+def write(runs: Sequence[Path], references: Path, out: Path) -> str:
+    """Write `<out>/leaderboard.csv`, `.html` and `.svg` from the folders of runs; returns a sentence on them.
+
+    `references`: the folder that has leaderboard.csv, the published figures. Raises InputError for a run without a
+    leaderboard, and for two runs that have one number.
+    """
+    standings = [*_of_runs(runs), *_of_others(references / "leaderboard.csv")]
+    out.mkdir(parents=True, exist_ok=True)
+    drawn = picture(standings)
+    texts = {"csv": to_csv(standings), "svg": alone(drawn), "html": page(standings, drawn)}
+    for suffix, text in texts.items():
+        with atomic(out / f"leaderboard.{suffix}") as part:
+            part.write_text(text, encoding="utf-8")
+    encoders = {one.encoder for one in standings if not one.source}
+    return f"{out / 'leaderboard.html'}: {len(encoders)} encoders of {len(runs)} runs, {len(standings):,} numbers"
+
+
+def _of_runs(runs: Iterable[Path]) -> Iterator[Standing]:
+    seen: dict[tuple[str, str], Path] = {}
+    for folder in runs:
+        path = folder / "leaderboard.csv"
+        if not path.exists():
+            remedy = "give its configuration `leaderboard`, and make that table"
+            raise InputError("a run without a leaderboard", path, remedy=remedy)
+        for cell in read_csv(path):
+            if (key := (cell.row, cell.column)) in seen:
+                raise InputError(f"{', '.join(key)} is also in {seen[key]}", path, remedy="give each run once")
+            seen[key] = path
+            if cell.ours is not None:
+                interval = (None, None) if cell.column.startswith("cost/") else (cell.low, cell.high)
+                yield _standing(cell.row, cell.column, cell.ours, *interval, run=folder.name, note=cell.note)
+
+
+def _of_others(path: Path) -> Iterator[Standing]:
+    for one in read_records(path, Published, "figures of a leaderboard"):
+        yield _standing(one.encoder, one.column, one.value, source=one.source)
+
+
+def _standing(
+    encoder: str,
+    place: str,
+    value: float,
+    low: float | None = None,
+    high: float | None = None,
+    run: str = "",
+    source: str = "",
+    note: str = "",
+) -> Standing:
+    task, _, column = place.partition("/")
+    if task not in groups():
+        raise InputError(f"no group {task} in a leaderboard", place, remedy=f"known: {', '.join(groups())}")
+    group = groups()[task]
+    return Standing(encoder, task, column, group["unit"], group["better"], value, low, high, run, source, note)
+
+
+def table(standings: Sequence[Standing]) -> dict[str, Any]:
+    """The page's table: its groups of columns that have numbers, and the rows, ours first."""
+    by_place = {(one.encoder, one.task, one.column): one for one in standings}
+    columns = {
+        name: list(dict.fromkeys(one.column for one in standings if one.task == name))
+        for name in groups()
+        if any(one.task == name for one in standings)
+    }
+    rows = {}
+    for one in standings:
+        rows.setdefault(one.encoder, one)
+    return {
+        "groups": {name: {**groups()[name], "columns": held} for name, held in columns.items()},
+        "rows": [
+            {
+                "name": name,
+                "run": first.run,
+                "source": first.source,
+                "cells": [by_place.get((name, task, column)) for task, held in columns.items() for column in held],
+            }
+            for name, first in rows.items()
+        ],
+    }
+
+
+def page(standings: Sequence[Standing], drawn: str) -> str:
+    """The page, which needs no other file."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bitextbench.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("leaderboard.html").render(**table(standings), picture=drawn)
+
+
+def picture(standings: Sequence[Standing]) -> str:
+    """A panel for each column, as an SVG element: our numbers with intervals, published figures as diamonds."""
+    shown = table([one for one in standings if one.task != "cost"])
+    panels = [(group["title"], column) for group in shown["groups"].values() for column in group["columns"]]
+    rows = [row["name"] for row in shown["rows"]]
+    grid = plots.Grid(len(panels), len(rows), plots.longest(rows))
+
+    def draw(figure: Figure) -> None:
+        for place, ((title, column), axes) in enumerate(zip(panels, grid.panels(figure), strict=True)):
+            held = [(at, one) for at, row in enumerate(shown["rows"]) if (one := row["cells"][place])]
+            grid.rows(axes, rows)
+            axes.text(0, 1, f"{title}: {column}", weight="bold", va="bottom", transform=axes.transAxes)
+            axes.margins(x=0.12)
+            for at, one in held:
+                if one.source:
+                    axes.plot(one.value, at, "D", mfc="none", mec=plots.COLOUR["paper"], mew=1.3, ms=5)
+                    continue
+                if one.low is not None:
+                    axes.hlines(at, one.low, one.high, color=plots.COLOUR["ours"], lw=1.8)
+                axes.plot(one.value, at, "o", color=plots.COLOUR["ours"], ms=5)
+
+    label = "Dot plot: encoders by tasks, with 95% intervals; the numbers are in leaderboard.csv"
+    return plots.svg(draw, grid.width, grid.height, "leaderboard", label)
+
+
+def alone(drawn: str) -> str:
+    """An SVG element of a page as a file, with the colours of the style sheet, light and dark."""
+    css = files("bitextbench.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    colours = css.partition("\n* {")[0]
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    style = f"<style>{colours}\nsvg {{ background: var(--page); }} text {{ fill: var(--ink); }}</style>"
+    head, _, body = drawn.partition(">")
+    return f"{head.replace('<svg', f'<svg {names}', 1)}>\n{style}{body}\n"
