@@ -19,6 +19,7 @@ configfile: "config.yaml"
 
 
 include: "rules/common.smk"
+include: "rules/resources.smk"
 include: "rules/data.smk"
 include: "rules/corpus.smk"
 include: "rules/text.smk"
@@ -29,6 +30,29 @@ include: "rules/nmt.smk"
 include: "rules/smt.smk"
 include: "rules/evaluation.smk"
 include: "rules/report.smk"
+
+
+# light: the process that submits runs them itself, as it does `fetch`, for which nodes of many clusters have no internet
+localrules:
+    all,
+    grids,
+    fetch,
+    wordpieces,
+    size,
+    table2,
+    grid_table,
+    kim2019_table5,
+    kim2019_figure3,
+    yang2019_figure4,
+    artetxe2019_figure2,
+    quality_table,
+    precision_table,
+    compare_encoders,
+    leaderboard,
+    learning_curves,
+    audit,
+    settings,
+    report_pages,
 
 
 onstart:

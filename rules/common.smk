@@ -101,47 +101,15 @@ def shard_options(side):
     return lambda wildcards, input: [f"--{side}-emb={path}" for path in getattr(input, side)]
 
 
-def torchrun(gpus):
+def torchrun(wildcards, resources):
     """How a training is started: a process for each GPU."""
+    gpus = allocated(wildcards, resources)
     return f"python -m torch.distributed.run --standalone --nproc-per-node {gpus}".split() if gpus > 1 else ["python"]
 
 
 def seed_of(entry):
     """The seed of an encoder, a method, likelihoods: its own, or the run's."""
     return entry.get("seed", config["seed"])
-
-
-# ---- what rules need
-
-
-def retries(number):
-    """Retries of a rule, left to the process that submits: within a Slurm job one would get no new node and no more memory."""
-    return number if workflow.is_main_process else 0
-
-
-def megabytes(factor, least):
-    """Memory in MB: `factor` times the inputs' size, at least `least`, more at each attempt."""
-
-    def memory(wildcards, input, attempt):
-        return int(max(least, factor * input.size_mb)) * attempt
-
-    return memory
-
-
-COSTS = plan.Costs(config, plan.rates())
-
-
-def expected(rule, gpus=lambda wildcards: 0):
-    """The time limit of a rule whose work is known beforehand, in minutes, more at each attempt."""
-
-    def runtime(wildcards, input, attempt, threads):
-        return COSTS.minutes(rule, wildcards, input, gpus(wildcards), threads) * attempt
-
-    return runtime
-
-
-def encoder_gpus(wildcards):
-    return config["encoders"][wildcards.encoder]["gpus"]
 
 
 def benchmarked(rule, *names):

@@ -20,7 +20,7 @@ rule language_model:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(2, 1500),
-        runtime="4h",
+        runtime=hours(4),
     params:
         texts=lambda w, input: option(
             "--text",

@@ -16,7 +16,6 @@ rule fetch:
         runtime=expected("fetch"),
     params:
         folder=subpath(output[0], parent=True),
-        mirrors=[f"--mirror={folder}" for folder in config["mirrors"]],
     shell:
-        "python -m bitextbench fetch {wildcards.dataset:q} {params.mirrors:q}"
+        "python -m bitextbench fetch {wildcards.dataset:q}"
         " --lock registry.lock/{wildcards.dataset:q}.json --out {params.folder:q} 2> {log:q}"

@@ -21,11 +21,12 @@ rule skip_gram:
         f"logs/{RUN}/skip_gram/{{vectors}}.{{side}}.log",
     benchmark:
         benchmarked("skip_gram", "{vectors}.{side}")
+    retries: resumed(96)  # a job killed by the scheduler goes on from its last epoch
     conda:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(8, 2500),
-        runtime="96h",  # one thread, so that runs do not differ
+        runtime=hours(96),  # one thread, so that runs do not differ
     params:
         pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
         spec=lambda w: spec(vectors_entry(w)["skip_gram"]),
@@ -54,7 +55,7 @@ rule map_words:
     threads: 2
     resources:
         mem_mb=megabytes(4, 3000),
-        runtime="12h",
+        runtime=hours(12),
     params:
         spec=lambda w: spec(vectors_entry(w)["mapping"]),
         dictionaries=lambda w, input: [f"--dictionary={path}" for path in input.seed]
@@ -94,7 +95,7 @@ rule hard_negatives:
         vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
         options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"],
-        gpus=encoder_gpus,
+        gpus=allocated,
         seed=lambda w: seed_of(encoder_entry(w)),
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
@@ -123,17 +124,17 @@ rule train_encoder:
     wildcard_constraints:
         encoder=trained,
     priority: 10  # the longest chain of jobs begins here
-    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/embed.yaml"
     threads: 2
     resources:
         mem_mb=lambda w, input, attempt: megabytes(4, 3000)(w, input, attempt)
-        + files.table_megabytes(w.encoder) * attempt,
+        + files.table_megabytes(w.encoder) * more(attempt),
         gpu=encoder_gpus,
-        runtime="72h",
+        runtime=hours(72),
     params:
-        spec=lambda w: spec(encoder_entry(w)),
+        spec=lambda w: spec({key: value for key, value in encoder_entry(w).items() if key != "gpus"}),
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
         corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(encoder_entry(w))],
@@ -142,9 +143,9 @@ rule train_encoder:
         languages=lambda w: languages(files.pair(encoder_entry(w)["corpora"]["valid"])),
         case=CASE,
         chinese=config["text"]["chinese"],
-        gpus=encoder_gpus,
+        gpus=allocated,
         seed=lambda w: seed_of(encoder_entry(w)),
-        run=lambda w: torchrun(encoder_gpus(w)),
+        run=torchrun,
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} {params.hard:q} {params.vectors:q} --bpe {input.bpe:q}"
         " {params.case:q} --chinese {params.chinese:q} {params.languages:q}"
@@ -172,11 +173,12 @@ rule encode:
     resources:
         mem_mb=megabytes(4, 2500),
         gpu=encoder_gpus,
-        runtime="12h",
+        runtime=expected("encoding", encoder_gpus),
+        turn=1,
     params:
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
         out=lambda w, output: output.src.removesuffix(".src.npy"),
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
         " --out {params.out:q} 2> {log:q}"
@@ -195,7 +197,7 @@ rule pretrained:  # a model that is there: which files it has, by hash
         "../envs/embed.yaml"
     resources:
         mem_mb=1000,
-        runtime="1h",
+        runtime=hours(1),
     params:
         named=lambda w: encoder_entry(w).get("name") or encoder_entry(w)["folder"],
         files=lambda w, input: [f"--file={path}" for path in input],
@@ -221,14 +223,14 @@ rule encode_pretrained:
         "../envs/embed.yaml"
     threads: 2
     resources:
-        mem_mb=megabytes(8, 8000),
+        mem_mb=megabytes(8, 8000, shard_of),
         gpu=encoder_gpus,
-        runtime="24h",
+        runtime=hours(24),
     params:
         prefix=lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else [],
         languages=corpus_languages,
         out=lambda w, output: output.src.removesuffix(".src.npy"),
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step encode-pretrained {input.corpus:q}/{wildcards.shard:q}.parquet --about {input.about:q} {params.prefix:q}"
         " {params.languages:q} --gpus {params.gpus:q} --threads {threads} --out {params.out:q} 2> {log:q}"

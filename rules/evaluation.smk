@@ -42,7 +42,7 @@ rule alignment:  # kim2019 section 4.1
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("alignment"),
-        model=lambda w, input: f"--model={input.model}" if input.model else "",
+        model=lambda w, input: [f"--model={path}" for path in input.model],
     shell:
         "python -m bitextbench evaluate alignment {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
         " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -70,7 +70,7 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("reconstruction"),
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench evaluate reconstruction {params.src:q} {params.tgt:q} {params.similarities:q} --gpus {params.gpus:q}"
         " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -100,7 +100,7 @@ rule documents:  # guo2018 section 4.2, yang2019 section 5.3
         tgt=shard_options("tgt"),
         similarity=similarities("documents"),
         model=lambda w, input: f"--model={input.model}" if input.model else "",
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench evaluate documents {params.src:q} {params.tgt:q} {params.similarity:q} {params.model:q} --gpus {params.gpus:q}"
         " --src-docs {input.corpus:q} --tgt-docs {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -129,7 +129,7 @@ rule mining:  # artetxe2019 section 4.1, yang2019 section 6
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("mining"),
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench evaluate mining {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.similarities:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -152,13 +152,13 @@ rule recognition:  # zhang2016 section 6.2.2
     resources:
         mem_mb=megabytes(4, 4000),
         gpu=encoder_gpus,
-        runtime="2h",
+        runtime=hours(2),
     params:
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         similarity=similarities("recognition"),
         case=CASE,
         seed=config["seed"],
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench evaluate recognition {params.tokens:q} --model {input.model:q} --pieces {input.pieces:q} {params.similarity:q}"
         " {params.case:q} --sample-seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -185,7 +185,7 @@ rule separation:  # yang2019 section 5.4
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench evaluate separation {params.src:q} {params.tgt:q} --tgt-text {input.corpus:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -206,11 +206,11 @@ rule posteriors:  # kim2019 section 4.1
     resources:
         mem_mb=megabytes(4, LEAST["likelihoods"]),
         gpu=likelihoods_gpus,
-        runtime="48h",
+        runtime=expected("posteriors", likelihoods_gpus),
     params:
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
         stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
-        gpus=likelihoods_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
 
@@ -233,17 +233,18 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
     resources:
         mem_mb=megabytes(4, 2500),
         gpu=rescorer("gpus"),
-        runtime="4h",
+        runtime=hours(4),
     params:
         languages=lambda w: languages(files.pair(rescored(w))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
-        options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train", "gpus")],
+        options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train")],
+        gpus=allocated,
         seed=lambda w: seed_of(RESCORERS[w.rescorer]),
     shell:
         "python -m bitextbench step rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
-        " --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
 
 
 rule train_rescorer:
@@ -264,14 +265,14 @@ rule train_rescorer:
         benchmarked("train_rescorer", "{rescorer}.{half}")
     wildcard_constraints:
         half="[01]",
-    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(24)  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/embed.yaml"
     threads: 2
     resources:
-        mem_mb=megabytes(8, 4000),  # model, gradients, two moments, checkpoint
+        mem_mb=megabytes(8, 4000, lambda w, input: [input.pairs, files.weights(input.start), input.bpe]),  # model, gradients, two moments, checkpoint
         gpu=rescorer("gpus"),
-        runtime="24h",
+        runtime=hours(24),
     params:
         spec=lambda w: spec({key: rescorer(key)(w) for key in ("type", "model", "training")}),
         checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
@@ -283,9 +284,9 @@ rule train_rescorer:
         languages=lambda w: languages(files.pair(rescored(w))),
         case=CASE,
         chinese=config["text"]["chinese"],
-        gpus=rescorer("gpus"),
+        gpus=allocated,
         seed=lambda w: seed_of(RESCORERS[w.rescorer]),
-        run=lambda w: torchrun(rescorer("gpus")(w)),
+        run=torchrun,
     shell:
         "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
         " {params.case:q} --chinese {params.chinese:q} {params.languages:q} --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
@@ -308,11 +309,11 @@ rule rescoring:
     resources:
         mem_mb=megabytes(4, 3000),
         gpu=rescorer("gpus"),
-        runtime="8h",
+        runtime=hours(8),
     params:
         languages=corpus_languages,
         models=lambda w, input: [f"--model={path}" for path in input.models],
-        gpus=rescorer("gpus"),
+        gpus=allocated,
     shell:
         "python -m bitextbench evaluate rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
@@ -335,7 +336,7 @@ rule measure_encoder:
     threads: 2
     resources:
         mem_mb=megabytes(4, 2500),
-        runtime="4h",
+        runtime=hours(4),
     params:
         name=lambda w: re.sub(r"\.seed\d+", "", w.encoder),
         src=shard_options("src"),
@@ -357,7 +358,7 @@ rule encoder_cost:  # of a whole encoder: sentences in a second of one core, and
         "../envs/embed.yaml"
     resources:
         mem_mb=4000,
-        runtime="1h",
+        runtime=hours(1),
     params:
         named=lambda w, input: config["encoders"][w.encoder].get("name") or os.path.dirname(input.model),
         prefix=lambda w: (
@@ -386,7 +387,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         "../envs/embed.yaml"
     resources:
         mem_mb=LEAST["fit_similarity"],
-        runtime="4h",
+        runtime=hours(4),
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -411,7 +412,7 @@ rule quality:
         "../envs/embed.yaml"
     resources:
         mem_mb=2000,
-        runtime="2h",
+        runtime=hours(2),
     params:
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:
@@ -429,8 +430,8 @@ rule selection_precision:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(3, 1500),
-        runtime="1h",
+        mem_mb=megabytes(3, 1500, lambda w, input: input.scores),
+        runtime=hours(1),
     params:
         words=lambda w: BUDGETS[w.budget],
         side=config["selection"]["count"],
@@ -452,8 +453,8 @@ rule sweep:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(3, 2000),
-        runtime="2h",
+        mem_mb=megabytes(3, 2000, lambda w, input: input.scores),
+        runtime=hours(2),
     params:
         side=config["selection"]["count"],
         scores=scores_by_method(CURVES),
@@ -474,7 +475,7 @@ rule distribution:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(10, 2000),
-        runtime="2h",
+        runtime=hours(2),
     params:
         scores=scores_by_method(CURVES),
         logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
@@ -494,7 +495,7 @@ rule shares:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(3, 1500),
-        runtime="1h",
+        runtime=hours(1),
     params:
         scores=lambda w, input: [f"--scores={path}" for path in input],
     shell:
@@ -515,7 +516,7 @@ rule bleu:
         "../envs/nmt.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     params:
         language=TGT,
         hypotheses=lambda w, input: option(
@@ -540,7 +541,7 @@ rule significance:
         "../envs/nmt.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     params:
         languages=option("--language", [(test, TGT) for test in TESTS]),
         hypotheses=option(
@@ -589,16 +590,16 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(10, LEAST["nmt_train"]),
+        mem_mb=megabytes(2, LEAST["nmt_train"]),  # fairseq maps its data
         gpu=config["nmt"]["gpus"],
-        runtime="8h",
+        runtime=hours(8),
     params:
         data=lambda w, input: f"{input.data}/{w.seed}",
         model=lambda w, input: f"{input.models}/{w.seed}/model.pt",
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         spec=nmt_spec(MODEL_KEYS),
         languages=languages(config["pair"]),
-        gpus=config["nmt"]["gpus"],
+        gpus=allocated,
     shell:
         "python -m bitextbench step validation-bleu {params.data:q} --model {params.model:q} --tokens {params.tokens:q}"
         " --references {input.references:q} --spec {params.spec:q} {params.languages:q} --gpus {params.gpus:q}"
@@ -618,16 +619,16 @@ use rule validation_bleu as development_bleu with:  # of a study: one model, whe
     benchmark:
         benchmarked("development_bleu", LOG)
     resources:
-        mem_mb=megabytes(10, LEAST["nmt_train"]),
+        mem_mb=megabytes(2, LEAST["nmt_train"]),  # fairseq maps its data
         gpu=lambda w: transformer(w)["gpus"],
-        runtime="8h",
+        runtime=hours(8),
     params:
         data=lambda w, input: input.data,
         model=lambda w, input: input.model,
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
         languages=PAIR,
-        gpus=lambda w: transformer(w)["gpus"],
+        gpus=allocated,
 
 
 rule size:
@@ -641,7 +642,7 @@ rule size:
         "../envs/data.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     shell:
         "python -m bitextbench step size --corpus {input:q} --out {output:q} 2> {log:q}"
 
@@ -659,7 +660,7 @@ rule translation:
         "../envs/nmt.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     shell:
         "python -m bitextbench evaluate translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
         " --training {input.training:q} --out {output:q} > {log:q} 2>&1"

@@ -39,7 +39,7 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
         tgt=shard_options("tgt"),
         model=lambda w, input: f"--model={input.model}" if input.model else "",
         languages=PAIR,
-        gpus=mined_gpus,
+        gpus=allocated,
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench step mine-corpus {input.corpus:q} --tokens {params.tokens:q} --spec {params.spec:q} {params.src:q} {params.tgt:q}"
@@ -67,7 +67,7 @@ rule searched:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(20, 1500),  # each distinct sentence once
-        runtime="2h",
+        runtime=hours(2),
     shell:
         "python -m bitextbench step searched {input.corpus:q} --out {output:q} 2> {log:q}"
 
@@ -90,15 +90,15 @@ rule search_block:
         "../envs/embed.yaml"
     threads: 2
     resources:
-        mem_mb=lambda w, input, attempt: files.block_megabytes(w.mining, input.size_mb) * attempt,
+        mem_mb=lambda w, input, attempt: files.block_megabytes(w.mining, size(input) / 1e6) * more(attempt),
         gpu=mining_gpus,
-        runtime="12h",
+        runtime=hours(12),
     params:
         spec=of_mining("margin", "k", "index"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         blocks=lambda w: files.block_options(w.mining, w.i, w.j),
-        gpus=mining_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step search-block --rows {input.rows:q} {params.src:q} {params.tgt:q} {params.blocks:q} --spec {params.spec:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} 2> {log:q}"
@@ -115,7 +115,7 @@ rule merge_neighbours:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(2, 2000),
-        runtime="4h",
+        runtime=hours(4),
     shell:
         "python -m bitextbench merge-neighbours {input:q} --out {output:q} 2> {log:q}"
 
@@ -134,7 +134,7 @@ rule mine_blocks:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(20, 2000),
-        runtime="4h",
+        runtime=hours(4),
     params:
         spec=of_mining("margin", "retrieval", "threshold"),
         languages=lambda w: languages(files.pair(mining_corpus(w))),

@@ -32,7 +32,7 @@ rule nmt_prepare:
         "../envs/nmt.yaml"
     resources:
         mem_mb=megabytes(10, 1500),
-        runtime="4h",
+        runtime=hours(4),
     params:
         selected=lambda w, input: [os.path.dirname(path) for path in input.selected],
         valid=lambda w, input: os.path.dirname(input.valid[0]),
@@ -55,19 +55,19 @@ rule nmt_train:  # and translation, in the same process
     benchmark:
         benchmarked("nmt_train", "{method}.{budget}.{seeds}")
     priority: -10  # what other selections wait for goes first
-    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/nmt.yaml"
     resources:
-        mem_mb=megabytes(10, LEAST["nmt_train"]),
+        mem_mb=megabytes(2, LEAST["nmt_train"]),  # fairseq maps its data
         gpu=config["nmt"]["gpus"],
-        runtime="72h",
+        runtime=hours(72),
     params:
         data=lambda w, input: [f"{input.data}/{seed}" for seed in batch_of(w)],
         spec=nmt_spec(MODEL_KEYS),
         languages=languages(config["pair"]),
         seeds=lambda w: [f"--seed={seed}" for seed in batch_of(w)],
-        gpus=config["nmt"]["gpus"],
+        gpus=allocated,
         tests=[f"--test={test}={WORK}/tokens/{test}" for test in TESTS],
         # checkpoints outlive a failed job: they are no output
         checkpoints=lambda w: [
@@ -93,7 +93,7 @@ rule likelihood_data:
         "../envs/nmt.yaml"
     resources:
         mem_mb=LEAST["likelihood_data"],  # a shard, and the lengths of all sentences
-        runtime="8h",
+        runtime=hours(8),
     params:
         corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(likelihoods_entry(w))],
         longest=lambda w: likelihoods_entry(w)["max_length"],
@@ -114,19 +114,19 @@ rule likelihood_train:
     wildcard_constraints:
         model="|".join(LIKELIHOOD_MODELS),
     priority: 10  # selection waits for it
-    retries: retries(2)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/nmt.yaml"
     resources:
         mem_mb=megabytes(2, LEAST["likelihood_train"]),
         gpu=likelihoods_gpus,
-        runtime="72h",
+        runtime=hours(72),
     params:
         spec=lambda w: spec(likelihoods_entry(w)[LIKELIHOOD_MODELS[w.model]]),
         longest=lambda w: likelihoods_entry(w)["max_length"],
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/likelihoods/{{likelihoods}}.{{model}}",
-        gpus=likelihoods_gpus,
+        gpus=allocated,
         seed=lambda w: seed_of(likelihoods_entry(w)),
     shell:
         "python -m bitextbench step likelihood-train {wildcards.model:q} {input:q} --spec {params.spec:q} --max-length {params.longest:q}"
@@ -154,7 +154,7 @@ rule likelihoods:
     params:
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
-        gpus=likelihoods_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step likelihoods {params.stem:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
 
@@ -195,7 +195,7 @@ rule training_text:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(8, 1500),  # a corpus
-        runtime="2h",
+        runtime=hours(2),
     params:
         selections=lambda w, input: [f"--selection={os.path.dirname(path)}" for path in input.selections],
         corpora=lambda w: [f"--corpus={corpus}={WORK}/tokens/{corpus}" for corpus in whole(w)],
@@ -234,15 +234,15 @@ use rule nmt_train as translation_train with:
     benchmark:
         benchmarked("translation_train", LOG)
     resources:
-        mem_mb=megabytes(10, LEAST["nmt_train"]),
+        mem_mb=megabytes(2, LEAST["nmt_train"]),  # fairseq maps its data
         gpu=lambda w: transformer(w)["gpus"],
-        runtime="72h",
+        runtime=hours(72),
     params:
         data=lambda w, input: input.data,
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),
         languages=PAIR,
         seeds=lambda w: f"--seed={seed_of(translation(w))}",
-        gpus=lambda w: transformer(w)["gpus"],
+        gpus=allocated,
         tests=lambda w: f"--test={NMT_TEST}={WORK}/tokens/{translation(w)['test']}",
         checkpoints=f"--checkpoints={WORK}/checkpoints/translation/{LOG}",
         out=f"--out={STEM}",

@@ -71,7 +71,7 @@ rule table2:
         "../envs/report.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     params:
         config=spec(config),  # given on standard input: an argument has 128 KiB at most
         scale=config["scale"],
@@ -114,7 +114,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         scale=config["scale"],
         cells=lambda w: cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[w.place]))),
@@ -140,7 +140,7 @@ rule kim2019_figure3:
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         scale=config["scale"],
         cells=lambda w, input: cell_options(
@@ -170,7 +170,7 @@ rule kim2019_table5:
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         scale=config["scale"],
         cells=lambda w, input: cell_options(
@@ -201,7 +201,7 @@ rule yang2019_figure4:
         "../envs/embed.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         points=lambda w, input: option(
             "--point",
@@ -225,7 +225,7 @@ rule artetxe2019_figure2:
         "../envs/embed.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         points=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
     shell:
@@ -246,7 +246,7 @@ rule quality_table:
         "../envs/embed.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         scale=config["scale"],
         cells=lambda w, input: cell_options(
@@ -270,7 +270,7 @@ rule precision_table:
         "../envs/embed.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         scale=config["scale"],
         cells=lambda w, input: cell_options(
@@ -297,7 +297,7 @@ rule compare_encoders:
         "../envs/report.yaml"
     resources:
         mem_mb=1500,
-        runtime="10m",
+        runtime=10,
     params:
         config=spec(config),  # given on standard input: an argument has 128 KiB at most
         benchmarks=f"{WORK}/benchmarks",
@@ -318,7 +318,7 @@ rule leaderboard:  # encoders by tasks, for `bitextbench leaderboard`
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         scale=config["scale"],
         cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
@@ -339,7 +339,7 @@ rule learning_curves:
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
         folders=lambda w, input: list(map(os.path.dirname, input)),
     shell:
@@ -384,8 +384,8 @@ rule kim2019_table4:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(10, 1500),
-        runtime="2h",
+        mem_mb=megabytes(10, 1500, lambda w, input: input.scores),
+        runtime=hours(2),
     params:
         scores=scores_by_method(example("kim2019/table4", "methods") or []),
     shell:
@@ -404,7 +404,7 @@ rule guo2018_table1:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(2, 1500),
-        runtime="2h",
+        runtime=hours(2),
     params:
         hard=lambda w, input: input.hard[0].removesuffix(".src.ids.npy"),
         seed=config["seed"],
@@ -423,7 +423,7 @@ rule zhang2016_table1:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(20, 1500),
-        runtime="2h",
+        runtime=hours(2),
     shell:
         "python -m bitextbench step examples phrases {input:q} --out {output:q} 2> {log:q}"
 
@@ -444,7 +444,7 @@ rule audit:
         "../envs/report.yaml"
     resources:
         mem_mb=2000,
-        runtime="10m",
+        runtime=10,
     params:
         measurements=lambda w, input: option("--measurements", ([path] for path in input.measurements)),
     shell:
@@ -464,7 +464,7 @@ rule settings:  # what the papers say, beside what is configured at paper scale,
         "../envs/embed.yaml"
     resources:
         mem_mb=1500,
-        runtime="10m",
+        runtime=10,
     shell:
         "python -m bitextbench step settings --references references --config {input.config:q} --out {output:q} > {log:q} 2>&1"
 
@@ -480,7 +480,7 @@ rule report_pages:  # from the CSVs alone, as `bitextbench report` does
         "../envs/embed.yaml"
     resources:
         mem_mb=1500,
-        runtime="10m",
+        runtime=10,
     params:
         folder=lambda w, output: os.path.dirname(output.index),
     shell:

@@ -31,7 +31,7 @@ rule fit_similarity:
         "../envs/embed.yaml"
     resources:
         mem_mb=LEAST["fit_similarity"],  # the scores of the pool and the vectors of the chosen pairs
-        runtime="4h",
+        runtime=hours(4),
     params:
         name=of_method("similarity"),
         spec=lambda w: spec(method_entry(w)),
@@ -60,7 +60,7 @@ rule fit_text_similarity:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(20, 3000),  # n-grams of the whole bitext
-        runtime="12h",
+        runtime=hours(12),
     params:
         name=of_method("similarity"),
         spec=lambda w: spec(method_entry(w)),
@@ -90,7 +90,7 @@ rule tune_confidence:  # guo2018 section 4.4
         "../envs/embed.yaml"
     resources:
         mem_mb=LEAST["fit_similarity"],  # the vectors of the examples
-        runtime="4h",
+        runtime=hours(4),
     params:
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -128,7 +128,7 @@ rule neighbourhoods:
         spec=lambda w: spec(files.options(w.method)),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        gpus=method_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step neighbourhoods {params.name:q} --spec {params.spec:q} {params.src:q} {params.tgt:q} --gpus {params.gpus:q}"
         " --threads {threads} --out {output:q} 2> {log:q}"
@@ -154,8 +154,9 @@ rule score:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(2, 2000),
+        mem_mb=megabytes(2, 2000, shard_of),
         runtime=expected("score"),
+        turn=1,
     params:
         similarity=of_method("similarity"),
         vectors=lambda w, input: [f"--{side}-vectors={path}" for side, path in zip(SIDES, input.vectors)],
@@ -182,7 +183,7 @@ rule published_scores:
         "../envs/data.yaml"
     resources:
         mem_mb=1000,
-        runtime="1h",
+        runtime=hours(1),
     params:
         dataset=of_method("dataset"),
         column=of_method("column"),
@@ -208,7 +209,7 @@ rule select:
         "../envs/embed.yaml"
     resources:
         mem_mb=2000,  # a block of each shard
-        runtime="8h",
+        runtime=hours(8),
     params:
         method="{method}",
         budget="{budget}",
@@ -239,8 +240,8 @@ rule selected_pairs:  # plain, with scores and line numbers; asked for by name, 
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(2, 2000),
-        runtime="8h",
+        mem_mb=megabytes(2, 2000, lambda w, input: input.scores),
+        runtime=hours(8),
     params:
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:

@@ -33,7 +33,7 @@ rule smt_text:
         "../envs/data.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     params:
         folder=f"{WORK}/tokens/{{corpus}}",
         stem=f"{SMT_FOLDER}/text/{{corpus}}",
@@ -55,7 +55,7 @@ rule smt_align:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(40, 2000),  # all pairs of words that occur together
-        runtime="24h",
+        runtime=hours(24),
     params:
         folders=smt_folders(SMT_BITEXT),
         case=CASE,
@@ -76,7 +76,7 @@ rule smt_language_model:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(40, 2000),  # numbers of all n-grams
-        runtime="12h",
+        runtime=hours(12),
     params:
         folders=smt_folders(SMT_LANGUAGE),
         order=SMT.get("order"),
@@ -101,7 +101,7 @@ rule smt_grammar:  # the rules that the development and test sets can use
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(40, 2000),
-        runtime="24h",
+        runtime=hours(24),
     params:
         folders=smt_folders(SMT_BITEXT),
         sources=[f"--source={path}" for path in smt_sources],
@@ -128,10 +128,10 @@ rule smt_similarity:
     resources:
         mem_mb=megabytes(60, 4000),
         gpu=encoder_gpus,
-        runtime="8h",
+        runtime=hours(8),
     params:
         case=CASE,
-        gpus=encoder_gpus,
+        gpus=allocated,
     shell:
         "python -m bitextbench step smt-similarity {input.grammar:q} --model {input.model:q} --pieces {input.pieces:q} {params.case:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} 2> {log:q}"
@@ -153,7 +153,7 @@ rule smt_tune:  # section 6.1: "to run MERT three times", each from another star
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(20, 2000),
-        runtime="48h",
+        runtime=hours(48),
     params:
         references=lambda w, input: [f"--references={path}" for path in input.references],
         decoder=[*decoder, *(f"--{key}={SMT[key]}" for key in ("nbest", "rounds") if key in SMT)],
@@ -178,7 +178,7 @@ rule smt_decode:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(20, 2000),
-        runtime="12h",
+        runtime=hours(12),
     params:
         decoder=decoder,
     shell:
@@ -198,7 +198,7 @@ rule smt_bleu:  # of all systems and tunings: a process takes longer to start th
         "../envs/nmt.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     params:
         hypotheses=lambda w, input: option(
             "--hypotheses",
@@ -226,7 +226,7 @@ rule smt_significance:
         "../envs/nmt.yaml"
     resources:
         mem_mb=1500,
-        runtime="1h",
+        runtime=hours(1),
     params:
         hypotheses=lambda w: option("--hypotheses", decoded(w)),
         references=lambda w: option(

@@ -22,6 +22,7 @@ rule tokens:
     resources:
         mem_mb=4000,
         runtime=expected("tokens"),
+        turn=1,
     params:
         languages=corpus_languages,
         chinese=config["text"]["chinese"],
@@ -45,7 +46,7 @@ rule bpe:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(8, 1500),  # sentencepiece keeps its sample in memory
-        runtime="12h",
+        runtime=hours(12),
     params:
         folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         vocab=lambda w: FEATURES[w.features]["vocab"],
@@ -72,7 +73,7 @@ rule features:
         "../envs/data.yaml"
     resources:
         mem_mb=megabytes(4, 1500),  # the words of a shard, and the counts of all
-        runtime="12h",
+        runtime=hours(12),
     params:
         folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         spec=lambda w: spec(FEATURES[w.features]),
@@ -105,6 +106,7 @@ rule ids:
     resources:
         mem_mb=megabytes(100, 1000),  # all ids of a shard; of n-grams, ten for each word
         runtime=expected("ids"),
+        turn=1,
     params:
         folder=subpath(output[0], parent=True),
         case=CASE,
@@ -123,6 +125,9 @@ rule wordpieces:  # the vocabulary of a published BERT
         features=features_of("wordpiece"),
     conda:
         "../envs/data.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
     params:
         vocab=lambda w, input: f"{os.path.dirname(input[0])}/vocab.txt",
     shell:
@@ -150,8 +155,8 @@ rule wordpiece_ids:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(40, 1000),
-        runtime="4h",
+        mem_mb=megabytes(40, 1000, shard_of),
+        runtime=hours(4),
     params:
         folder=subpath(output[0], parent=True),
     shell:

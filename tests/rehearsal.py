@@ -38,7 +38,7 @@ SHARED = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME":
 OPTIONS = [
     *("--profile", "slurm", "--configfile", "config/rehearsal.yaml", "--latency-wait", "5"),
     *("--slurm-init-seconds-before-status-checks", "3", "--seconds-between-status-checks", "3"),
-    *("--set-resources", *(f"{rule}:gpu=1" for rule in GPU_RULES)),
+    *("--set-resources", *(f"{rule}:gres=gpu:1" for rule in GPU_RULES)),
 ]
 
 

@@ -428,9 +428,21 @@ def datasets(config: Config, corpora: Iterable[str]) -> list[str]:
     )
 
 
+def minutes(time: str | int) -> int:
+    """A length of time in minutes: a number, or as in 90m, 36h, 2d."""
+    text = str(time)
+    return int(text[:-1]) * {"m": 1, "h": 60, "d": 24 * 60}[text[-1]] if text[-1].isalpha() else int(text)
+
+
 def environment(config: Config) -> dict[str, str]:
-    """The variables of the environment that jobs are started with, beside those that are set."""
+    """The variables of the environment that jobs are started with, beside those that are set.
+
+    Mirrors are there and in no parameter of a rule: another mirror has the same files, and starts nothing anew.
+    """
     pages = {name: os.environ.get(name, value) for name, value in LARGE_PAGES.items()}
+    own = os.environ.get("BITEXTBENCH_MIRROR", "")
+    if mirrors := [*(place for place in config["mirrors"] if place not in own), *filter(None, [own])]:
+        pages["BITEXTBENCH_MIRROR"] = ":".join(mirrors)
     return pages | (portable.ENVIRONMENT if config["arithmetic"] == "portable" else {})
 
 

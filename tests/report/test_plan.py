@@ -1,46 +1,34 @@
 """What a plan costs: jobs out of what Snakemake says, rates, and the simulated course."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli.plan import planned
 from bitextbench.config import read, resolve
 from bitextbench.report import amounts, courses, plan, schedule
 
 ROOT = Path(__file__).parents[2]
-SAID = """\
-[Sun Nov 22 23:44:25 2026]
-rule fetch:
-    output: data/raw/newstest2017.de-en/manifest.json
-    jobid: 1
-    wildcards: dataset=newstest2017.de-en
-    resources: tmpdir=/tmp, mem_mb=1000, mem=1 GB, runtime=30
-Shell command: true
-[Sun Nov 22 23:44:25 2026] Group job tokens.pool (jobs in lexicogr. order):
-
-    [Sun Nov 22 23:44:25 2026]
-    rule tokens:
-        input: work/paper/corpus/pool
-        output: work/paper/tokens/pool/00000.parquet
-        wildcards: corpus=pool, shard=00000
-        resources: tmpdir=/tmp, mem_mb=<TBD>, runtime=90, turn=1
-    Shell command: true
-
-    [Sun Nov 22 23:44:25 2026]
-    rule tokens:
-        input: work/paper/corpus/pool
-        output: work/paper/tokens/pool/00001.parquet
-        wildcards: corpus=pool, shard=00001
-        resources: tmpdir=/tmp, mem_mb=<TBD>, runtime=90, turn=1
-rule neighbourhoods:
-    input: work/paper/vectors/nmt_autoencoder/pool/00000.src.npy, work/paper/vectors/nmt_autoencoder/pool/00000.tgt.npy
-    output: work/paper/neighbourhoods/margin/pool.npz
-    wildcards: method=margin, corpus=pool
-    threads: 2
-    resources: tmpdir=/tmp, mem_mb=<TBD>, runtime=720, gpu=1
-"""
+TOKENS = {"mem_mb": "<TBD>", "runtime": 90, "turn": 1}
+SAID = [  # as the logger plugin writes them: rule, submission, what it is of, inputs, outputs, threads, resources
+    ("fetch", 1, {"dataset": "newstest2017.de-en"}, [], ["data/raw/newstest2017.de-en/manifest.json"], 1, {"mem_mb": 1000, "runtime": 30}),
+    ("tokens", 2, {"corpus": "pool", "shard": "00000"}, ["work/paper/corpus/pool"], ["work/paper/tokens/pool/00000.parquet"], 1, TOKENS),
+    ("tokens", 2, {"corpus": "pool", "shard": "00001"}, ["work/paper/corpus/pool"], ["work/paper/tokens/pool/00001.parquet"], 1, TOKENS),
+    ("neighbourhoods", 3, {"method": "margin", "corpus": "pool"}, [f"work/paper/vectors/nmt_autoencoder/pool/00000.{side}.npy" for side in ("src", "tgt")],
+     ["work/paper/neighbourhoods/margin/pool.npz"], 2, {"mem_mb": "<TBD>", "runtime": 720, "gpu": 1}),
+]  # fmt: skip
+KEYS = ("rule_name", "submission", "wildcards", "input", "output", "threads", "resources")
 MACHINE = {"cores": 16, "mtbf": 0}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "jobs.jsonl"
+    path.write_text("".join(json.dumps(dict(zip(KEYS, job, strict=True))) + "\n" for job in SAID))
+    return plan.read(path)
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +44,8 @@ def chain(*lengths, rule="bleu"):
     return jobs, {job: plan.JobCost(length) for job, length in zip(jobs, lengths, strict=True)}
 
 
-def test_jobs_of_a_dry_run():
-    jobs = plan.parse(SAID)
+def test_jobs_of_a_dry_run(said):
+    jobs = said
     assert [job.rule for job in jobs] == ["fetch", "tokens", "tokens", "neighbourhoods"]
     assert [job.group for job in jobs] == [1, 2, 2, 3]
     assert [job.gpus for job in jobs] == [0, 0, 0, 1]
@@ -67,13 +55,31 @@ def test_jobs_of_a_dry_run():
     assert jobs[2].wildcards == {"corpus": "pool", "shard": "00001"}
 
 
-def test_a_plan_without_jobs_is_an_error():
+def test_a_plan_without_jobs_is_an_error(tmp_path):
+    (tmp_path / "jobs.jsonl").touch()
     with pytest.raises(InputError, match="no jobs"):
-        plan.parse("Nothing to be done.")
+        plan.read(tmp_path / "jobs.jsonl")
 
 
-def test_costs_are_amounts_over_rates(cost):
-    fetch, tokens, _, neighbourhoods = map(cost, plan.parse(SAID))
+def test_snakemake_s_jobs_are_read_with_their_submissions_and_threads(tmp_path):
+    (tmp_path / "Snakefile").write_text(
+        'rule all:\n input: expand("{n}", n=range(3)), "other"\n'
+        'rule one:\n output: "{n,[0-9]}"\n threads: 8\n group: "g"\n resources: gpu=1, runtime="2h"\n shell: "touch {output}"\n'
+        'rule two:\n output: "other"\n resources: mem_mb=lambda w, input: len(open("nothing").read()) if False else 7\n shell: ""\n'
+    )
+    jobs = planned(["--group-components", "g=2", "--", "all"], tmp_path)
+    assert sorted((job.rule, job.cores, job.gpus) for job in jobs if job.rule != "all") == [("one", 8, 1)] * 3 + [
+        ("two", 1, 0)
+    ]
+    ones = [job for job in jobs if job.rule == "one"]
+    assert sorted(Counter(job.group for job in ones).values()) == [1, 2]
+    assert {job.limit for job in ones} == {7200}
+    with pytest.raises(InputError, match="snakemake -n fails: "):
+        planned(["--", "nothing_of_that_name"], tmp_path)
+
+
+def test_costs_are_amounts_over_rates(cost, said):
+    fetch, tokens, _, neighbourhoods = map(cost, said)
     start, shards = cost.rates["machine"]["start"], cost.config["corpora"]["pool"]["shards"]
     assert fetch.transfer > 0
     assert tokens.seconds == pytest.approx(start + 104_000_000 / shards / cost.rates["core"]["tokens"], rel=0.01)
@@ -81,8 +87,8 @@ def test_costs_are_amounts_over_rates(cost):
     assert neighbourhoods.seconds == pytest.approx(start + flops / 9.9e14 / 0.3, rel=0.01)
 
 
-def test_limits_are_expected_times_with_slack(cost):
-    job = plan.parse(SAID)[3]
+def test_limits_are_expected_times_with_slack(cost, said):
+    job = said[3]
     minutes = cost.minutes("neighbourhoods", job.wildcards, job.inputs, gpus=1, cores=2)
     assert minutes == pytest.approx(plan.SLACK * cost(job).seconds / 60, abs=30)
     assert not minutes % 30
@@ -126,8 +132,8 @@ def test_failures_cost_what_was_not_kept(rule):
     assert (lost <= failures * schedule.CHECKPOINT) == (rule == "train_encoder")
 
 
-def test_table_and_picture(cost, tmp_path):
-    jobs = plan.parse(SAID)
+def test_table_and_picture(cost, said, tmp_path):
+    jobs = said
     costs = {job: cost(job) for job in jobs}
     rows = list(plan.by_rule(jobs, costs))
     assert rows[-1][:3] == ["all", 4, 3]

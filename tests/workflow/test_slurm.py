@@ -60,7 +60,7 @@ def asked_for(said: str) -> list[Job]:
                 "COMPLETED",
                 cpus=int(threads[1]) if threads else 1,
                 memory_mb=int(resources["mem_mb"]),
-                gpus=int(resources.get("gpu", 0)),
+                gpus=int(resources.get("gpu", "gres=gpu:1" in block)),
                 minutes=int(resources["runtime"]),
             )
         )
@@ -154,7 +154,7 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
         *("--configfile", "config/tiny.yaml", "tests/micro.yaml", "rows.yaml"),
         *("--max-threads", "2"),
         # the tiny run computes on CPUs: it asks for a GPU and leaves it idle
-        *("--set-resources", "train_encoder:gpu=1", "nmt_train:gpu=1"),
+        *("--set-resources", "train_encoder:gres=gpu:1", "nmt_train:gres=gpu:1"),
         "--",
         "results/queue/table2.csv",
     )

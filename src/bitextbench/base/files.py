@@ -13,7 +13,7 @@ import re
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
@@ -147,6 +147,18 @@ def _whole(digits: str) -> int:
     if len(digits) > 19 or not -(1 << 63) <= int(digits) < 1 << 63:
         raise ValueError(f"{digits[:20]}... has more than 64 bits")
     return int(digits)
+
+
+def size(paths: Iterable[str | Path]) -> int:
+    """The bytes of files, and of all that folders hold. Raises FileNotFoundError, with its name, for one that is not there."""
+    total = 0
+    for path in paths:
+        if os.path.isdir(path):
+            held = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+            total += sum(os.lstat(name).st_size for name in held)
+        else:
+            total += os.stat(path).st_size
+    return total
 
 
 def existing(path: str | Path) -> Path:

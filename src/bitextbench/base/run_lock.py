@@ -1,12 +1,19 @@
 """A lock for one run at a time. The kernel releases it when the last process of the run ends, in whatever way.
 
 Jobs in Slurm outlive a run that is killed, on machines that know nothing of its lock: the file has their name.
+
+Where the file system has no locks (Lustre without flock), the kernel's lock is on a file of this machine's own folder of
+temporary files, and the file in the shared folder says which machine has it until the run ends.
 """
 
+import atexit
+import errno
 import fcntl
+import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,25 +27,65 @@ def take(path: Path, jobs: str = "") -> tuple[int, bool]:
     and for the jobs that the last one left in Slurm. `jobs`: the name of ours there.
 
     Returns the descriptor, and whether it had to wait: the other run may have done the planned work. Raises InputError
-    where there are such jobs to ask for, and no squeue.
+    where there are such jobs to ask for, and no squeue; and where a run on another machine may still be at work, and
+    the file system cannot tell.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    waited = False
+    record = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    lock = record
+    try:
+        waited = _lock(record, record, path)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        _check_other_machines(record, path)
+        lock = _local(path)
+        waited = _lock(lock, record, path)
+        atexit.register(_clear, path, os.getpid())
+    _, _, left = os.pread(record, 300, 0).decode(errors="replace").strip().partition("\n")
+    waited |= _wait_for_jobs(left, path)
+    os.ftruncate(record, 0)
+    os.pwrite(record, f"process {os.getpid()} on {os.uname().nodename}\n{jobs}\n".encode(), 0)
+    if lock != record:
+        os.close(record)
+    return lock, waited
+
+
+NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)  # of a file system
+
+
+def _lock(lock: int, record: int, path: Path) -> bool:
+    """Lock a descriptor, and wait while another run has it; whether it had to. `record`: says which run."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        waited = True
-        who = os.pread(lock, 80, 0).decode(errors="replace").strip()
+        who = os.pread(record, 80, 0).decode(errors="replace").strip()
         print(f"{path}: waiting for another run ({who}), or a job that it left, to end", file=sys.stderr, flush=True)
         fcntl.flock(lock, fcntl.LOCK_EX)
-    except OSError as error:  # some network file systems have no locks
-        print(f"{path}: {error.strerror}: runs at once are not kept apart", file=sys.stderr, flush=True)
-    _, _, left = os.pread(lock, 300, 0).decode(errors="replace").strip().partition("\n")
-    waited |= _wait_for_jobs(left, path)
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"process {os.getpid()} on {os.uname().nodename}\n{jobs}\n".encode(), 0)
-    return lock, waited
+        return True
+    return False
+
+
+def _local(path: Path) -> int:
+    """The descriptor of the file of this machine that stands for `path`."""
+    name = hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:16]
+    place = Path(tempfile.gettempdir(), f"bitextbench-{os.getuid()}-{name}.lock")
+    return os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _check_other_machines(record: int, path: Path) -> None:
+    """Raise InputError unless the last run was on this machine, or has ended by itself."""
+    who = os.pread(record, 300, 0).decode(errors="replace").partition("\n")[0]
+    machine = who.rpartition(" on ")[2]
+    if machine not in ("", os.uname().nodename):
+        what = f"this file system has no locks, and a run on another machine may be at work ({who})"
+        raise InputError(what, path, remedy=f"wait until it has ended; if it was killed, remove {path}")
+
+
+def _clear(path: Path, process: int) -> None:
+    """Say that the run of this process has ended, where no kernel says it."""
+    if os.getpid() == process and path.exists():
+        os.truncate(path, 0)
 
 
 def _wait_for_jobs(name: str, path: Path) -> bool:

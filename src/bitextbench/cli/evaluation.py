@@ -200,7 +200,13 @@ def evaluate_rescoring(
 @src_shards_option
 @tgt_shards_option
 @similarities_option("cosine", " With --model, one that was fitted: mlp. With both texts, levenshtein.")
-@click.option("--model", type=FILE, help="A fitted similarity, for those that learn.")
+@click.option(
+    "--model",
+    "models",
+    type=FILE,
+    multiple=True,
+    help="A fitted similarity; one for each --similarity that learns, in their order.",
+)
 @click.option("--src-text", type=FILE, help="Or a corpus. With both texts, a copy of the right sentence is right, too.")
 @click.option("--tgt-text", type=FILE, help="The same of the targets.")
 @form_option
@@ -211,7 +217,7 @@ def evaluate_alignment(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
     similarities: tuple[str, ...],
-    model: Path | None,
+    models: tuple[Path, ...],
     src_text: Path | None,
     tgt_text: Path | None,
     form: str,
@@ -231,14 +237,20 @@ def evaluate_alignment(
     lines = [
         _lines(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))
     ]
+    known = members.sources("similarities")
+    fitted = [name for name in similarities if name in known and declared(name).fit]
+    if models and len(models) != len(fitted):
+        what = f"{len(models)} --model for {len(fitted)} --similarity that learn ({', '.join(fitted) or 'none'})"
+        raise InputError(what, remedy="give one for each, in their order")
+    model_of = dict(zip(fitted, models, strict=False))
     result = {}
     for name in similarities:
         if name == "levenshtein":
             if None in lines:
                 raise InputError("levenshtein compares sentences", remedy="give --src-text and --tgt-text")
             errors = alignment.by_text(lines[0], lines[1], settings["threads"])
-        elif model and name in members.sources("similarities") and declared(name).fit:
-            errors = alignment.by_model(src, tgt, name, model)
+        elif name in model_of:
+            errors = alignment.by_model(src, tgt, name, model_of[name])
         else:
             errors = alignment.by_vectors(src, tgt, name, k, **settings)
         result[name] = alignment.error_rates(*errors, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")

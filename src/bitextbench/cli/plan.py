@@ -1,14 +1,22 @@
 """The command `plan`: the costs of a run before it starts; part of `cli`."""
 
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example
 from bitextbench.cli.options import FILE
+
+if TYPE_CHECKING:
+    from bitextbench.report.plan import Job
+
+CORES = 1000  # of a dry run, which else takes the cores of this machine for those of a job
 
 
 @cli.command(epilog=example("plan results/table2.csv --gpus 8 --gpus 64"))
@@ -49,7 +57,7 @@ def plan(
 
     config, speeds = resolve(read(["config.yaml"], overlays)), plans.rates(rates)
     configured = ["--configfile", *map(str, overlays)] if overlays else []
-    jobs = plans.parse(_planned(["--profile", profile, *configured, "--", *targets]))
+    jobs = planned(["--forceall", "--profile", profile, *configured, "--", *targets])
     cost = plans.Costs(config, speeds)
     costs = {job: cost(job) for job in jobs}
     rows = list(plans.by_rule(jobs, costs))
@@ -61,12 +69,25 @@ def plan(
         pages.draw(courses, picture)
 
 
-def _planned(arguments: list[str]) -> str:
-    """The output of `snakemake -n`."""
-    command = [sys.executable, "-m", "snakemake", "-n", "--forceall", "--nolock", *arguments]
-    done = subprocess.run(command, text=True, capture_output=True)
-    if done.returncode:
-        raise InputError(
-            f"snakemake -n fails: {(done.stderr or done.stdout).strip().splitlines()[-1]}", remedy="run it by hand"
+def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
+    """The jobs that `snakemake -n` plans in a checkout. Raises InputError where it fails."""
+    from bitextbench.report import plan as plans
+
+    command = [sys.executable, "-m", "snakemake", "-n", "--nolock", "--quiet", "all", "--cores", str(CORES)]
+    path = os.pathsep.join(
+        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
+    )  # of the plugin
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "jobs.jsonl")
+        logger = ["--logger", "bitextbench", "--logger-bitextbench-out", str(out)]
+        done = subprocess.run(
+            [*command, *logger, *arguments],
+            text=True,
+            capture_output=True,
+            cwd=cwd,
+            env=os.environ | {"PYTHONPATH": path},
         )
-    return done.stdout + done.stderr
+        if done.returncode:
+            why = (done.stderr or done.stdout).strip().splitlines()[-1]
+            raise InputError(f"snakemake -n fails: {why}", remedy="run it by hand")
+        return plans.read(out)

@@ -1,16 +1,17 @@
 """Costs of the jobs of a plan: core and GPU hours, memory, disk and transfer, by rule.
 
-The jobs are those of `snakemake -n`; their inputs and outputs make the graph. The time of a job is its amount of work
+The jobs are those of `snakemake -n`, as the logger plugin beside this package writes them; their inputs and outputs make
+the graph. The time of a job is its amount of work
 (`report.amounts`: pairs by the registry, FLOPs by arithmetic) divided by a rate of `rates.yaml`. A data set without a
 count is assumed to have one pair per BYTES of its download, or UNCOUNTED pairs if the size is unknown as well; a file
 of unknown size is assumed to have UNSIZED bytes.
 """
 
 import csv
-import re
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from math import ceil
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_yaml
+from bitextbench.base.files import read_lines, read_yaml
 from bitextbench.base.outputs import atomic
 from bitextbench.config import Config, laid_over
 from bitextbench.data import registry
@@ -37,16 +38,11 @@ KEPT = (
 SEARCHES = ("reconstruction", "documents", "mining", "mine_corpus", "rescoring_pairs", "neighbourhoods", "hard_negatives", "separation", "mined_examples", "alignment")  # fmt: skip
 RECURRENT = ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
 COLUMNS = ("rule", "jobs", "submissions", "core hours", "GPU hours", "longest hours", "MB of memory", "GB of disk", "GB of transfer")  # fmt: skip
-_BLOCK = re.compile(
-    r"^(?P<indent> *)(?:local)?rule (?P<rule>\w+):\n(?P<keys>(?:(?P=indent)    .*\n)+)|Group job (?P<group>.+?) \(",
-    re.M,
-)
-_KEY = re.compile(r"^ *(\w+): (.*)$", re.M)
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A job of a dry run; `group`: the number of its submission; `limit`: its time limit in seconds; `memory` in MB."""
+    """A job of a plan; `group`: the number of its submission; `limit`: its time limit in seconds; `memory` in MB."""
 
     rule: str
     wildcards: Mapping[str, str]
@@ -57,6 +53,7 @@ class Job:
     memory: int  # MB, 0 where it depends on what is not there yet
     limit: float
     group: int
+    resources: Mapping[str, Any] = field(default_factory=dict)  # all, as Snakemake has them
 
 
 class JobCost(NamedTuple):
@@ -88,33 +85,28 @@ def _unknown(mine: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     return ""
 
 
-def parse(said: str) -> list[Job]:
-    """The jobs in the output of `snakemake -n`. Raises InputError if there are none."""
-    jobs, group, grouped = [], 0, False
-    for match in _BLOCK.finditer(said):
-        if match["group"]:
-            group, grouped = group + 1, True
-            continue
-        if not (grouped and match["indent"]):
-            group, grouped = group + 1, False
-        jobs.append(_job(match["rule"], dict(_KEY.findall(match["keys"])), group))
+def read(path: Path) -> list[Job]:
+    """The jobs of a file of the logger plugin `snakemake_logger_plugin_bitextbench`. Raises InputError if there are none."""
+    jobs = [_job(json.loads(line)) for line in read_lines(path)]
     if not jobs:
         raise InputError("no jobs in this plan", remedy="is all of it made already? add --forceall")
     return jobs
 
 
-def _job(rule: str, keys: Mapping[str, str], group: int) -> Job:
-    needs = dict(re.findall(r"(\w+)=([^,]+)", keys.get("resources", "")))
+def _job(said: Mapping[str, Any]) -> Job:
+    needs = said["resources"]
+    number = {name: value for name, value in needs.items() if isinstance(value, int)}  # others: what is not known yet
     return Job(
-        rule,
-        dict(item.split("=", 1) for item in keys.get("wildcards", "").split(", ") if "=" in item),
-        tuple(filter(None, keys.get("input", "").split(", "))),
-        tuple(filter(None, keys.get("output", "").split(", "))),
-        int(needs.get("gpu", 0)),
-        int(keys.get("threads", 1)),
-        int(memory) if (memory := needs.get("mem_mb", "")).isdigit() else 0,
-        60 * int(minutes) if (minutes := needs.get("runtime", "")).isdigit() else float("inf"),
-        group,
+        said["rule_name"],
+        said["wildcards"],
+        tuple(said["input"]),
+        tuple(said["output"]),
+        number.get("gpu", 0),
+        said["threads"],
+        number.get("mem_mb", 0),
+        60 * number["runtime"] if "runtime" in number else float("inf"),
+        said["submission"],
+        needs,
     )
 
 
@@ -141,6 +133,9 @@ class Costs:
             "score": lambda job: self._shard(job, core["score"], "scores"),
             "corpus": lambda job: self._shard(job, core["corpus"], "corpus"),
             "likelihoods": self._likelihoods,
+            "posteriors": self._posteriors,
+            "skip_gram": self._skip_gram,
+            "encoding": self._encoding,
             **dict.fromkeys(("size", "table2"), lambda job: JobCost(0)),  # of counts
         }
 
@@ -176,6 +171,11 @@ class Costs:
         gpu = self.rates["gpu"]
         return JobCost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates / gpu["updates"]))
 
+    def _products(self, job: Job, flops: float, share: str) -> JobCost:
+        """The cost of products without an update: on the job's GPUs, or else on its cores."""
+        cores = JobCost(flops / job.cores / self.rates["machine"]["core_flops"])
+        return self._flops(flops, share) if job.gpus else cores
+
     def _met(self, encoder: str) -> float:
         """The multiplications in an update of an encoder's training."""
         return amounts.training(self.config, f"encoders.{encoder}").met()
@@ -202,7 +202,13 @@ class Costs:
         pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
         forward = 2 * self.met(name) * pairs / entry["training"]["batch"]  # no decoder runs: at most
         numbers = 2 * _dimension(entry) * self.rates["bytes"]["float"]
-        return self._flops(forward, self._share(name))._replace(disk=pairs * numbers / 1e6)
+        return self._products(job, forward, self._share(name))._replace(disk=pairs * numbers / 1e6)
+
+    def _encoding(self, job: Job) -> JobCost:
+        """The cost of encoding by the slowest encoder, for a time limit: products are counted with torch, which takes seconds."""
+        return self._shard(
+            job, self.rates["gpu"]["encode"] if job.gpus else self.rates["core"]["encode"] * job.cores, "corpus"
+        )
 
     def _fairseq(self, size: Mapping[str, Any]) -> JobCost:
         tokens = size["max_tokens"] * size["update_freq"] * size["max_updates"]
@@ -224,7 +230,20 @@ class Costs:
         corpus = job.wildcards["corpus"]
         pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
         network = amounts.transformer(entry["translation"], self._vocabulary())
-        return self._flops(4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four models of about one size
+        return self._products(job, 4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four of about one size
+
+    def _posteriors(self, job: Job) -> JobCost:
+        """The cost of scoring each sentence of one side with each of the other by two models."""
+        network = amounts.transformer(
+            self.config["likelihoods"][job.wildcards["likelihoods"]]["translation"], self._vocabulary()
+        )
+        pairs = self.pairs(job.wildcards["corpus"]) ** 2
+        return self._products(job, 2 * 2 * network * pairs * amounts.TOKENS, "transformer")
+
+    def _skip_gram(self, job: Job) -> JobCost:
+        entry = self.config["word_vectors"][job.wildcards["vectors"]]
+        pairs = sum(map(self.pairs, entry["corpora"][job.wildcards["side"]]))
+        return JobCost(pairs * amounts.TOKENS * entry["skip_gram"].get("epochs", 5) / self.rates["core"]["skip_gram"])
 
     def _search(self, job: Job) -> JobCost:
         """The cost of comparing each sentence of one side with each of the other."""
@@ -233,11 +252,7 @@ class Costs:
             return self._other(job)
         encoder, corpus, _ = vectors[0]
         flops = 2 * self.pairs(corpus) ** 2 * _dimension(self.config["encoders"][encoder])
-        return (
-            self._flops(flops, "search")
-            if job.gpus
-            else JobCost(flops / job.cores / self.rates["machine"]["core_flops"])
-        )
+        return self._products(job, flops, "search")
 
     def _other(self, job: Job) -> JobCost:
         """The cost of reading, once, each corpus that the inputs belong to."""
