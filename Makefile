@@ -15,7 +15,6 @@
 ## make clean   remove the tiny run
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-PIP = .venv/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --no-compile
 
 .PHONY: help tiny full small tables plan rehearsal test test-slow lint docs golden env lock clean
 RUN = tiny
@@ -73,22 +72,13 @@ docs: env
 env: .venv/installed
 
 # One set-up at a time: after the wait for another, make looks again at what is to be done. The lock is the kernel's, and goes with
-# the last process that has it open. torch: the CPU wheel where the machine has no GPU and pip finds it, else PyPI's with the CUDA libraries
+# the last process that has it open.
 .venv/installed: envs/lock/all.txt envs/lock/cpu.txt envs/lock/cuda.txt pyproject.toml
 ifndef LOCKED
 	@exec 9>.venv.lock; flock -n 9 || { echo "waiting for another make that sets up .venv"; flock 9; }; \
 	$(MAKE) --no-print-directory LOCKED=yes $@
 else
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)) and "Python 3.11 or 3.12 is needed: make PYTHON=/path/to/python3.11")'
-	@test -e $@ || rm -rf .venv  # what a set-up that was cut short left
-	@rm -f $@
-	$(PYTHON) -m venv .venv
-	@echo "installing the locked environment into .venv (a few minutes, once)"
-	$(PIP) -r envs/lock/all.txt
-	(! command -v nvidia-smi >/dev/null && $(PIP) -r envs/lock/cpu.txt) || $(PIP) -r envs/lock/cuda.txt
-	.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
-	-.venv/bin/python -m compileall -qq -j 0 .venv/lib  # on all cores; without it each job of a run would compile torch
-	touch $@
+	@envs/install.sh "$(PYTHON)"
 endif
 
 lock:

@@ -1,0 +1,113 @@
+"""A logger of Snakemake that shows the stages of a run in words, and how far it is: `snakemake --logger stages`.
+
+On a terminal one line moves; elsewhere a line is written when a stage begins or ends, and at least every QUIET seconds.
+Progress is weighted by what the jobs of each rule are expected to take. Snakemake's own log file has every detail; the
+last line names it. A dry run, errors and warnings are shown as Snakemake shows them.
+"""
+
+import csv
+import logging
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
+
+from snakemake_logger_plugin_stages.stages import Run
+
+QUIET = 30  # seconds that pass without a line at most, where there is no terminal
+
+
+@dataclass
+class LogHandlerSettings(LogHandlerSettingsBase):
+    seconds: Optional[Path] = field(  # noqa: UP045 - the interface reads Optional alone
+        default=None, metadata={"help": "What a job of each rule takes: a CSV file with the columns rule, seconds"}
+    )
+
+
+class LogHandler(LogHandlerBase):
+    """Follows a run by Snakemake's events, and writes to standard error."""
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = False
+    has_formatter = False
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        self.stream = sys.stdout if self.common_settings.stdout else sys.stderr
+        self.terminal = self.stream.isatty() and not self.common_settings.nocolor
+        self.plain = bool(self.common_settings.dryrun or self.common_settings.verbose or self.common_settings.printshellcmds)
+        self.run: Run | None = None
+        self.last, self.moving = time.monotonic(), False
+        self.ended, self.writing = threading.Event(), threading.Lock()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.plain:
+            self.write(self.format(record))
+            return
+        match getattr(record, "event", None):
+            case LogEvent.RUN_INFO:
+                self.begin(record.stats)  # type: ignore[attr-defined]
+            case LogEvent.JOB_INFO if self.run:
+                self.write(self.run.start(record.jobid, record.rule_name, time.monotonic()))  # type: ignore[attr-defined]
+            case LogEvent.JOB_FINISHED if self.run:
+                self.run.finish(record.job_id)  # type: ignore[attr-defined]
+            case LogEvent.JOB_ERROR | LogEvent.GROUP_ERROR | LogEvent.ERROR:
+                self.write(self.format(record))
+            case _ if record.levelno >= logging.WARNING:
+                self.write(self.format(record))
+            case None if record.getMessage().startswith(("Complete log", "Nothing to be done")):
+                self.finish(record.getMessage())
+
+    def begin(self, stats: dict[str, int]) -> None:
+        """Start to follow a run of so many jobs of each rule."""
+        jobs = Counter({rule: count for rule, count in stats.items() if rule != "total"})
+        self.run = Run(jobs, expected(self.settings.seconds if self.settings else None), time.monotonic())  # type: ignore[attr-defined]
+        self.write(self.run.opening())
+        threading.Thread(target=self.tick, daemon=True).start()
+
+    def tick(self) -> None:
+        """Show the progress until the run ends: each second on a terminal, else where nothing was written for a while."""
+        while not self.ended.wait(1):
+            assert self.run
+            if self.terminal:
+                self.move(self.run.progress(time.monotonic()))
+            elif time.monotonic() - self.last >= QUIET - 1:
+                self.write(self.run.progress(time.monotonic()))
+
+    def move(self, line: str) -> None:
+        with self.writing:
+            self.stream.write(f"\r\x1b[K{line[:79]}")
+            self.stream.flush()
+            self.moving = True
+
+    def write(self, *lines: str) -> None:
+        with self.writing:
+            for line in filter(None, lines):
+                self.stream.write(("\r\x1b[K" if self.moving else "") + line.rstrip("\n") + "\n")
+                self.moving, self.last = False, time.monotonic()
+            self.stream.flush()
+
+    def finish(self, message: str) -> None:
+        self.ended.set()
+        self.write(self.run.closing(time.monotonic()) if self.run else "", message)
+
+    def close(self) -> None:
+        self.ended.set()
+        super().close()
+
+
+def expected(path: Path | None) -> dict[str, float]:
+    """What a job of each rule takes, in seconds; without a file nothing is known."""
+    if path is None:
+        return {}
+    with open(path, encoding="utf-8", newline="") as lines:
+        rows: Any = csv.DictReader(lines)
+        return {row["rule"]: float(row["seconds"]) for row in rows}
