@@ -5,19 +5,23 @@ cd "$(dirname "$0")/.."
 python=$1
 log=.venv.log
 
-quietly() {  # run a command; its output goes to the log, and a line every 30 s says how far the set-up is
+quietly() {  # run a command; its output goes to the log, and every 30 s a line says what it is at
     "$@" >>"$log" 2>&1 &
     local job=$! seconds=0
     while kill -0 "$job" 2>/dev/null; do
         sleep 1
         seconds=$((seconds + 1))
-        [ $((seconds % 30)) = 0 ] && echo "  $((SECONDS / 60)):$(printf %02d $((SECONDS % 60)))  $(du -sm .venv | cut -f1) MB"
+        [ $((seconds % 30)) = 0 ] && echo "  $((SECONDS / 60)):$(printf %02d $((SECONDS % 60)))  $(at)"
     done
     wait "$job"
 }
 
+at() {  # the last line of the log that tells something
+    grep -vE '^(WARNING|warning|[[:space:]]*$)' "$log" | tail -1 | tr -s ' ' | cut -c1-70
+}
+
 install() {  # a lock; uv where it is present: it is faster, but does not look where pip is told to find wheels
-    local options=(--no-deps --require-hashes --quiet -r "envs/lock/$1")
+    local options=(--no-deps --require-hashes -r "envs/lock/$1")
     if command -v uv >/dev/null && [ "$1" = all.txt ]; then
         quietly uv pip install --python .venv/bin/python "${options[@]}"
     else

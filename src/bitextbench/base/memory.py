@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 # What glibc (2.35 and later) reads when a process starts: ask the kernel for pages of 2 MiB, where it gives them on
-# request. A tenth of the time of fairseq's training goes to pages of 4 kB (docs/measurements.md).
+# request. A tenth of the time of fairseq's training goes to pages of 4 kB (docs/notebook/measurements.md).
 LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 

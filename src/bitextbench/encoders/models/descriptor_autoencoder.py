@@ -28,7 +28,7 @@ What the paper leaves open or contradicts, and what is done here:
   MT08 of small) are 77.7 and 71.4 with the one, 56.4 and 50.4 with the other: the test does not need codes that tell
   sentences apart. (On all 48,526 pairs, 485 blocks: 57.6 and 54.6 with the sum, 55.8 and 52.3 with the mean.)
 - Results with separate word vectors for each language (section 4.3): the model hardly tells parallel pairs from random
-  words, the test of table 2, for which the length of a sentence is almost enough (docs/measurements.md). It does not
+  words, the test of table 2, for which the length of a sentence is almost enough (docs/notebook/measurements.md). It does not
   find a translation among thousands (`mm2as_alone` in config/tiny-encoders.yaml).
 - Results with word vectors in one space (`vectors` with a `mapping`), which are kept: it finds some translations, about
   as many as the decoded descriptors alone. P@1 de-en and en-de among 2,998 pairs of newstest2018

@@ -21,7 +21,7 @@ What the paper leaves open or contradicts, and what is done here:
   towards 0; under the cosine, which does not see lengths, they shrink until the gradient, which goes with 1 / length,
   breaks the model. With 1 under the dot product it learns, so the penalty here is 1 (24 pairs, half the width, SGD of
   0.003, 60 updates: P@1 of 1.00, lengths of 2.3, mean cosine of two sentences -.03; with 11 P@1 of .17). With 1, too, DE
-  may shrink before it learns, where two languages share few n-grams: small's Russian has 0.5 (docs/measurements.md).
+  may shrink before it learns, where two languages share few n-grams: small's Russian has 0.5 (docs/notebook/measurements.md).
 - A linear map, times the square root of H, takes tokens of E = 300 to layers of H = 512; positions are sinusoids;
   layers normalise after the sum (Vaswani et al. 2017, sections 3.4, 3.5, 5.4).
 - Attention pooling "[dos Santos et al. 2016]" attends over pairs; here sentences are encoded separately, so the query
