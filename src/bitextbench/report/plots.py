@@ -155,20 +155,46 @@ def slopes(cells: Sequence[Cell], name: str) -> str:
 
 
 def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
-    """A line for each row, from its rank in the paper to its rank here; colours tell level, up and down."""
-    paper = sorted(cells, key=lambda cell: -float(cell.paper or 0))
-    ours = sorted(cells, key=lambda cell: -(cell.ours or 0.0))
+    """A line for each row, from its rank in the paper to its rank here; colours tell level, up and down.
+
+    Rows that our intervals cannot tell apart have one rank here, rows of one printed number one rank in the paper.
+    """
+    paper = ranks(cells, lambda cell: (float(cell.paper or 0),) * 2)
+    ours = ranks(cells, ends)
+    rightmost = sorted(range(len(cells)), key=lambda row: (ours[row], -(cells[row].ours or 0.0)))
     axes.set(xlim=(0, 1), ylim=(count - 0.4, -0.6))
     axes.set_axis_off()
-    for left, cell in enumerate(paper):
-        right = ours.index(cell)
-        colour = COLOUR["soft" if left == right else "ours" if right < left else "fails"]
-        dashes = "--" if right > left else "-"
-        axes.plot([0, 1], [left, right], marker="o", color=colour, ms=4, lw=1.6, ls=dashes, clip_on=False)
+    leftmost = sorted(range(len(cells)), key=lambda row: (paper[row], -float(cells[row].paper or 0)))
+    for row, cell in enumerate(cells):
+        left, right = leftmost.index(row), rightmost.index(row)
+        moved = ours[row] - paper[row] if abs(ours[row] - paper[row]) >= 1 else 0
+        colour = COLOUR["soft" if not moved else "ours" if moved < 0 else "fails"]
+        axes.plot(
+            [0, 1], [paper[row], ours[row]], marker="o", color=colour, ms=4, lw=1.6, ls="--" if moved > 0 else "-", clip_on=False
+        )
         axes.text(-0.08, left, in_paper(cell), va="center", ha="right")
         axes.text(1.08, right, f"{cell.ours:.1f}", va="center", color=COLOUR["soft"])
     for x, side in enumerate(("paper", "ours")):
         axes.text(x, -0.75, side, ha="center", va="bottom", color=COLOUR["soft"])
+
+
+def ranks(cells: Sequence[Cell], interval: Callable[[Cell], tuple[float, float]]) -> list[float]:
+    """The rank of each cell, 0 for the largest. A cell whose interval reaches that of the first of a group belongs to the
+    group; the cells of a group share their mean rank.
+    """
+    order = sorted(range(len(cells)), key=lambda row: sum(interval(cells[row])), reverse=True)
+    groups: list[list[int]] = []
+    for row in order:
+        if groups and interval(cells[row])[1] >= interval(cells[groups[-1][0]])[0]:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    found, before = [0.0] * len(cells), 0
+    for group in groups:
+        for row in group:
+            found[row] = before + (len(group) - 1) / 2
+        before += len(group)
+    return found
 
 
 def in_paper(cell: Cell) -> str:
