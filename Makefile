@@ -23,13 +23,17 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 tiny small: env
-	snakemake --profile profiles/$@ results/$@/table2.csv
-	@bitextbench show results/$@/table2.csv
+	@snakemake --profile profiles/$@ results/$@/table2.csv
+	@bitextbench show --brief results/$@/table2.csv
+	@bitextbench audit results/$@
 	@bitextbench report results/$@
+	@echo "the whole table: bitextbench show results/$@/table2.csv"
+	@echo "next: mine two texts, as the README shows; what held on real text: docs/results.md"
 
 full: env
-	snakemake --profile profiles/tiny --configfile config/tiny.yaml config/full.yaml -- results/full/table2.csv
-	@bitextbench show results/full/table2.csv
+	@snakemake --profile profiles/tiny --configfile config/tiny.yaml config/full.yaml -- results/full/table2.csv
+	@bitextbench show --brief results/full/table2.csv
+	@bitextbench audit results/full
 	@bitextbench report results/full
 
 tables: env
@@ -49,6 +53,7 @@ golden: env
 	python tests/golden.py make $(RUN)
 ifeq ($(RUN),tiny)
 	cp results/tiny/table2.csv results/tiny/table2.significance.csv docs/tiny/
+	python benchmarks/seconds.py tiny
 	python docs/make.py
 endif
 

@@ -43,7 +43,9 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         self.stream = sys.stdout if self.common_settings.stdout else sys.stderr
         self.terminal = self.stream.isatty() and not self.common_settings.nocolor
-        self.plain = bool(self.common_settings.dryrun or self.common_settings.verbose or self.common_settings.printshellcmds)
+        self.plain = bool(
+            self.common_settings.dryrun or self.common_settings.verbose or self.common_settings.printshellcmds
+        )
         self.run: Run | None = None
         self.last, self.moving = time.monotonic(), False
         self.ended, self.writing = threading.Event(), threading.Lock()

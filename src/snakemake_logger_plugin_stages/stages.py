@@ -118,9 +118,7 @@ class Run:
 
     def share(self, now: float) -> float:
         """The share of the work that is done, in [0, 1]; a running job counts at most .95 of what it is expected to take."""
-        running = sum(
-            min(now - since, 0.95 * self.cost[self.rules[job]]) for job, since in self.running.items()
-        )
+        running = sum(min(now - since, 0.95 * self.cost[self.rules[job]]) for job, since in self.running.items())
         return min(1.0, (self.work + running) / self.total) if self.total else 1.0
 
     def progress(self, now: float) -> str:

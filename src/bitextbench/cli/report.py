@@ -275,13 +275,14 @@ def settings(folder: Path, config: Path, out: Path) -> None:
 
 @cli.command(epilog=example("show results/tiny/table2.csv"))
 @click.argument("csv", type=FILE)
-def show(csv: Path) -> None:
+@click.option("--brief", is_flag=True, help="Bars of the first column of each group instead of the whole table.")
+def show(csv: Path, brief: bool) -> None:
     """Print a table for a person to read."""
     from bitextbench.base.files import read_lines
     from bitextbench.evaluation import significance
     from bitextbench.report import encoders, filtering
     from bitextbench.report.cells import read_csv
-    from bitextbench.report.table import render
+    from bitextbench.report import table
 
     if next(read_lines(csv), "").split(",") == encoders.COLUMNS:
         click.echo(encoders.render(encoders.read_csv(csv)), nl=False)
@@ -289,7 +290,7 @@ def show(csv: Path) -> None:
     cells, compared = read_csv(csv), csv.with_suffix(".significance.csv")
     filtered = compared.exists() and any(cell.budget for cell in cells)
     reading = filtering.reading(cells, significance.read(compared)) if filtered else []
-    click.echo(render(cells, reading), nl=False)
+    click.echo(table.brief(cells, filtering.orders(reading)) if brief else table.render(cells, reading), nl=False)
 
 
 @cli.command("audit", epilog=example("audit results/small"))

@@ -247,6 +247,11 @@ def reading(table: Sequence[Cell], comparisons: Sequence[Comparison]) -> list[st
     return [_lowest(columns), _gap(columns), *_orders(columns, comparisons)]
 
 
+def orders(sentences: Sequence[str]) -> list[str]:
+    """Those of `reading` that say which orders of the paper hold."""
+    return [line for line in sentences if line.startswith(("The paper's order", "  ", "No two rows"))]
+
+
 def _where(names: Sequence[str], columns: Any) -> str:
     return f"all {len(columns)} columns" if len(names) == len(columns) else ", ".join(names)
 

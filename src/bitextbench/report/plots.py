@@ -170,7 +170,14 @@ def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
         moved = ours[row] - paper[row] if abs(ours[row] - paper[row]) >= 1 else 0
         colour = COLOUR["soft" if not moved else "ours" if moved < 0 else "fails"]
         axes.plot(
-            [0, 1], [paper[row], ours[row]], marker="o", color=colour, ms=4, lw=1.6, ls="--" if moved > 0 else "-", clip_on=False
+            [0, 1],
+            [paper[row], ours[row]],
+            marker="o",
+            color=colour,
+            ms=4,
+            lw=1.6,
+            ls="--" if moved > 0 else "-",
+            clip_on=False,
         )
         axes.text(-0.08, left, in_paper(cell), va="center", ha="right")
         axes.text(1.08, right, f"{cell.ours:.1f}", va="center", color=COLOUR["soft"])

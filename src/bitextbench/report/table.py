@@ -1,12 +1,13 @@
 """Tables: our cells beside the paper's, as CSV and as text for a terminal; `site` makes the pages."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import read_json
@@ -16,6 +17,8 @@ from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale,
 from bitextbench.report.references import Printed, title
 
 Place = tuple[str, str]  # row and column
+WIDE = 100  # characters of a terminal
+BAR = 24  # characters of the longest bar
 
 
 def beside(
@@ -165,29 +168,98 @@ def first_level(table: Sequence[Cell], group: str) -> str:
     return f"{group} words (here {words:,})" if words else group
 
 
+def brief(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
+    """The first column of each group as bars, best row first, with the sentences of `reading` below.
+
+    A bar ends at our number; behind it stand the 95% interval and, where it is known, the share of good words.
+    """
+    lines = [heading(table)]
+    for group, columns in groups(table).items():
+        held = [cell for cell in table if cell.column == columns[0] and cell.ours is not None]
+        if not held:
+            continue
+        lines.append(f"{first_level(table, group)}, {held[0].test}" if held[0].test else group)
+        most = max(cell.ours or 0.0 for cell in held) or 1.0
+        for cell in sorted(held, key=lambda cell: -(cell.ours or 0.0)):
+            bar = "█" * max(1, round(BAR * (cell.ours or 0.0) / most))
+            good = "" if cell.precision is None else f"  {cell.precision:.0%} good words"
+            interval = "" if cell.low is None or cell.high is None else f"[{cell.low:.1f}, {cell.high:.1f}]"
+            lines.append(f"  {short(cell.row_label):32}{cell.ours:5.1f}  {bar:{BAR}}  {interval:14}{good}")
+    return "\n".join([*lines, *reading]) + "\n"
+
+
+class Column(NamedTuple):
+    """A column of a rendered table: the first level of its heading, its own heading, the text of each row."""
+
+    group: str
+    heading: str
+    texts: list[str]
+
+    @property
+    def width(self) -> int:
+        return max(map(len, (self.heading, *self.texts)))
+
+
 def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
-    """The table for a terminal, without columns that lack our numbers.
+    """The table for a terminal of WIDE characters, without columns that lack our numbers; columns that do not fit stand
+    below the others.
 
     Below it follow the sentences of `reading`, the reasons for empty cells, and notes.
     """
+    labels = Column("", "ours [95% interval] (paper)", [short(label) for label, _ in rows_of(table)])
+    texts = [_aligned(_rows([labels, *part])) for part in _parts(labels, _columns(table))]
+    rule = "-" * max(len(line) for part in texts for line in part)
+    body: list[str] = []
+    for part in texts:
+        heads = len(part) - len(labels.texts)
+        body += [*part[:heads], rule, *part[heads:], rule]
+    said = [*reading, *_remarks(table)]
+    wrapped = [
+        part for line in said for part in textwrap.wrap(line, WIDE, subsequent_indent="  ", drop_whitespace=True)
+    ]
+    return "\n".join([heading(table), rule, *body, *wrapped]) + "\n"
+
+
+def _columns(table: Sequence[Cell]) -> list[Column]:
+    """The columns that have numbers of ours; beside those of a budget stands the precision of its selections."""
     done = {cell.column for cell in table if cell.ours is not None} or {*names(table, "column")}
-    shown = {group: [name for name in held if name in done] for group, held in groups(table).items()}
-    head: list[list[str]] = [[""], ["ours [95% interval] (paper)"]]
-    body = [[short(label)] for label, _ in rows_of(table)]
-    for group, columns in shown.items():
-        good = any(cell.precision is not None for cell in table if cell.column in columns)
-        tests = [column.partition("/")[2] for column in columns]
-        wide = [first_level(table, group), *[""] * (len(columns) - 1 + good)] if columns else []
-        head[0] += wide if any(tests) else [""] * len(wide)
-        head[1] += [*(test or group for test in tests), *["precision"] * good]
-        for line, (_, cells) in zip(body, rows_of(table), strict=True):
-            line += [cell_text(cells.get(column)) for column in columns]
-            line += [_precision(cells, columns)] * good
-    texts = _aligned([*head[0 if any(head[0]) else 1 :], *body])
-    rule = "-" * max(map(len, texts))
-    at = len(texts) - len(body)
-    lines = [heading(table), rule, *texts[:at], rule, *texts[at:], rule, *reading, *_remarks(table)]
-    return "\n".join(lines) + "\n"
+    rows = [cells for _, cells in rows_of(table)]
+    made = []
+    for group, held in groups(table).items():
+        columns = [name for name in held if name in done]
+        level = first_level(table, group) if any("/" in name for name in names(table, "column")) else ""
+        for name in columns:
+            made.append(Column(level, name.partition("/")[2] or group, [cell_text(cells.get(name)) for cells in rows]))
+        if any(cell.precision is not None for cell in table if cell.column in columns):
+            made.append(Column(level, "precision", [_precision(cells, columns) for cells in rows]))
+    return made
+
+
+def _parts(labels: Column, columns: Sequence[Column]) -> list[list[Column]]:
+    """The columns in as many parts as fit below each other; a group is split only if it alone is too wide."""
+    parts: list[list[Column]] = [[]]
+    for _, held in groupby(columns, key=lambda column: column.group):
+        group = list(held)
+        for piece in [group] if _fits([labels, *group]) else [[column] for column in group]:
+            if parts[-1] and not _fits([labels, *parts[-1], *piece]):
+                parts.append([])
+            parts[-1] += piece
+    return parts
+
+
+def _fits(columns: Sequence[Column]) -> bool:
+    return sum(column.width + 2 for column in columns) - 2 <= WIDE
+
+
+def _rows(columns: Sequence[Column]) -> list[list[str]]:
+    """The lines of a part: the first level of headings where there is one, headings, rows."""
+    groups = [column.group for column in columns]
+    first = [group if place == 0 or group != groups[place - 1] else "" for place, group in enumerate(groups)]
+    lines = [
+        [column.heading for column in columns],
+        *map(list, zip(*(column.texts for column in columns), strict=True)),
+    ]
+    return [first, *lines] if any(first) else lines
 
 
 def cell_text(cell: Cell | None) -> str:
