@@ -280,9 +280,8 @@ def show(csv: Path, brief: bool) -> None:
     """Print a table for a person to read."""
     from bitextbench.base.files import read_lines
     from bitextbench.evaluation import significance
-    from bitextbench.report import encoders, filtering
+    from bitextbench.report import encoders, filtering, table
     from bitextbench.report.cells import read_csv
-    from bitextbench.report import table
 
     if next(read_lines(csv), "").split(",") == encoders.COLUMNS:
         click.echo(encoders.render(encoders.read_csv(csv)), nl=False)
