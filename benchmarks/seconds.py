@@ -1,6 +1,6 @@
 """Write what a job of each rule takes, from the provenance of a finished run: the progress of the next run is weighted by it.
 
-    python benchmarks/seconds.py small      # results/small/table2.provenance.json -> profiles/small/seconds.csv
+python benchmarks/seconds.py small      # results/small/table2.provenance.json -> profiles/small/seconds.csv
 """
 
 import csv
