@@ -151,11 +151,14 @@ class Files:
         return next(name for name, entry in encoders.items() if entry == encoders[encoder])
 
     def table_megabytes(self, encoder: str) -> int:
-        """Memory of three copies (model, gradients, checkpoint) of the embeddings of words and n-grams, in MB."""
+        """Memory of copies of the embeddings of words and n-grams, in MB: the model, gradients, a checkpoint, and the best
+        state where there is a `patience`.
+        """
         entry = self.config["encoders"][encoder]
         features = self.features[entry["features"]]
         rows = sum(features[key] for key in ("unigrams", "bigrams", "vocab", "oov", "buckets") if key in features)
-        return int(3 * len(SIDES) * 4e-6 * rows * entry["model"].get("embedding", 0))
+        copies = 3 + ("patience" in entry["training"])
+        return int(copies * len(SIDES) * 4e-6 * rows * entry["model"].get("embedding", 0))
 
     def trained(self, cells: Iterable[Any], rows: Iterable[str]) -> list[str]:
         """The encoders of this run's cells and of the rows of Table 2 that are trained here, of all seeds."""

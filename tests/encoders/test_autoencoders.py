@@ -159,7 +159,7 @@ def test_parts_do_not_change_the_loss(monkeypatch):
         return [loss.item() for loss in losses.values()], encoder.words["tgt"].weight.grad.clone()
 
     whole, at_once = loss_and_gradient()
-    monkeypatch.setattr(descriptor_autoencoder, "PART", 8)
+    monkeypatch.setattr(descriptor_autoencoder, "PART", {"cpu": 8})
     parts, in_turn = loss_and_gradient()
     assert parts == pytest.approx(whole, rel=1e-6)
     assert torch.allclose(in_turn, at_once, atol=1e-6)
@@ -221,8 +221,8 @@ def test_word_vectors_start_the_tables_of_their_side(tmp_path: Path):
 def test_many_sentences_part_by_part_are_the_same(monkeypatch):
     encoder, columns = model("descriptor_autoencoder"), {"pairs": pairs(count=16)}
     found = []
-    for part in (descriptor_autoencoder.PART, 20):
-        monkeypatch.setattr(descriptor_autoencoder, "PART", part)
+    for part in (descriptor_autoencoder.PART["cpu"], 20):
+        monkeypatch.setattr(descriptor_autoencoder, "PART", {"cpu": part})
         encoder.zero_grad()
         losses = encoder.loss(columns)
         sum(losses.values()).backward()

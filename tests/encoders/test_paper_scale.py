@@ -75,7 +75,8 @@ def ids(text: str, grams: bool) -> list[int]:
 def padded(texts: list[str], grams: bool) -> Padded:
     rows = [torch.tensor(ids(text, grams)) for text in texts]
     lengths = torch.tensor([len(text.split()) for text in texts])
-    return Padded(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD), lengths)
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+    return Padded(padded, lengths, torch.tensor([*map(len, rows)]))
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_encoders_that_want_the_same_hard_negatives_share_them():
     assert run.word_vectors("mm2as_25")["src"] == "work/paper/word_vectors/ldc/own.src.vec"
     assert run.word_vectors("dan_dual") == {}
     rows = 4000000 + 8000000
-    assert run.table_megabytes("dan_dual") == int(3 * 2 * 4e-6 * rows * 320)
+    assert run.table_megabytes("dan_dual") == int(4 * 2 * 4e-6 * rows * 320)  # it has a patience
 
 
 def test_a_cell_of_the_decoder_has_a_measurement_of_each_tuning():

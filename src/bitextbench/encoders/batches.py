@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import exact, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import PAD, Ragged
@@ -19,22 +19,41 @@ LANES = 16  # numbers in the widest vector register of a CPU
 
 
 class Padded(NamedTuple):
-    """`ids` int64 [b, t], PAD after the end; `lengths` int64 [b] in tokens, on the CPU."""
+    """`ids` int64 [b, t], PAD after the end; `lengths` int64 [b] in tokens, and `sizes` int64 [b] in ids, which are more
+    where tokens have n-grams. Both stay on the CPU: shapes that depend on them are known without asking a GPU.
+    """
 
     ids: torch.Tensor
     lengths: torch.Tensor
+    sizes: torch.Tensor | None = None  # the lengths, if None
+
+    def on(self, device: torch.device) -> "Padded":
+        """The batch with its ids on a device."""
+        return self._replace(ids=placed(self.ids, device))
+
+    def pinned(self) -> "Padded":
+        """The batch in memory that a GPU reads by itself."""
+        return self._replace(ids=self.ids.pin_memory())
+
+
+def inside(sizes: torch.Tensor, width: int, device: torch.device) -> torch.Tensor:
+    """The places [n] in a flattened [b, width] that are no padding, on the device; `sizes` [b] is on the CPU."""
+    count, sizes = int(sizes.sum()), placed(sizes, device)
+    rows = torch.repeat_interleave(torch.arange(len(sizes), device=device), sizes, output_size=count)
+    return rows * width + torch.arange(count, device=device) - (sizes.cumsum(0) - sizes)[rows]
 
 
 def stack(*parts: Padded) -> Padded:
     """Several batches as one, padded to the longest."""
     width = max(part.ids.shape[1] for part in parts)
     ids = [torch.nn.functional.pad(part.ids, (0, width - part.ids.shape[1]), value=PAD) for part in parts]
-    return Padded(torch.cat(ids), torch.cat([part.lengths for part in parts]))
+    sizes = [part.lengths if part.sizes is None else part.sizes for part in parts]
+    return Padded(torch.cat(ids), torch.cat([part.lengths for part in parts]), torch.cat(sizes))
 
 
-def aligned(width: int) -> int:
-    """The next multiple of LANES; else the gradient of torch's softmax depends on the number of threads."""
-    return -(-width // LANES) * LANES
+def aligned(width: int, device: torch.device) -> int:
+    """On a CPU the next multiple of LANES; else the gradient of torch's softmax depends on the number of threads."""
+    return -(-width // LANES) * LANES if exact(device) else width
 
 
 class SentenceIds:
@@ -103,7 +122,13 @@ class SentenceIds:
             inside = np.zeros(ids.shape, bool)
             inside[part == number] = np.arange(ids.shape[1]) < rows.lengths[:, None]
             ids[inside] = rows.flat
-        return Padded(torch.from_numpy(ids), torch.from_numpy(self.lengths[indices].astype(np.int64)))
+        lengths = self.lengths[indices].astype(np.int64)
+        sizes = lengths
+        if self.below is not None:
+            sizes = np.empty_like(lengths)
+            for number, rows in drawn.items():
+                sizes[part == number] = rows.lengths
+        return Padded(*map(torch.from_numpy, (ids, lengths, sizes)))
 
 
 class Buckets:

@@ -8,9 +8,9 @@ process is rank 0 of 1.
 
 import atexit
 import os
-from collections.abc import Iterable
 
 from bitextbench.base.device import torch
+from bitextbench.encoders import Encoder
 
 distributed = torch.distributed
 
@@ -29,13 +29,18 @@ def join(device: torch.device) -> tuple[torch.device, int, int]:
     return device, distributed.get_rank(), ranks
 
 
-def average(parameters: Iterable[torch.nn.Parameter], losses: dict[str, torch.Tensor], ranks: int) -> None:
-    """Replace gradients and losses by their means over all ranks; the gradient of an unused parameter becomes zero."""
-    trained = [parameter for parameter in parameters if parameter.requires_grad]
+def average(model: Encoder, losses: dict[str, torch.Tensor], ranks: int) -> None:
+    """Replace gradients and losses by their means over all ranks; the gradient of an unused parameter becomes zero.
+
+    A zero gradient is sparse where that of another rank is: the ranks exchange the same things, or wait for ever.
+    """
     dense = list(losses.values())
-    for parameter in trained:
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
         if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
+            sparse = model.sparse and name.startswith("embeddings")
+            parameter.grad = no_rows(parameter) if sparse else torch.zeros_like(parameter)
         if parameter.grad.is_sparse:
             parameter.grad = sparse_sum(parameter.grad.coalesce(), ranks) / ranks
         else:
@@ -45,6 +50,12 @@ def average(parameters: Iterable[torch.nn.Parameter], losses: dict[str, torch.Te
     parts = (flat / ranks).split([tensor.numel() for tensor in dense])
     for tensor, part in zip(dense, parts, strict=True):
         tensor.data.copy_(part.view_as(tensor))
+
+
+def no_rows(parameter: torch.Tensor) -> torch.Tensor:
+    """A sparse gradient [rows, d] that is zero."""
+    places = torch.empty(1, 0, dtype=torch.int64, device=parameter.device)
+    return torch.sparse_coo_tensor(places, parameter.new_empty(0, *parameter.shape[1:]), parameter.shape)
 
 
 def sparse_sum(gradient: torch.Tensor, ranks: int) -> torch.Tensor:

@@ -6,18 +6,23 @@ Where both directions are trained (yang2019 eq. 4 and 5), the second one has K t
 Negatives are those in the batch; `extra` more random ones an example (guo2018 section 3.3, "augmented"); and hard ones,
 mined beforehand, for the pairs that have some. Batches with and without hard negatives alternate, in proportion to the
 numbers of pairs. Batches are random. `together` batches are sorted by length together: more than one saves padding, but
-then the negatives of a source have similar lengths.
+then the negatives of a source have similar lengths. A candidate that is the translation of a pair once more, in
+another pair or as a hard negative of one, is no negative of this pair (the papers do not say; neither has a reason to
+want it). Where several processes train one model, each has its share of the batch, and the negatives of a pair are
+those of its process.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import full, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder, losses
-from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, stack
+from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, inside, stack
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
-from bitextbench.formats.ids import PAD, Ragged
+from bitextbench.formats.ids import Ragged
+
+BASE = 0x5851F42D4C957F2D  # of hashes: odd, from a well-known generator of random numbers
 
 
 class DualEncoder(Encoder):
@@ -71,26 +76,50 @@ class DualEncoder(Encoder):
         src, tgt, *more = columns
         return self.encode("src", stack(src, *more[1:])), self.encode("tgt", stack(tgt, *more[:1]))
 
-    def ranking(self, u: torch.Tensor, v: torch.Tensor, pairs: int) -> torch.Tensor:
-        """The loss of ranking translations, a scalar: the mean over the pairs, the sum of the directions."""
-        forward = losses.softmax(self.similarity(u[:pairs], v), self.margin, self.scale)
-        if not self.bidirectional:
-            return forward.mean()
-        return (forward + losses.softmax(self.similarity(v[:pairs], u), self.margin, self.scale)).mean()
+    def ranking(self, u: torch.Tensor, v: torch.Tensor, columns: tuple[Padded, ...]) -> torch.Tensor:
+        """The loss of ranking translations, a scalar: the mean over the pairs, the sum of the directions.
+
+        `u`, `v`: the `vectors` of these columns.
+        """
+        src, tgt, *more = columns
+        loss = self.one_way(u, v, copies(tgt, *more[:1]))
+        if self.bidirectional:
+            loss = loss + self.one_way(v, u, copies(src, *more[1:]))
+        return loss.mean()
+
+    def one_way(self, u: torch.Tensor, v: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
+        """The losses [K] of the first K of `u` among all `v` but those that are the `same` as theirs, bool [K, c]."""
+        phi = self.similarity(u[: len(same)], v).masked_fill(same, -torch.inf)
+        return losses.softmax(phi, self.margin, self.scale)
 
     def similarity(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """phi of all pairs [a, b]: the dot products, or cosines by `metric`, of vectors [a, D] and [b, D]."""
-        if self.metric == "cosine":
-            u, v = (torch.nn.functional.normalize(side.float(), dim=1) for side in (u, v))
-        return u @ v.T
+        """phi of all pairs float32 [a, b]: the dot products, or cosines by `metric`, of vectors [a, D] and [b, D]."""
+        with full(u.device):  # in bfloat16 logits of 16 to 32 would have steps of 1 / 8, and margins are 0.3
+            u, v = u.float(), v.float()
+            if self.metric == "cosine":
+                u, v = (torch.nn.functional.normalize(side, dim=1) for side in (u, v))
+            return u @ v.T
 
 
-def features(ids: torch.Tensor) -> torch.Tensor:
+def copies(pairs: Padded, *more: Padded) -> torch.Tensor:
+    """Whether candidate j, of the pairs and then the others, is the sentence of pair i once more, bool [K, c]."""
+    hashes = torch.cat([hashed(part.ids) for part in (pairs, *more)])
+    same = hashes[: len(pairs.ids), None] == hashes
+    return same & ~torch.eye(*same.shape, dtype=torch.bool, device=same.device)
+
+
+def hashed(ids: torch.Tensor) -> torch.Tensor:
+    """A number int64 [b] for each sentence [b, t], whatever the padding: a polynomial of its ids, modulo 2^64."""
+    powers = torch.full((ids.shape[1],), BASE, device=ids.device).cumprod(0)
+    return (ids * powers).sum(1)
+
+
+def features(sentences: Padded) -> torch.Tensor:
     """The ids of a batch [b, t] as one sequence [n], sentence by sentence, without padding."""
-    return ids[ids != PAD]
+    ids, sizes = sentences.ids, sentences.lengths if sentences.sizes is None else sentences.sizes
+    return ids.flatten()[inside(sizes, ids.shape[1], ids.device)]
 
 
-def bags(ids: torch.Tensor, begins: torch.Tensor, weight: torch.Tensor, sparse: bool) -> torch.Tensor:
-    """Sums of embeddings [bags, E]; a bag begins at each of the `ids` [n] where `begins` (bool [n]) is true."""
-    offsets = begins.nonzero()[:, 0]
+def bags(ids: torch.Tensor, offsets: torch.Tensor, weight: torch.Tensor, sparse: bool) -> torch.Tensor:
+    """Sums of embeddings [bags, E]; a bag of `ids` [n] begins at each of the `offsets` [bags]."""
     return torch.nn.functional.embedding_bag(ids, weight, offsets, mode="sum", sparse=sparse)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base import arrays
-from bitextbench.base.device import autocast, number_format, setup, torch
+from bitextbench.base.device import autocast, exact, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders import Encoder, load
@@ -83,11 +83,12 @@ def write_vectors(
     was_training = model.training
     model.eval()
     cast = autocast(device, dtype if next(model.parameters()).dtype == torch.float32 else torch.float32)
-    most = model.rows or max(1, SPLIT // model.dimension) if device.type == "cpu" else len(sentences)
+    most = model.rows or max(1, SPLIT // model.dimension) if exact(device) else len(sentences)
     for rows in batches_of_one_length(sentences.lengths, batch_tokens, most):
-        batch = sentences.padded(np.concatenate([rows, rows[-1:].repeat(-len(rows) % ROWS)]))
+        more = -len(rows) % ROWS if exact(device) else 0
+        batch = sentences.padded(np.concatenate([rows, rows[-1:].repeat(more)]))
         with cast:
-            encoded = model.encode(side, batch._replace(ids=batch.ids.to(device)))[: len(rows)].float().cpu().numpy()
+            encoded = model.encode(side, batch.on(device))[: len(rows)].float().cpu().numpy()
         if len(bad := np.flatnonzero(~np.isfinite(encoded).all(axis=1))):
             what = f"the vector of sentence {rows[bad[0]] + 1:,} is not finite"
             raise InputError(what, remedy="train again with a lower learning rate")

@@ -66,6 +66,5 @@ def rebuilt(
         for start in range(0, len(rows), PAIRS):
             part = slice(start, start + PAIRS)
             x, y = sources.padded(rows[part]), targets.padded(np.arange(len(rows))[part])
-            x, y = (sentences._replace(ids=sentences.ids.to(device)) for sentences in (x, y))
-            out[part] = encoder.similarity(x, y).cpu().numpy()
+            out[part] = encoder.similarity(x.on(device), y.on(device)).cpu().numpy()
     return out

@@ -4,16 +4,19 @@ Shapes: b sentences, t positions, n tokens without padding, E word embedding, D 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bitextbench.base.device import torch
+from torch.utils.checkpoint import checkpoint
+
+from bitextbench.base.device import exact, full, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Encoder
-from bitextbench.encoders.batches import Padded
+from bitextbench.encoders.batches import Padded, inside
 from bitextbench.formats.ids import BOS, EOS, PAD
 
 nn = torch.nn
 CELLS = {"gru": nn.GRU, "lstm": nn.LSTM}
+LOGITS = 1 << 27  # numbers: half a GiB in float32
 POOLINGS = ("max", "mean", "first", "last")
 
 
@@ -26,6 +29,7 @@ class States(NamedTuple):
     backward: torch.Tensor
     padding: torch.Tensor  # bool
     reversal: torch.Tensor  # int64 [b, t]: the place of each position in a reversed sentence
+    padded: bool  # whether there is any padding
 
     def aligned(self) -> torch.Tensor:
         """The states of each position [b, t, D]: h of kim2019 eq. 1."""
@@ -37,10 +41,28 @@ def states(
 ) -> States:
     """The states of both directions. `embed`: ids [b, t] -> [b, t, E]. Each direction is a network of D / 2."""
     ids, position = sentences.ids, torch.arange(sentences.ids.shape[1], device=sentences.ids.device)
-    length = sentences.lengths.to(ids.device)[:, None]  # [b, 1]
+    length = placed(sentences.lengths, ids.device)[:, None]  # [b, 1]
     padding = position >= length  # [b, t]
     reversal = torch.where(padding, position, length - 1 - position)
-    return States(forward(embed(ids))[0], backward(embed(ids.gather(1, reversal)))[0], padding, reversal)
+    both = run(forward, embed(ids)), run(backward, embed(ids.gather(1, reversal)))
+    return States(*both, padding, reversal, int(sentences.lengths.min()) < ids.shape[1])
+
+
+def run(network: nn.Module, x: torch.Tensor, start: Any = None) -> torch.Tensor:
+    """The states [b, t, D] of a recurrent network that reads `x` [b, t, E] from the state `start`.
+
+    Off the CPU in the format of its weights, float32 or bfloat16: torch's autocast would cast cuDNN's networks to
+    float16, whatever it is asked for, and without scaling of the loss.
+    """
+    if exact(x.device):
+        return network(x, start)[0]
+    format = next(network.parameters()).dtype
+    start = torch.utils._pytree.tree_map_only(torch.Tensor, lambda part: part.to(format), start)
+    with full(x.device):
+        states = network(x.to(format), start)[0]
+    if states.dtype != format:
+        raise TypeError(f"a recurrent network of {format} gave {states.dtype}")
+    return states
 
 
 def pooled(h: States, pooling: str = "max") -> torch.Tensor:
@@ -49,8 +71,7 @@ def pooled(h: States, pooling: str = "max") -> torch.Tensor:
     """
     padding, halves = h.padding[:, :, None], (h.forward, h.backward)
     if pooling == "max":  # of any order of positions
-        padded = bool(h.padding.any())
-        return torch.cat([(half.masked_fill(padding, -torch.inf) if padded else half).amax(1) for half in halves], 1)
+        return torch.cat([(half.masked_fill(padding, -torch.inf) if h.padded else half).amax(1) for half in halves], 1)
     if pooling == "mean":
         return torch.cat([half.masked_fill(padding, 0).sum(1) for half in halves], 1) / (~h.padding).sum(1)[:, None]
     first, last = torch.zeros_like(h.reversal[:, :1]), (~h.padding).sum(1)[:, None] - 1
@@ -64,11 +85,17 @@ def _wide(places: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 class Shifted(NamedTuple):
-    """The input of a decoder, its expected output, and the mask of positions that are not padding: [b, t + 1] each."""
+    """The input of a decoder and its expected output [b, t + 1], and the places [n] of what is no padding, of both
+    flattened.
+    """
 
     before: torch.Tensor  # BOS e_1 .. e_I
     after: torch.Tensor  # e_1 .. e_I EOS
-    words: torch.Tensor  # bool
+    words: torch.Tensor
+
+    def at(self, values: torch.Tensor) -> torch.Tensor:
+        """The rows [n, ...] of `values` [b, t + 1, ...] that are no padding."""
+        return values.flatten(0, 1)[self.words]
 
 
 def shifted(target: Padded) -> Shifted:
@@ -76,16 +103,28 @@ def shifted(target: Padded) -> Shifted:
     start = torch.full_like(target.ids[:, :1], BOS)
     before = torch.cat([start, target.ids], 1)
     after = torch.cat([target.ids, start], 1)
-    length = target.lengths.to(after.device)[:, None]
-    after.scatter_(1, length, EOS)
-    return Shifted(before, after, torch.arange(after.shape[1], device=after.device) <= length)
+    after.scatter_(1, placed(target.lengths, after.device)[:, None], EOS)
+    return Shifted(before, after, inside(target.lengths + 1, after.shape[1], after.device))
 
 
-def negative_log_likelihood(logits: torch.Tensor, to: Shifted) -> torch.Tensor:
-    """-log p of each sentence [b], summed over its tokens and its end, from `logits` [n, V] at `to.words`."""
-    losses = torch.zeros_like(to.after, dtype=torch.float32)
-    losses[to.words] = nn.functional.cross_entropy(logits.float(), to.after[to.words], reduction="none")
-    return losses.sum(1)
+def negative_log_likelihood(s: torch.Tensor, output: nn.Linear, to: Shifted) -> torch.Tensor:
+    """-log p of each sentence [b], summed over its tokens and its end, from states [n, D] at `to.words`.
+
+    `output`: states [m, D] -> logits [m, V]. Those of LOGITS numbers at a time, and again in the backward pass: of all
+    tokens they would be most of the memory of a large batch.
+    """
+
+    def part(states: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+        return nn.functional.cross_entropy(output(states).float(), words, reduction="none")
+
+    gold, step = to.at(to.after), max(1, LOGITS // output.out_features)
+    if len(s) <= step:
+        found = part(s, gold)
+    else:
+        pieces = zip(s.split(step), gold.split(step), strict=True)
+        found = torch.cat([checkpoint(part, *piece, use_reentrant=False, preserve_rng_state=False) for piece in pieces])
+    losses = found.new_zeros(to.after.numel()).index_copy(0, to.words, found)
+    return losses.view_as(to.after).sum(1)
 
 
 class Seq2Seq(Encoder):
@@ -139,9 +178,9 @@ class Seq2Seq(Encoder):
         """-log p(e | s_0) of each sentence [b], summed over its tokens and its end: kim2019 eq. 2, 4."""
         to = shifted(target)
         s = self.hidden_states(s0, to)
-        return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
+        return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
     def hidden_states(self, s0: torch.Tensor, to: Shifted) -> torch.Tensor:
         """The states of the decoder [b, t + 1, D] that starts from s_0 [b, D]: kim2019 eq. 2."""
         state = (s0[None], s0[None]) if isinstance(self.decoder, nn.LSTM) else s0[None]
-        return self.decoder(self.dropout(self.decoder_words(to.before)), state)[0]
+        return run(self.decoder, self.dropout(self.decoder_words(to.before)), state)

@@ -6,10 +6,12 @@ of the optimizer, and k; a run that is killed and started again gives the same b
 
 import csv
 import inspect
+import itertools
 import json
-import math
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,7 @@ import numpy as np
 import xxhash
 
 from bitextbench import encoders
-from bitextbench.base.device import autocast, number_format, setup, torch
+from bitextbench.base.device import autocast, exact, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, write_json
 from bitextbench.base.outputs import atomic
@@ -30,12 +32,15 @@ from bitextbench.encoders.distributed import average, first_of, join
 from bitextbench.encoders.encode import write_vectors
 from bitextbench.encoders.folder import TextSide, describe
 
+AHEAD = 2  # batches that are drawn while a GPU computes
+NO_CLIP = 1e9  # a `clip` from here on is none
 VALID = 2000  # candidates of the dev retrieval score, at most
+HISTORY = 10  # pairs of vectors of L-BFGS, each as long as all parameters: torch's 100 are 16 GB for 20M parameters
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "adam": torch.optim.Adam,
     "adagrad": torch.optim.Adagrad,
-    "lbfgs": partial(torch.optim.LBFGS, max_iter=10, line_search_fn="strong_wolfe"),
+    "lbfgs": partial(torch.optim.LBFGS, max_iter=10, history_size=HISTORY, line_search_fn="strong_wolfe"),
 }
 State = dict[str, torch.Tensor]
 
@@ -47,7 +52,7 @@ class Training:
     "After 100k updates, we reduced the learning rate by a factor of 0.9 for every 50k updates": first at 150k.
     """
 
-    batch: int = 120  # sentences, in each process
+    batch: int = 120  # sentences, of all processes together
     max_tokens: int = 60  # longer sentences are left out
     updates: int = 800_000
     optimizer: str = "sgd"  # or adam, adagrad (takes sparse gradients, as sgd does), lbfgs (ten iterations an update)
@@ -56,8 +61,8 @@ class Training:
     decay_after: int = 100_000
     decay_every: int = 50_000
     decay_factor: float = 0.9
-    clip: float = 5.0  # the largest norm of the gradient
-    precision: str = "auto"  # fp32, bf16, or auto: bf16 where the device computes it natively
+    clip: float = 5.0  # the largest norm of the gradient; none from 1e9 on
+    precision: str = "fp32"  # of products: fp32, bf16, or auto: bf16 where the device computes it natively
     log_every: int = 100
     valid_every: int = 5_000
     checkpoint_every: int = 1_000
@@ -129,7 +134,7 @@ def train(
     model.to(where)
     optimizer = optimizer_of(spec, training, model, ranks)
     corpora = read_corpora(model, data, vocab_size)
-    streams = model.streams(corpora, training.batch, training.max_tokens, seed)
+    streams = model.streams(corpora, share_of(training.batch, ranks), training.max_tokens, seed)
     for name, stream in streams.items():
         log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
     last = Checkpoint(checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors))
@@ -172,6 +177,14 @@ def optimizer_of(spec: dict[str, Any], training: Training, model: Encoder, ranks
     return OPTIMIZERS[training.optimizer](model.parameters(), lr=training.learning_rate)
 
 
+def share_of(batch: int, ranks: int) -> int:
+    """The examples of one process in an update. Raises InputError where the processes have no equal shares."""
+    if batch % ranks or batch // ranks < 2:
+        remedy = "let the processes (gpus) divide training.batch, two examples or more for each"
+        raise InputError(f"a batch of {batch} for {ranks} processes", "training", remedy=remedy)
+    return batch // ranks
+
+
 def read_corpora(model: Encoder, data: dict[str, list[Path]], vocab_size: int) -> Corpora:
     """The ids of each role and side. Raises InputError for ids outside the vocabulary."""
     corpora = {
@@ -211,21 +224,21 @@ def run_updates(run: TrainingRun, at: "Progress", last: "Checkpoint", started: f
     """
     model, training = run.model, run.training
     speed = Speed(at.update)
+    drawn = batches_from(run, at.update)
+    # a GPU is asked for its losses no more often than it has to be: before they are shown, judged or kept
+    often_enough = (training.log_every, training.valid_every, training.checkpoint_every, training.updates)
     while at.update < training.updates and not at.stopped(training):
-        batches = {name: stream.batch(at.update * run.ranks + run.rank) for name, stream in run.streams.items()}
+        batches = next(drawn)
         losses = step(
             model, run.optimizer, batches, training, at.update, run.seed, run.device, run.dtype, run.rank, run.ranks
         )
         if losses is None:
-            kept = f"the last good checkpoint is {last.path}" if last.path.exists() else "there was no checkpoint yet"
-            raise InputError(
-                f"the loss or its gradient is not finite at update {at.update + 1:,}",
-                f"encoder {run.kind}",
-                remedy=f"lower training.learning_rate or training.clip; {kept}",
-            )
+            raise _not_finite(run, f"at update {at.update + 1:,}", last)
         at.add(losses)
         speed.add(batches)
         end = at.update == training.updates
+        if any(at.update % often == 0 for often in often_enough) and not at.finite():
+            raise _not_finite(run, f"between updates {at.update - at.summed + 1:,} and {at.update:,}", last)
         if scored := "valid" in run.corpora and (end or at.update % training.valid_every == 0):
             own = model.development(run.corpora)
             value = retrieval(model, run.corpora["valid"], run.device, run.dtype) if own is None else own
@@ -236,6 +249,30 @@ def run_updates(run: TrainingRun, at: "Progress", last: "Checkpoint", started: f
                 log(speed.line(row, training.updates, model.score))
         if not end and run.rank == 0 and at.update % training.checkpoint_every == 0:
             last.save(model, run.optimizer, at, at.cpu_seconds + time.process_time() - started)
+
+
+def batches_from(run: TrainingRun, update: int) -> Iterator[dict[str, tuple[Padded, ...]]]:
+    """The batches of each objective from an update on; for a GPU AHEAD of them are drawn and pinned in a thread."""
+    host = exact(run.device)
+
+    def drawn(update: int) -> dict[str, tuple[Padded, ...]]:
+        number = update * run.ranks + run.rank
+        batches = {name: stream.batch(number) for name, stream in run.streams.items()}
+        return batches if host else {name: tuple(c.pinned() for c in columns) for name, columns in batches.items()}
+
+    if host:
+        yield from map(drawn, itertools.count(update))
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(drawn, number) for number in range(update, update + AHEAD))
+        for number in itertools.count(update + AHEAD):
+            yield waiting.popleft().result()
+            waiting.append(thread.submit(drawn, number))
+
+
+def _not_finite(run: TrainingRun, when: str, last: "Checkpoint") -> InputError:
+    kept = f"the last good checkpoint is {last.path}" if last.path.exists() else "there was no checkpoint yet"
+    remedy = f"lower training.learning_rate or training.clip; {kept}"
+    return InputError(f"the loss or its gradient is not finite {when}", f"encoder {run.kind}", remedy=remedy)
 
 
 def report_of(run: TrainingRun, at: "Progress", matched: dict[str, int], cpu_seconds: float) -> dict[str, Any]:
@@ -266,64 +303,81 @@ def step(
     dtype: torch.dtype,
     rank: int = 0,
     ranks: int = 1,
-) -> dict[str, float] | None:
-    """One update. Returns the loss of each objective before it; None if a loss or the gradient is not finite."""
+) -> dict[str, torch.Tensor] | None:
+    """One update. Returns the loss of each objective before it, on the device.
+
+    A loss or gradient that is not finite gives None on a CPU, before any parameter changes. A GPU is not waited for: its
+    losses are then not finite (and those of all later updates).
+    """
     model.train()
-    placed = {name: tuple(c._replace(ids=c.ids.to(device)) for c in columns) for name, columns in batches.items()}
+    on_device = {name: tuple(column.on(device) for column in columns) for name, columns in batches.items()}
 
     def losses() -> dict[str, torch.Tensor]:
         """The loss of each objective; sets the gradient of their sum."""
         torch.manual_seed(seed + 1_000_003 * update + rank)
         with autocast(device, dtype):
-            objectives = model.loss(placed)
+            objectives = model.loss(on_device)
         optimizer.zero_grad()
         torch.stack(list(objectives.values())).sum().backward()
         if ranks > 1:
-            average(model.parameters(), objectives, ranks)
+            average(model, objectives, ranks)
         return objectives
 
-    values = {name: loss.item() for name, loss in losses().items()}
-    for parameter in model.parameters():
-        if parameter.grad is not None and parameter.grad.is_sparse:
-            parameter.grad = parameter.grad.coalesce()
-    norm = gradient_norm(model.parameters())
-    if not all(map(math.isfinite, [norm, *values.values()])):
-        return None
     for group in optimizer.param_groups:
         group["lr"] = training.rate(update)
     if isinstance(optimizer, torch.optim.LBFGS):
-        line_searches(optimizer, losses)
-        return values if all(bool(p.isfinite().all()) for p in model.parameters()) else None
-    if norm > training.clip:
-        torch._foreach_mul_([dense(p.grad) for p in model.parameters() if p.grad is not None], training.clip / norm)
+        values = line_searches(optimizer, losses)
+        return values if all(bool(p.isfinite().all()) for p in (*model.parameters(), *values.values())) else None
+    values = {name: loss.detach() for name, loss in losses().items()}
+    clips = training.clip < NO_CLIP
+    if exact(device) or clips:  # a sparse gradient has a row twice where a word occurs twice: its norm would be another
+        for parameter in model.parameters():
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+    grads = [dense(p.grad) for p in model.parameters() if p.grad is not None]
+    norm = gradient_norm(grads)
+    if exact(device):
+        if not all(bool(value.isfinite()) for value in (norm, *values.values())):
+            return None
+        clips = float(norm) > training.clip
+    else:
+        values = {name: value + 0 * norm for name, value in values.items()}
+    if clips:
+        torch._foreach_mul_(grads, (training.clip / norm).clamp(max=1.0).to(grads[0].dtype))
     with torch.no_grad():
         inspect.unwrap(type(optimizer).step)(optimizer)  # unwrapped: see `device`
     return values
 
 
-def line_searches(optimizer: torch.optim.LBFGS, losses: Callable[[], dict[str, torch.Tensor]]) -> None:
-    """The iterations of one update of L-BFGS, which has a line search in place of clipping.
+def line_searches(
+    optimizer: torch.optim.LBFGS, losses: Callable[[], dict[str, torch.Tensor]]
+) -> dict[str, torch.Tensor]:
+    """The iterations of one update of L-BFGS, which has a line search in place of clipping; the losses before them.
 
     L-BFGS sums whole vectors, in an order that depends on the number of threads: it has one thread, the model has all.
     """
-    threads = torch.get_num_threads()
+    threads, found = torch.get_num_threads(), []
 
     def total() -> torch.Tensor:
         torch.set_num_threads(threads)
-        loss = torch.stack(list(losses().values())).sum()
+        found.append({name: loss.detach() for name, loss in losses().items()})
         torch.set_num_threads(1)
-        return loss
+        return torch.stack(list(found[-1].values())).sum()
 
     torch.set_num_threads(1)
     optimizer.step(total)
     torch.set_num_threads(threads)
+    return found[0]
 
 
-def gradient_norm(parameters: Iterable[torch.nn.Parameter]) -> float:
-    """The Euclidean norm of all gradients: torch sums within rows, and numpy over rows, in one order."""
-    grads = [dense(p.grad) for p in parameters if p.grad is not None]
-    rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in grads])
-    return float(np.sqrt(np.square(rows.double().cpu().numpy()).sum()))
+def gradient_norm(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The Euclidean norm of all gradients, a number; on a CPU torch sums within rows, and numpy over rows, in one
+    order.
+    """
+    if not exact(gradients[0].device):
+        return torch.linalg.vector_norm(torch.stack(torch._foreach_norm([*gradients])))
+    rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in gradients])
+    return torch.tensor(np.sqrt(np.square(rows.double().numpy()).sum()))
 
 
 def dense(gradient: torch.Tensor) -> torch.Tensor:
@@ -378,18 +432,24 @@ class Progress:
     """The progress of a run: the contents of a checkpoint besides parameters and the state of the optimizer."""
 
     update: int = 0  # updates done
-    sums: dict[str, float] = field(default_factory=dict)  # of each loss, since the last row of the curve
+    sums: dict[str, torch.Tensor] = field(
+        default_factory=dict
+    )  # of each loss, since the last row of the curve, float64
     summed: int = 0  # updates in `sums`
     curve: list[dict[str, Any]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)  # dev scores so far
     best: State | None = None  # the model of the best score, if there is a `patience`
     cpu_seconds: float = 0.0  # of the processes before this one
 
-    def add(self, losses: dict[str, float]) -> None:
-        """Count an update and its losses."""
+    def add(self, losses: dict[str, torch.Tensor]) -> None:
+        """Count an update and its losses, which may still be computed."""
         self.update += 1
         self.summed += 1
-        self.sums = {name: self.sums.get(name, 0.0) + loss for name, loss in losses.items()}
+        self.sums = {name: self.sums.get(name, 0.0) + loss.double() for name, loss in losses.items()}
+
+    def finite(self) -> bool:
+        """Whether all losses since the last row of the curve are; waits for them."""
+        return all(bool(total.isfinite()) for total in self.sums.values())
 
     def score(self, value: float, model: Encoder, training: Training) -> None:
         """Add a dev score; keep the model if it is the best one."""
@@ -405,7 +465,7 @@ class Progress:
 
     def record(self, rate: float, valid: float | None) -> dict[str, Any]:
         """Add a row to the curve: mean losses since the last row."""
-        means = {name: total / self.summed for name, total in self.sums.items()}
+        means = {name: float(total) / self.summed for name, total in self.sums.items()}
         self.curve.append({"update": self.update, "learning_rate": rate, **means, "valid": valid})
         self.sums, self.summed = {}, 0
         return self.curve[-1]

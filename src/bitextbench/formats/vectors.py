@@ -228,7 +228,7 @@ def distinct(vectors: Embeddings) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     """Equal vectors once: the rows of first copies [m], and for each row [n] which of them it is.
 
     Equal sentences have equal vectors, so that artetxe2019's "excluding duplicates" needs no text. Memory: a block of
-    rows and 16 bytes a row.
+    rows, and 165 bytes a distinct row (measured on 300,000).
     """
     copies: dict[bytes, int] = {}
     first: list[int] = []

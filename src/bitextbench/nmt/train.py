@@ -96,7 +96,7 @@ def device_options(device: str, threads: int) -> list[str]:
         raise InputError(
             "a GPU was asked for and torch finds none", remedy="set device: cpu, or ask the cluster for a GPU"
         )
-    return ["--fp16"]
+    return ["--fp16", "--distributed-world-size", "1"]  # else fairseq takes all GPUs, by processes without the shim
 
 
 def arguments(options: dict[str, Any]) -> list[str]:

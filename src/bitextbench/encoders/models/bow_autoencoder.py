@@ -20,7 +20,7 @@ What the papers leave open, and what is done here:
 
 from typing import ClassVar
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, Stream
@@ -93,7 +93,7 @@ class Model(Encoder):
     def bag(self, sentences: Padded) -> torch.Tensor:
         """v(x) [b, V], in the type of the parameters: 1 for each word that occurs."""
         ids = sentences.ids
-        past = torch.arange(ids.shape[1], device=ids.device) >= sentences.lengths.to(ids.device)[:, None]
+        past = torch.arange(ids.shape[1], device=ids.device) >= placed(sentences.lengths, ids.device)[:, None]
         bags = self.c.new_zeros(len(ids), self.vocab_size).scatter_(1, ids.masked_fill(past, PAD), 1.0)
         bags[:, PAD] = 0
         return bags

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench import encoders
-from bitextbench.base.device import torch
+from bitextbench.base.device import exact, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, aligned, batches_of_one_length
@@ -147,32 +147,35 @@ class Model(Encoder):
         scores = np.zeros(len(src), np.float32)
         device = next(self.parameters()).device
         for rows in batches_of_one_length(lengths, PIECES, PAIRS):
-            batch = [side.padded(rows) for side in (src, tgt)]
-            logits = self.logits(*(side._replace(ids=side.ids.to(device)) for side in batch))
+            logits = self.logits(*(side.padded(rows).on(device) for side in (src, tgt)))
             scores[rows] = logits.float().cpu().numpy()
         return scores
 
     def logits(self, src: Padded, tgt: Padded) -> torch.Tensor:
         """One logit a pair [b], above 0 for a translation."""
         ids, segments, inside = self.joined(src, tgt)
-        return self.bert(input_ids=ids, token_type_ids=segments, attention_mask=inside.long()).logits[:, 0]
+        plain = exact(ids.device)
+        self.bert.config._attn_implementation = "eager" if plain else "sdpa"
+        # off a CPU as a mask that transformers takes as it is: it would ask whether there is any padding
+        mask = inside.long() if plain else inside[:, None, None].expand(-1, -1, ids.shape[1], -1)
+        return self.bert(input_ids=ids, token_type_ids=segments, attention_mask=mask).logits[:, 0]
 
     def joined(self, src: Padded, tgt: Padded) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The input of BERT, [b, t] each: ids, segments (0 or 1), and bool: no padding."""
-        device = src.ids.device
-        a, b = (side.lengths.clamp(max=self.longest).to(device)[:, None] for side in (src, tgt))
-        width = int((a + b).max()) + 3
+        device, counts = src.ids.device, [side.lengths.clamp(max=self.longest) for side in (src, tgt)]
+        width = int((counts[0] + counts[1]).max()) + 3
         if self.training:
-            width = min(aligned(width), self.positions)
-        place = torch.arange(width, device=device)[None]  # [1, t]
-        ids = torch.full((len(a), place.shape[1]), PAD, device=device)
-        for side, length, first in ((src, a, 1), (tgt, b, a + 2)):
-            here = torch.arange(side.ids.shape[1], device=device)[None] < length
-            ids[(place >= first) & (place < first + length)] = side.ids[here]
-        ids[:, 0] = self.cls
-        ids[(place == a + 1) | (place == a + b + 2)] = self.sep
-        inside = place <= a + b + 2
-        return ids, ((place > a + 1) & inside).long(), inside
+            width = min(aligned(width, device), self.positions)
+        a, b = (placed(count, device)[:, None] for count in counts)
+        place = torch.arange(width, device=device).expand(len(a), -1)  # [b, t]
+        words, translation = (
+            side.ids.gather(1, (place - first).clamp(0, side.ids.shape[1] - 1))
+            for side, first in ((src, 1), (tgt, a + 2))
+        )
+        inside, second = place <= a + b + 2, place > a + 1
+        ids = torch.where(second, translation, words).masked_fill(~inside, PAD)
+        ids = ids.masked_fill((place == a + 1) | (place == a + b + 2), self.sep).masked_fill(place == 0, self.cls)
+        return ids, (second & inside).long(), inside
 
 
 def published(weights: Path) -> dict[str, torch.Tensor]:

@@ -27,7 +27,7 @@ What the paper leaves open or contradicts, and what is done here:
   sources by it. Where sources are compared, it is by log P(y | x) of eq. 1 (`formats.vectors.by_probability`).
 """
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import full, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, losses
 from bitextbench.encoders.batches import Buckets, Padded, Stream
@@ -86,7 +86,7 @@ class Model(DualEncoder):
         """Eq. 2, and the confidence task, whose gradient stops at the sentence embeddings."""
         columns = batches["ranking"]
         u, v = self.vectors(columns)
-        objectives = {"ranking": self.ranking(u, v, len(columns[0].ids))}
+        objectives = {"ranking": self.ranking(u, v, columns)}
         if self.calibration is not None:
             if "confidence" in batches:
                 with torch.no_grad():
@@ -97,11 +97,10 @@ class Model(DualEncoder):
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D]: section 2.2, footnote 1 and section 3.2."""
-        lengths = sentences.lengths.to(sentences.ids.device)[:, None]  # [b, 1], in words
-        first = torch.zeros_like(sentences.ids, dtype=torch.bool)
-        first[:, 0] = True
-        ids = features(sentences.ids)  # [n]
-        psi = bags(ids, first[sentences.ids != 0], self.embeddings[side], self.sparse) / lengths.sqrt()  # [b, E]
+        device = sentences.ids.device
+        sizes = placed(sentences.lengths if sentences.sizes is None else sentences.sizes, device)
+        words = bags(features(sentences), sizes.cumsum(0) - sizes, self.embeddings[side], self.sparse)  # [b, E]
+        psi = words / placed(sentences.lengths, device)[:, None].sqrt()
         return self.layers[side](psi)
 
     def confidence(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -112,8 +111,10 @@ class Model(DualEncoder):
         """
         if self.calibration is None:
             raise InputError("trained without a confidence", "encoder dan_dual", remedy="set model.confidence: 0.1")
-        scale, bias = self.calibration(self.dropout(torch.cat([u, u * u], 1))).split(1, 1)  # [a, 1]
-        return scale * (u @ v.T) + bias
+        with full(u.device):
+            u, v = u.float(), v.float()
+            scale, bias = self.calibration(self.dropout(torch.cat([u, u * u], 1))).split(1, 1)  # [a, 1]
+            return scale * (u @ v.T) + bias
 
 
 class Residual(nn.Sequential):

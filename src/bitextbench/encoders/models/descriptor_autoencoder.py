@@ -46,7 +46,7 @@ from typing import Any
 
 from torch.utils.checkpoint import checkpoint
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import exact, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, Stream
@@ -57,7 +57,7 @@ nn = torch.nn
 ROLES = ("bitext",)
 DIRECTIONS = ("mm2as", "as2mm")
 SEMANTIC = ("sum", "mean")
-PART = 1 << 16  # words whose embeddings are in memory, and in a processor's cache, at a time
+PART = {"cpu": 1 << 16, "gpu": 1 << 22}  # words whose embeddings are in memory, and in a CPU's cache, at a time
 
 
 class Model(Encoder):
@@ -122,8 +122,8 @@ class Model(Encoder):
 
         Many sentences are computed in parts, by length, and again in the backward pass, to save memory.
         """
-        ids, lengths = sentences
-        rows = max(1, PART * len(ids) // int(lengths.sum()))
+        ids, lengths = sentences.ids, sentences.lengths
+        rows = max(1, PART["cpu" if exact(ids.device) else "gpu"] * len(ids) // int(lengths.sum()))
         if rows >= len(ids):
             return self.autoencoded(side, sentences)
         order = lengths.argsort(stable=True)
@@ -131,12 +131,12 @@ class Model(Encoder):
             checkpoint(
                 self.autoencoded,
                 side,
-                Padded(ids[part.to(ids.device), : int(lengths[part].max())], lengths[part]),
+                Padded(ids[placed(part, ids.device), : int(lengths[part].max())], lengths[part]),
                 use_reentrant=False,
             )
             for part in order.split(rows)
         ]
-        back = order.argsort().to(ids.device)
+        back = placed(order.argsort(), ids.device)
         codes, errors = (torch.cat(values).index_select(0, back) for values in zip(*batches, strict=True))
         return codes, errors
 
@@ -168,9 +168,9 @@ class Model(Encoder):
         table = words.weight
         order = sentences.lengths.argsort(stable=True)
         lengths, counts = sentences.lengths[order].unique_consecutive(return_counts=True)
-        parts = zip(lengths.tolist(), order.to(table.device).split(counts.tolist()), strict=True)
+        parts = zip(lengths.tolist(), placed(order, table.device).split(counts.tolist()), strict=True)
         alike = [Statistics.apply(sentences.ids[rows, :t], table) for t, rows in parts]  # without padding
-        back = order.argsort().to(table.device)
+        back = placed(order.argsort(), table.device)
         least, most, mean, deviation = (torch.cat(statistic)[back] for statistic in zip(*alike, strict=True))
         extremes, moments = torch.cat([least, most], 1), torch.cat([mean, deviation], 1)
         return (extremes, moments) if self.direction == "mm2as" else (moments, extremes)
@@ -226,7 +226,7 @@ def semantic_distances(x: torch.Tensor, y: torch.Tensor, block: int) -> torch.Te
     """
     count = -(-len(x) // block)
     place = torch.arange(len(x), device=x.device) % count
-    sizes = torch.bincount(place, minlength=count)[:, None]
+    sizes = (len(x) - 1 - torch.arange(count, device=x.device)[:, None]) // count + 1
     sums = x.new_zeros(count, x.shape[1]).index_add(0, place, x - y)
     return (sums / sizes).square().sum(1) / 2
 

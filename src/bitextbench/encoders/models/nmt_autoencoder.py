@@ -85,7 +85,7 @@ class Model(Seq2Seq):
         s = self.hidden_states(pooled(given, self.pooling), to)  # [b, t + 1, D]
         weights = (s @ h.transpose(1, 2)).masked_fill(given.padding[:, None], -torch.inf).softmax(2)
         s = torch.tanh(merge(torch.cat([weights @ h, s], 2)))
-        return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
+        return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`.

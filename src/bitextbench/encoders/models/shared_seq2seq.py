@@ -24,7 +24,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, Stream
-from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, shifted, states
+from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, run, shifted, states
 from bitextbench.formats.ids import PAD
 
 nn = torch.nn
@@ -109,8 +109,8 @@ class Model(Encoder):
         number = torch.full((b, steps), self.languages.index(language), device=to.before.device)
         given = torch.cat([words, sentence[:, None].expand(-1, steps, -1), self.language(number)], 2)
         hidden, cell = self.state(sentence)[None].chunk(2, 2)  # [1, b, decoder]
-        s, _ = self.decoder(given, (hidden.contiguous(), cell.contiguous()))  # [b, t + 1, decoder]
-        return negative_log_likelihood(self.output(self.dropout(s[to.words])), to)
+        s = run(self.decoder, given, (hidden.contiguous(), cell.contiguous()))  # [b, t + 1, decoder]
+        return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
 
 class Turn:

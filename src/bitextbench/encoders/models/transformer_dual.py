@@ -33,15 +33,15 @@ What the paper leaves open or contradicts, and what is done here:
 import math
 from collections.abc import Iterator, Sequence
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import exact, placed, torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders.batches import Padded, aligned
+from bitextbench.encoders.batches import Padded, aligned, inside
 from bitextbench.encoders.dual import DualEncoder, bags, features
 from bitextbench.encoders.layers import Layer
 
 nn = torch.nn
 ROLES = ("bitext", "hard")
-TOGETHER = {"cpu": 1024, "cuda": 65_536}  # tokens in the layers at a time: more costs padding, less costs overhead
+TOGETHER = {"cpu": 1024, "gpu": 65_536}  # tokens in the layers at a time: more costs padding, less costs overhead
 DIRECTIONS, SIMILARITIES = ("forward", "both"), ("cosine", "dot")
 
 
@@ -64,9 +64,9 @@ class Model(DualEncoder):
         dropout: float = 0.0,
         direction: str = "both",
         margin: float = 0.3,
-        similarity: str = "cosine",
-        scale: float = 30.0,
-        length_penalty: float = 11.0,
+        similarity: str = "dot",
+        scale: float = 1.0,
+        length_penalty: float = 1.0,
         embedding_gradient: float = 25.0,
         extra: int = 0,
         together: int = 1,
@@ -94,22 +94,24 @@ class Model(DualEncoder):
         columns = batches["ranking"]
         u, v = self.vectors(columns)
         length = torch.cat([u, v]).float().norm(dim=1).mean()
-        return {"ranking": self.ranking(u, v, len(columns[0].ids)), "length": self.length_penalty * length}
+        return {"ranking": self.ranking(u, v, columns), "length": self.length_penalty * length}
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D] of either side: section 4.2. Sentences of similar length are computed together."""
-        order = sentences.lengths.argsort(descending=True, stable=True)
-        ids, lengths = sentences.ids[order.to(sentences.ids.device)], sentences.lengths[order]
-        parts = [lengths[a:b] for a, b in alike(lengths.tolist(), TOGETHER[ids.device.type])]
+        device, order = sentences.ids.device, sentences.lengths.argsort(descending=True, stable=True)
+        ids, lengths = sentences.ids[placed(order, device)], sentences.lengths[order]
+        sizes = None if sentences.sizes is None else sentences.sizes[order]
+        parts = [lengths[a:b] for a, b in alike(lengths.tolist(), TOGETHER["cpu" if exact(device) else "gpu"])]
         # embedded at once: the gradient of an embedding bag is as large as all embeddings, of however few tokens
-        tokens = self.embed(ids).split([int(part.sum()) for part in parts])
+        tokens = self.embed(Padded(ids, lengths, sizes)).split([int(part.sum()) for part in parts])
         encoded = [self.encode_alike(*part) for part in zip(tokens, parts, strict=True)]
-        return torch.cat(encoded)[order.argsort().to(ids.device)]
+        return torch.cat(encoded)[placed(order.argsort(), device)]
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """The words of all sentences with their n-grams [tokens, E]. `ids` [b, n]."""
-        flat = features(ids)
-        words = bags(flat, flat < self.words, self.embeddings, self.sparse)
+    def embed(self, sentences: Padded) -> torch.Tensor:
+        """The words of all sentences with their n-grams [tokens, E]."""
+        flat = features(sentences)
+        begins = (flat < self.words).nonzero_static(size=int(sentences.lengths.sum()))[:, 0]
+        words = bags(flat, begins, self.embeddings, self.sparse)
         if words.requires_grad:
             words.register_hook(lambda gradient: gradient * self.embedding_gradient)
         return words
@@ -118,13 +120,13 @@ class Model(DualEncoder):
         """Sentence embeddings [b, D] of sentences that are padded to the longest; their `words` [tokens, E], `lengths` [b]
         in tokens, on the CPU.
         """
-        width, hidden = int(lengths.max()), self.query.shape[0]
-        tokens = torch.arange(aligned(width) if self.training else width) < lengths[:, None]  # [b, t]: no padding
-        tokens = tokens.to(words.device)
-        h = torch.zeros(*tokens.shape, hidden, device=words.device, dtype=self.query.dtype)
-        h[tokens] = (self.widen(words) * math.sqrt(hidden)).to(h.dtype)
-        h = self.dropout(h + sinusoids(tokens.shape[1], hidden, words.device).to(h.dtype))
-        padding = None if bool(tokens.all()) else ~tokens
+        device, width, hidden = words.device, int(lengths.max()), self.query.shape[0]
+        width = aligned(width, device) if self.training else width
+        tokens = placed(torch.arange(width) < lengths[:, None], device)  # [b, t]: no padding
+        given = (self.widen(words) * math.sqrt(hidden)).to(self.query.dtype)
+        h = given.new_zeros(len(lengths) * width, hidden).index_copy(0, inside(lengths, width, device), given)
+        h = self.dropout(h.view(-1, width, hidden) + sinusoids(width, hidden, device).to(h.dtype))
+        padding = None if int(lengths.min()) == width else ~tokens
         for layer in self.layers:
             h = layer(h, src_key_padding_mask=padding)
         return self.project(torch.cat(self.pool(h, tokens), 1))
