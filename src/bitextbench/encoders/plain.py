@@ -29,13 +29,16 @@ def sentence_encoder(
 
     `prefix` is put before each sentence (of the latter only). Raises InputError for any other folder.
     """
-    from bitextbench.encoders import folder, laser, muse, pretrained
+    from bitextbench.encoders import e5, folder, laser, muse, pretrained
 
     path = Path(named)
     if named == muse.NAME:
         if prefix is not None:
             raise InputError("takes no prefix", muse.NAME, remedy="leave out --prefix")
         return muse.Muse(threads=threads, device=device)
+    if named == e5.NAME:
+        log(f"encoder {e5.NAME}: {e5.ABOUT}")
+        path = e5.folder()
     if not path.exists():
         raise InputError("no such folder", path, remedy=f"name a folder, or one of {', '.join(IN_PACKAGES)}")
     if path.is_file():
