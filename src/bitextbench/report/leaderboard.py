@@ -29,7 +29,7 @@ OF_METHODS = ("selection", "bleu", "quality")  # tasks that measure a method's s
 
 
 @dataclass(frozen=True)
-class Published:
+class OthersFigure:
     """A line of references/leaderboard.csv: a number that others printed, and where."""
 
     encoder: str
@@ -129,7 +129,7 @@ def _of_runs(runs: Iterable[Path]) -> Iterator[Standing]:
 
 
 def _of_others(path: Path) -> Iterator[Standing]:
-    for one in read_records(path, Published, "figures of a leaderboard"):
+    for one in read_records(path, OthersFigure, "figures of a leaderboard"):
         yield _standing(one.encoder, one.column, one.value, source=one.source)
 
 
