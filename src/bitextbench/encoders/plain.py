@@ -126,6 +126,10 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
 
 
 def files_of(named: str | Path) -> list[Path]:
-    """The files that decide what the vectors of an encoder are, sorted."""
+    """The files that decide what the vectors of an encoder are: of its package, or of its folder, sorted."""
+    from bitextbench.encoders import muse
+
+    if named == muse.NAME:
+        return muse.PACKAGE.paths()
     kinds = (".json", ".txt", ".model", ".safetensors", ".pt", ".spm")
     return sorted(path for path in Path(named).rglob("*") if path.suffix in kinds or path.name == "text_model")

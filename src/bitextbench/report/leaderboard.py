@@ -158,7 +158,7 @@ def table(standings: Sequence[Standing]) -> dict[str, Any]:
         for name in groups()
         if any(one.task == name for one in standings)
     }
-    rows = {}
+    rows: dict[str, Standing] = {}
     for one in standings:
         rows.setdefault(one.encoder, one)
     return {
