@@ -11,11 +11,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.languages import spaced
 from bitextbench.corpus import byte_lines, language_id, naive_bayes
 from bitextbench.corpus.byte_lines import BLOCK, Lines, filled
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.prefilter import RULES, prefilter
-from bitextbench.corpus.words import UNKNOWN, words
+from bitextbench.corpus.words import ENGLISH, UNKNOWN, counts_words_as_english, usual_characters, words
 
 PAIR = ("de", "en")
 SENTENCES = {
@@ -65,11 +66,20 @@ def oracle(src: str | None, tgt: str | None, rules: dict, languages: tuple[str, 
     """The rules that drop the pair."""
     texts = [(text, words(text, code)) for text, code in zip((src, tgt), languages, strict=True) if text is not None]
     (a, b), two = [words(text or "", code) for text, code in zip((src, tgt), languages, strict=True)], len(texts) == 2
+    usual = [usual_characters(code) for code in languages]
+    signs = [len("".join((text or "").split())) / share for text, share in zip((src, tgt), usual, strict=True)]
+    in_words = [
+        len(tokens) if spaced(code) else sign / ENGLISH
+        for tokens, sign, code in zip((a, b), signs, languages, strict=True)
+    ]
+    lengths = [length for length, text in zip(in_words, (src, tgt), strict=True) if text is not None]
+    compared = in_words if all(map(counts_words_as_english, languages)) else signs
     keeps = {
         "max_chars": lambda v: all(len(text) <= v for text, _ in texts),
-        "min_tokens": lambda v: all(len(tokens) >= v for _, tokens in texts),
-        "max_tokens": lambda v: all(len(tokens) <= v for _, tokens in texts),
-        "max_ratio": lambda v: not two or max(len(a), len(b)) <= v * min(len(a), len(b)),
+        "min_tokens": lambda v: all(length >= v for length in lengths),
+        "max_tokens": lambda v: all(length <= v for length in lengths),
+        "min_longer": lambda v: not texts or max(lengths) >= v,
+        "max_ratio": lambda v: not two or max(compared) <= v * min(compared),
         "different": lambda v: not (two and v) or "".join(src.lower().split()) != "".join(tgt.lower().split()),
         "letters": lambda v: all(share_of_letters(text) >= v for text, _ in texts),
         "max_repeats": lambda v: all(run(tokens) <= v for _, tokens in texts),
@@ -85,6 +95,7 @@ rules = st.fixed_dictionaries(
         "max_chars": st.integers(0, 12),
         "min_tokens": st.integers(0, 4),
         "max_tokens": st.integers(0, 4),
+        "min_longer": st.integers(0, 4),
         "max_ratio": st.sampled_from([1, 1.5, 2.0]),
         "different": st.booleans(),
         "letters": st.sampled_from([0.0, 0.5, 1.0]),
@@ -96,7 +107,11 @@ rules = st.fixed_dictionaries(
 
 @settings(max_examples=200, deadline=None)
 @example([("-", ".\0")], {"max_chars": 2, "max_overlap": 0.5}, PAIR)  # 0x2D ^ 1 == 0x2E ^ 2
-@given(st.lists(st.tuples(line, line), max_size=8), rules, st.sampled_from([PAIR, ("zh", "en"), ("de", "ja")]))
+@given(
+    st.lists(st.tuples(line, line), max_size=8),
+    rules,
+    st.sampled_from([PAIR, ("zh", "en"), ("de", "ja"), ("ko", "en"), ("zh", "ja")]),
+)
 def test_rules_are_those_of_the_oracle(pairs, rules, languages):
     reasons = [oracle(*pair, rules, languages) for pair in pairs]
     passed, first, alone, _ = prefilter(table(pairs), rules, languages)

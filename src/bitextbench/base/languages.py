@@ -1,8 +1,18 @@
-"""Language codes of ISO 639, and the English names that people type in their place."""
+"""Language codes: BCP 47, ISO 639-1 and 639-3, with scripts and regions, in one table (that of `langcodes`).
+
+A code has one standard form: `zh_CN` is zh-CN, `jpn` is ja, `cmn` is zh, `zho_Hans` is zh-Hans. The program compares languages
+by `base` (the language without script and region) or by `matching` (the code by which a model, a file or a table knows a
+language), never by the text of a code.
+"""
 
 import difflib
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+from typing import Any
+
+from langcodes import Language, standardize_tag
+from langcodes.data_dicts import MACROLANGUAGES
+from langcodes.tag_parser import LanguageTagError
 
 from bitextbench.base.errors import InputError
 
@@ -15,31 +25,124 @@ lb luxembourgish, lo lao, lt lithuanian, lv latvian, mg malagasy, mk macedonian,
 mt maltese, my burmese, nb bokmal, ne nepali, nl dutch, nn nynorsk, no norwegian, or oriya, pa punjabi, pl polish, ps pashto, pt portuguese,
 ro romanian, ru russian, sd sindhi, si sinhala, sk slovak, sl slovenian, so somali, sq albanian, sr serbian, sv swedish, sw swahili, ta tamil,
 te telugu, tg tajik, th thai, tk turkmen, tl tagalog, tr turkish, ug uyghur, uk ukrainian, ur urdu, uz uzbek, vi vietnamese, xh xhosa,
-yi yiddish, yo yoruba, zh chinese, zu zulu
+yi yiddish, yo yoruba, zh chinese, zu zulu, bo tibetan, dz dzongkha, yue cantonese, fa farsi, zh mandarin, my myanmar,
+de deutsch, fr francais, es espanol, it italiano, pt portugues, nl nederlands, sv svenska, pl polski, cs cestina, tr turkce, fi suomi, hu magyar
 """
-_OTHERS = """
-aa ab ae ak an as av ay ba bi bm bo br ce ch co cr cu cv dv dz ee ff fj fo fy gd gn gv ho hz ia ie ii ik io iu ki kj kl kr ks kv kw lg li ln lu
-mh mi na nd ng nr nv ny oc oj om os pi qu rm rn rw sa sc se sg sh sm sn ss st su ti tn to ts tt tw ty ve vo wa wo za
-"""
+_REGIONS = {
+    "jp": "ja",
+    "cn": "zh",
+    "cz": "cs",
+    "dk": "da",
+    "gr": "el",
+    "ua": "uk",
+    "kr": "ko",
+    "tw": "zh-TW",
+    "vn": "vi",
+    "ir": "fa",
+}
+"""What people type in place of a code: that of a country."""
 NAMES = {name: code for code, name in (entry.split() for entry in _NAMES.split(","))}  # name -> code
-CODES = {*NAMES.values(), *_OTHERS.split()}  # of two letters
-_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+UNSPACED = {
+    "Hans",
+    "Hant",
+    "Hani",
+    "Jpan",
+    "Hrkt",
+    "Hira",
+    "Kana",
+    "Thai",
+    "Laoo",
+    "Khmr",
+    "Mymr",
+    "Tibt",
+    "Lana",
+    "Tale",
+    "Talu",
+    "Yiii",
+}
+"""Scripts without spaces between words (ISO 15924)."""
 
 
-def check_language(code: str, where: str) -> None:
-    """Raises InputError for what cannot be a code, as `german`, with the nearest one; three letters may be any
-    language.
+@cache
+def standard(code: str) -> str:
+    """The standard form of a code: BCP 47, the shortest code of the language, individual languages of a macrolanguage that
+    stand for it (Mandarin, Standard Arabic) as that. What is no code stays as it is.
     """
-    if not _CODE.fullmatch(code) or (len(code) == 2 and code not in CODES):
-        raise unknown_language(code, CODES, where)
+    try:
+        return standardize_tag(code, macro=True)
+    except LanguageTagError:
+        return code
+
+
+@cache
+def base(code: str) -> str:
+    """The language of a code, without script and region."""
+    return standard(code).split("-")[0]
+
+
+@cache
+def macro(code: str) -> str:
+    """The macrolanguage of a code (zh of Cantonese, no of Nynorsk), or its language."""
+    return MACROLANGUAGES.get(base(code), base(code))
+
+
+@cache
+def script(code: str) -> str:
+    """The script of a code, as it says or as the language usually has it: Hant of zh-TW; "" for what is no code."""
+    try:
+        return Language.get(standard(code)).maximize().script or ""
+    except LanguageTagError:
+        return ""
+
+
+def spaced(code: str) -> bool:
+    """Whether the language is written with spaces between words."""
+    return script(code) not in UNSPACED
+
+
+def _written(code: str) -> tuple[str, str]:
+    return base(code), script(code)
+
+
+def is_code(code: str) -> bool:
+    """Whether this is a code of a language that exists."""
+    try:
+        return code[:1].isalpha() and Language.get(code).is_valid()
+    except LanguageTagError:
+        return False
+
+
+def matching(code: str, known: Collection[str]) -> str | None:
+    """The one of the `known` codes that means the language: the same code, its standard form, the same language in the
+    same script, the same language, its macrolanguage, or one of the languages that it stands for; None for no such code.
+    """
+    if code in known:
+        return code
+    forms: tuple[Callable[[str], Any], ...] = (standard, _written, base)
+    for form in forms:
+        if found := [other for other in known if form(other) == form(code)]:
+            return min(found)
+    family = [other for other in known if macro(other) == macro(code) and macro(code) in (base(code), base(other))]
+    return min(family, default=None)
+
+
+def check_language(code: str, where: str) -> str:
+    """The standard form of a code. Raises InputError for what is no code, as `german`, with the nearest one."""
+    if not is_code(code):
+        raise unknown_language(code, NAMES.values(), where)
+    return standard(code)
 
 
 def unknown_language(given: str, known: Iterable[str], where: str) -> InputError:
     """The error for a language that is not among the `known` codes, with the code that was perhaps meant."""
-    known = sorted(known)
-    remedy = f"known: {', '.join(known)}" if len(known) < 20 else "give a code of ISO 639, as de"
-    close = difflib.get_close_matches(given.lower(), NAMES, 1)
-    meant = [code for code in (NAMES[close[0]] if close else "", given.lower()[:2]) if code in known]
+    known = sorted(set(known))
+    remedy = (
+        f"known: {', '.join(known)}" if len(known) < 20 else "give a code of BCP 47 or ISO 639, as de, zh-Hans, deu"
+    )
+    word = given.lower().replace("_", "-").strip("- ")
+    close = difflib.get_close_matches(word, NAMES, 1)
+    guesses = [_REGIONS.get(word, ""), NAMES[close[0]] if close else "", word.split("-")[0], word[:2], base(given)]
+    meant = next((found for guess in guesses if guess and (found := matching(guess, known))), None)
     return InputError(
-        f"unknown language {given!r}", where, remedy=f"did you mean {meant[0]}? {remedy}" if meant else remedy
+        f"unknown language {given!r}", where, remedy=f"did you mean {meant}? {remedy}" if meant else remedy
     )

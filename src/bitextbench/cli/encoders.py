@@ -10,6 +10,7 @@ from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     ENCODER,
     FILE,
+    LANGUAGE,
     Mapping,
     Spec,
     batch_tokens_option,
@@ -122,7 +123,7 @@ def hard_negatives(
 @cli.command("encode", epilog=example("encode crawl.de -o crawl.de.npy"))
 @click.argument("text", type=FILE)
 @click.option("--encoder", default="muse", show_default=True, help=ENCODER)
-@click.option("--language", help="Code of the text's language; a published encoder needs none.")
+@click.option("--language", type=LANGUAGE, help="Code of the text's language; a published encoder needs none.")
 @click.option(
     "--side", type=click.Choice(["src", "tgt"]), help="Of a model whose two sides have learned this language."
 )

@@ -10,6 +10,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import evaluate, example, step
 from bitextbench.cli.options import (
     FILE,
+    LANGUAGE,
     Mapping,
     Spec,
     bootstrap_option,
@@ -482,7 +483,7 @@ def measure_encoder(
 @step.command()
 @click.argument("method")
 @budget_option
-@click.option("--language", required=True, help="Target language code.")
+@click.option("--language", type=LANGUAGE, required=True, help="Target language code.")
 @click.option(
     "--hypotheses", type=(int, str, FILE), multiple=True, required=True, help="SEED TEST PATH of a model's translation."
 )
@@ -550,7 +551,7 @@ def significance(
 )
 @click.argument("hypotheses", type=FILE)
 @click.option("--references", type=FILE, required=True, help="The test corpus.")
-@click.option("--language", required=True, help="Target language code.")
+@click.option("--language", type=LANGUAGE, required=True, help="Target language code.")
 @click.option("--training", type=FILE, required=True, help="selection.json of the text that the model was trained on.")
 @out_option
 def evaluate_translation(hypotheses: Path, references: Path, language: str, training: Path, out: Path) -> None:

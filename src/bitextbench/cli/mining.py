@@ -8,10 +8,10 @@ import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
-from bitextbench.base.languages import check_language
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
+    LANGUAGE,
     SIMILARITY,
     Spec,
     bootstrap_option,
@@ -197,8 +197,6 @@ def _vectors(
     if encoder and (src_emb or tgt_emb):
         raise InputError("two sources of vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
     if src_emb and tgt_emb:
-        for language in filter(None, languages):
-            check_language(language, "mine")
         return texts.from_files(src_emb, tgt_emb)
     if src_emb or tgt_emb:
         raise InputError("vectors of one text", remedy="give both --src-emb and --tgt-emb")
@@ -213,8 +211,8 @@ def _vectors(
 @click.argument("src_text", type=FILE, metavar="A")
 @click.argument("tgt_text", type=FILE, metavar="B")
 @encoder_option
-@click.option("--src-language", help="Language code of A; a published encoder needs none.")
-@click.option("--tgt-language", help="Language code of B.")
+@click.option("--src-language", type=LANGUAGE, help="Language code of A; a published encoder needs none.")
+@click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
 @prefix_option
 @cache_option
 @click.option("--src-emb", type=FILE, help="In place of an encoder: vectors of A, .npy [n, d].")
@@ -334,8 +332,6 @@ def scorers_of(
     from bitextbench.encoders.plain import sentence_encoder
     from bitextbench.mining import scorers
 
-    for language in filter(None, languages):
-        check_language(language, "the command line")
     loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device) if encoder else None
     more: dict[str, Any] = {"encoder": loaded, "chinese": chinese, "seed": seed}
     return [
@@ -351,8 +347,8 @@ def scorers_of(
     ),
 )
 @scorer_options
-@click.option("--src-language", required=True, help="Language code of the sources.")
-@click.option("--tgt-language", required=True, help="Language code of the targets.")
+@click.option("--src-language", type=LANGUAGE, required=True, help="Language code of the sources.")
+@click.option("--tgt-language", type=LANGUAGE, required=True, help="Language code of the targets.")
 @click.option(
     "--rules",
     type=Spec(),
@@ -415,7 +411,7 @@ def filter_command(
         pairs_of(texts, columns),
         languages,
         out,
-        rules=crawl.RULES if rules is None else rules,
+        rules=rules,
         scorer=scorers[0] if scorers else None,
         limit=crawl.Limit(words, pairs, share, threshold),
         lesson=crawl.Lesson(clean or (), settings, save_scorer),
@@ -428,8 +424,8 @@ def filter_command(
 
 @cli.command(epilog=example("score - --similarity cosine --encoder FOLDER --append < pairs.tsv > scored.tsv"))
 @scorer_options
-@click.option("--src-language", help="Language code of the sources; a published encoder needs none.")
-@click.option("--tgt-language", help="Language code of the targets.")
+@click.option("--src-language", type=LANGUAGE, help="Language code of the sources; a published encoder needs none.")
+@click.option("--tgt-language", type=LANGUAGE, help="Language code of the targets.")
 @click.option(
     "--similarity", "similarities", multiple=True, help="Score of a pair: cosine, levenshtein, ...; one or several."
 )

@@ -40,6 +40,20 @@ class Spec(click.ParamType):
         return mapping
 
 
+class LanguageCode(click.ParamType):
+    """A language code in its standard form (`base.languages`). Raises InputError for what is no code, with the nearest."""
+
+    name = "CODE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from bitextbench.base.languages import check_language
+
+        return check_language(value, param.opts[0] if param else "--language")
+
+
+LANGUAGE = LanguageCode()
+
+
 class Mapping(click.ParamType):
     """NAME=PATH: a dict from names to paths."""
 

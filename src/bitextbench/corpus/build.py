@@ -62,6 +62,7 @@ def build(
     """
     spec = {key: value for key, value in spec.items() if value is not None}  # an overlay says `noise: null` for none
     _check_spec(name, spec)
+    check_rules(spec.get("filter", {}), languages)
     excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
     by_part: Counter[str] = Counter()
     tally = {key: Counter[str]() for key in ("added", "dropped", "alone", "by_label")}
@@ -208,7 +209,6 @@ def _check_spec(name: str, spec: Spec) -> None:
     """The checks of the configuration's schema, for callers from Python."""
     _check_keys(f"corpora.{name}", spec, SPEC_KEYS)
     _check_keys(f"corpora.{name}.noise", spec.get("noise", {}), NOISE_KEYS)
-    check_rules(spec.get("filter", {}))
     for number, part in enumerate(spec.get("parts", ()), 1):
         place = f"corpora.{name}, part {number}"
         _check_keys(place, part, parts.KEYS)

@@ -15,8 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled, lowest_bit
+from bitextbench.base.languages import spaced
 from bitextbench.base.murmur import FIRST, SECOND
-from bitextbench.corpus.words import UNSPACED
+from bitextbench.corpus.words import ENGLISH, usual_characters
 
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes after the text, for words of eight bytes that begin in it
@@ -98,19 +99,24 @@ class Lines:
     @cached_property
     def starts(self) -> Bits:
         """The bytes that begin a token."""
-        if self.language in UNSPACED:
-            return self.begins & ~self.space
-        return (after(self.space) | self.firsts) & ~self.space
+        if spaced(self.language):
+            return (after(self.space) | self.firsts) & ~self.space
+        return self.begins & ~self.space
 
     @cached_property
     def stops(self) -> Bits:
         """The bytes at which a token ends at the latest."""
-        return (self.begins if self.language in UNSPACED else self.space) | self.firsts
+        return (self.space if spaced(self.language) else self.begins) | self.firsts
 
     @cached_property
     def lengths(self) -> Places:
         """The tokens of each line [n]."""
         return count(self.starts, self.bounds)
+
+    @cached_property
+    def in_words(self) -> NDArray[Any]:
+        """The length of each line in words [n], int64 or float64: see `corpus.words`."""
+        return self.lengths if spaced(self.language) else self.visible / (ENGLISH * usual_characters(self.language))
 
     @cached_property
     def hashes(self) -> Bits:

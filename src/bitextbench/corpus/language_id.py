@@ -23,7 +23,7 @@ ATTEMPTS = 6
 
 
 def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: str) -> list[str]:
-    """The likeliest of `languages` (ISO 639-1 codes) for each line; UNKNOWN where no feature of the model occurs. A
+    """The likeliest of `languages` (codes as the model has them) for each line; UNKNOWN where no feature of the model occurs. A
     null is empty.
 
     `model` is "py3langid" (naive Bayes, Lui and Baldwin 2012; its model comes with the package) or the path of a
@@ -31,10 +31,19 @@ def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: s
 
     Raises InputError for a language that the model does not know and for a missing model.
     """
-    _check(languages, known(model), model)
+    if unknown := [code for code in languages if code not in known(model)]:
+        raise unknown_to(model, unknown)
     identifier = _identifier(model, tuple(sorted(set(languages))))
     column = pc.fill_null(lines if isinstance(lines, pa.Array) else pa.array(lines, pa.large_string()), "")
     return [code for first in range(0, len(column), BLOCK) for code in identifier(column.slice(first, BLOCK))]
+
+
+def unknown_to(model: str, languages: Iterable[str]) -> InputError:
+    """The error for languages that a model does not know."""
+    what = f"the model does not know the language {', '.join(sorted(languages))}"
+    return InputError(
+        what, model, remedy=f"it knows {', '.join(sorted(known(model)))}; or leave out the rule `language`"
+    )
 
 
 def known(model: str) -> set[str]:
@@ -117,15 +126,6 @@ def train(text: Path, **sizes: float) -> Any:
         except ValueError as error:
             raise InputError(f"fastText cannot learn ({error})", text, remedy="give it more text") from None
     raise InputError(f"fastText failed {ATTEMPTS} times", text, remedy="give it more text")
-
-
-def _check(languages: Iterable[str], supported: Iterable[str], model: str) -> None:
-    if unknown := set(languages) - set(supported):
-        raise InputError(
-            f"the model does not know the language {', '.join(sorted(unknown))}",
-            model,
-            remedy=f"it knows {', '.join(sorted(supported))}",
-        )
 
 
 @cache

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.corpus.words import UNSPACED, join, words
+from bitextbench.base.languages import matching, spaced
+from bitextbench.corpus.words import join, words
 from bitextbench.formats.bitext import PARALLEL
 
 DEFAULT_PROPORTIONS = {
@@ -249,7 +250,7 @@ def _other_name(pool: Pool, side: int, text: str) -> str | None:
 def _other_word(pool: Pool, side: int, text: str) -> str | None:
     """The text with the longest word of another row in place of its own; not for languages without spaces."""
     j = pool.other(i=pool.below(len(pool.doc)))
-    if j is None or pool.languages[side] in UNSPACED or not (old := max(WORD.findall(text), key=len, default="")):
+    if j is None or not spaced(pool.languages[side]) or not (old := max(WORD.findall(text), key=len, default="")):
         return None
     new = max(WORD.findall(pool.sides[side][j]), key=len, default=old)
     return None if new == old else text.replace(old, new, 1)
@@ -257,8 +258,8 @@ def _other_word(pool: Pool, side: int, text: str) -> str | None:
 
 def boilerplate(pool: Pool, i: int) -> Pair:
     """Menus, cookie banners, copyright lines. Half of the pairs are translations, but useless ones."""
-    texts = [BOILERPLATE.get(language, BOILERPLATE["en"]) for language in pool.languages]
-    menus = [MENU.get(language, MENU["en"]).split("|") for language in pool.languages]
+    texts = [BOILERPLATE[matching(language, BOILERPLATE) or "en"] for language in pool.languages]
+    menus = [MENU[matching(language, MENU) or "en"].split("|") for language in pool.languages]
     name = pool.pick(pool.names[0] or ["Example"])
     fill = {
         "name": name,

@@ -5,11 +5,13 @@ below 50%, a length ratio of at most 2, no duplicates (`deduplicate`). Kim et al
 of Rossenbach et al. (2018)" and give no values; `letters`, `max_chars`, `max_repeats` and `different` are such
 heuristics.
 
+Lengths are in words, or in characters against what is usual for the pair: `corpus.words` says which.
+
 In a configuration: `filter: {min_tokens: 3, max_tokens: 80, max_ratio: 2.0, max_overlap: 0.5, language: py3langid}`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,9 +21,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError, near
+from bitextbench.base.languages import macro, matching
 from bitextbench.corpus.byte_lines import BLOCK, Lines, overlap
-from bitextbench.corpus.language_id import identify, known
-from bitextbench.corpus.words import UNKNOWN
+from bitextbench.corpus.language_id import identify, known, unknown_to
+from bitextbench.corpus.words import UNKNOWN, counts_words_as_english, usual_characters
 
 WEB = {"en", "de", "fr", "es", "ru", "zh", "it", "nl", "pt", "pl", "cs", "sv", "ja", "tr", "ar"}
 """Languages of crawled lines, besides those of the pair, among which py3langid chooses. Of all that it knows, it would take 22% of
@@ -66,19 +69,33 @@ def max_chars(side: Column, most: int) -> Mask:
     return keep
 
 
-def min_tokens(side: Column, least: int) -> Mask:
-    """At least `least` tokens."""
-    return side.lines.lengths >= least
+def min_tokens(side: Column, least: float) -> Mask:
+    """At least `least` words."""
+    return side.lines.in_words >= least
 
 
-def max_tokens(side: Column, most: int) -> Mask:
-    """At most `most` tokens."""
-    return side.lines.lengths <= most
+def max_tokens(side: Column, most: float) -> Mask:
+    """At most `most` words."""
+    return side.lines.in_words <= most
+
+
+def min_longer(src: Column, tgt: Column, least: float) -> Mask:
+    """The longer side has at least `least` words: many languages say in two words what English says in three."""
+    a, b = (np.where(side.absent, 0, side.lines.in_words) for side in (src, tgt))
+    return (np.maximum(a, b) >= least) | (src.absent & tgt.absent)
 
 
 def max_ratio(src: Column, tgt: Column, most: float) -> Mask:
-    """The longer side has at most `most` times the tokens of the shorter. A side without tokens needs another such."""
-    a, b = src.lines.lengths, tgt.lines.lengths
+    """The longer side has at most `most` times the length of the shorter. A side without text needs another such.
+
+    Length is in words; where one of the languages has no spaces, or fewer words than English by a fifth, in characters
+    by what is usual for its language.
+    """
+    in_words = all(counts_words_as_english(side.lines.language) for side in (src, tgt))
+    a, b = (
+        side.lines.lengths if in_words else side.lines.visible / usual_characters(side.lines.language)
+        for side in (src, tgt)
+    )
     return (np.maximum(a, b) <= most * np.minimum(a, b)) | src.absent | tgt.absent
 
 
@@ -116,22 +133,26 @@ def language(src: Column, tgt: Column, model: str) -> Mask:
     """Each side is in its language, or `identify` cannot tell.
 
     A fastText model chooses among all languages that it knows, as in artetxe2019; py3langid among those of the pair and
-    WEB.
+    WEB; neither among languages of the same macrolanguage as the pair's, as Cantonese for Chinese.
     """
     others = known(model)
-    candidates = sorted({src.lines.language, tgt.lines.language} | (others & WEB if model == "py3langid" else others))
+    languages = [side.lines.language for side in (src, tgt)]
+    families = set(map(macro, languages))
+    own = [matching(code, others) or code for code in languages]
+    others = {code for code in (others & WEB if model == "py3langid" else others) if macro(code) not in families}
+    candidates = sorted(others | {*own})
 
-    def right(side: Column) -> Mask:
-        codes = identify(side.text, candidates, model)
-        return np.array([code in (side.lines.language, UNKNOWN) for code in codes], bool)
+    def right(side: Column, code: str) -> Mask:
+        return np.array([found in (code, UNKNOWN) for found in identify(side.text, candidates, model)], bool)
 
-    return right(src) & right(tgt)
+    return right(src, own[0]) & right(tgt, own[1])
 
 
 RULES: dict[str, Callable[[Column, Column, Any], Mask]] = {
     "max_chars": _both(max_chars),
     "min_tokens": _both(min_tokens),
     "max_tokens": _both(max_tokens),
+    "min_longer": min_longer,
     "max_ratio": max_ratio,
     "different": different,
     "letters": _both(letters),
@@ -142,8 +163,10 @@ RULES: dict[str, Callable[[Column, Column, Any], Mask]] = {
 """Cheap rules first. A row counts as dropped by the first rule, in this order, that drops it."""
 
 
-def check_rules(rules: Mapping[str, Any]) -> None:
-    """Raises InputError for an unknown rule, with the nearest known one, and for a value of the wrong type."""
+def check_rules(rules: Mapping[str, Any], languages: Sequence[str] = ()) -> None:
+    """Raises InputError for an unknown rule, with the nearest known one, for a value of the wrong type, and where the rule
+    `language` names a model that does not know one of the `languages`.
+    """
     for rule, value in rules.items():
         if rule not in RULES:
             raise InputError(f"no filter rule {rule!r}", "filter", remedy=near(rule, RULES))
@@ -153,6 +176,13 @@ def check_rules(rules: Mapping[str, Any]) -> None:
                 rule, "a number"
             )
             raise InputError(f"filter rule {rule} cannot be {value!r}", "filter", remedy=f"give {remedy}")
+    if "language" in rules and (unknown := unidentified(rules["language"], languages)):
+        raise unknown_to(rules["language"], unknown)
+
+
+def unidentified(model: str, languages: Sequence[str]) -> list[str]:
+    """The `languages` that a model does not know."""
+    return [code for code in languages if matching(code, known(model)) is None] if languages else []
 
 
 class Filtered(NamedTuple):
@@ -171,7 +201,8 @@ class Filtered(NamedTuple):
 def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, str]) -> Filtered:
     """Apply the rules to a table with the columns src and tgt.
 
-    Tokens are text between white space, or characters (see `corpus.words`). A null side passes; a pair with one passes
+    Tokens, of which `max_overlap` and `max_repeats` compare the text, are what stands between white space, or characters
+    (see `corpus.words`). A null side passes; a pair with one passes
     the rules that compare the sides. Every rule sees every row, which `alone` needs.
 
     Raises InputError for an unknown rule or a value of the wrong type.

@@ -10,8 +10,9 @@ sentences.
 `training.json` and `curve.csv` beside them are for people.
 """
 
+import itertools
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json, sha256, write_json
-from bitextbench.base.languages import unknown_language
+from bitextbench.base.languages import matching, unknown_language
 from bitextbench.base.outputs import atomic
 from bitextbench.encoders import Encoder, load
 from bitextbench.encoders.batches import SentenceIds
@@ -126,8 +127,7 @@ class TrainedEncoder:
         known = sorted({code for codes in self.sides.values() for code in codes})
         if language is None:
             raise InputError("the language of a text is not given", self.name, remedy=f"name one of {', '.join(known)}")
-        if language not in known:
-            raise unknown_language(language, known, self.name)
+        language = self._known(language, known)
         has = [side for side, codes in self.sides.items() if language in codes]
         if wanted is not None and wanted not in has:
             what = f"its side {wanted} has not learned {language}"
@@ -136,12 +136,18 @@ class TrainedEncoder:
             raise InputError(f"both of its sides encode {language}", self.name, remedy="name one: --side src, or tgt")
         return wanted or (usual if usual in has else has[0])
 
+    def _known(self, language: str, known: Sequence[str]) -> str:
+        """The code by which the encoder knows a language."""
+        if (found := matching(language, known)) is None:
+            raise unknown_language(language, known, self.name)
+        return found
+
     def encode(
         self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
     ) -> Iterator[Encoded]:
         """Fill `vectors` [len(lines), dimension], of zeros; a sentence without tokens keeps them."""
         assert language is not None
-        ids = self.segment(lines, language)
+        ids = self.segment(lines, self._known(language, [*itertools.chain(*self.sides.values())]))
         ids.check(self.model.vocab_size, AGAIN)
         sentences: SentenceIds = self.model.read("encode", [ids])
         for rows in write_vectors(self.model, sentences, side, vectors, 8192, self.device, torch.float32):

@@ -11,6 +11,7 @@ import numpy as np
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.items import grouped, packed
+from bitextbench.base.languages import macro
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -23,7 +24,7 @@ def sacre(language: str) -> "BLEU":
     """sacreBLEU's metric for a target language."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(tokenize="zh" if language == "zh" else "13a")
+    return BLEU(tokenize="zh" if macro(language) == "zh" else "13a")
 
 
 def bleu(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bitextbench import __version__
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
+from bitextbench.base.languages import standard
 from bitextbench.base.outputs import atomic
 from bitextbench.base.outputs import check_output as check_writable
 from bitextbench.formats import bitext
@@ -156,7 +157,7 @@ def _tmx(blocks: Iterator[tuple[Any, ...]], languages: Languages) -> Iterator[by
 
 
 def _units(blocks: Iterator[tuple[Any, ...]], languages: Languages) -> Iterator[str]:
-    source, target = (quoteattr(language or "und") for language in languages)
+    source, target = (quoteattr(standard(language or "und")) for language in languages)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n'
     yield f'<header creationtool="bitextbench" creationtoolversion="{__version__}" segtype="sentence" o-tmf="bitextbench"'
     yield f' adminlang="en" srclang={source} datatype="plaintext"/>\n<body>\n'

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
+from bitextbench.base.languages import spaced
 from bitextbench.base.memory import peak
 from bitextbench.base.outputs import atomic, check_output, scratch
 from bitextbench.base.progress import log
 from bitextbench.corpus import parts
 from bitextbench.corpus.build import build
-from bitextbench.corpus.byte_lines import filled
+from bitextbench.corpus.byte_lines import Lines, filled
 from bitextbench.corpus.prefilter import RULES as ALL_RULES
-from bitextbench.corpus.prefilter import check_rules, prefilter
+from bitextbench.corpus.prefilter import check_rules, prefilter, unidentified
 from bitextbench.formats import bitext, mined_pairs, pairs
 from bitextbench.formats.pairs import Files
 from bitextbench.formats.vectors import read
@@ -32,10 +33,23 @@ from bitextbench.mining.scorers import ROWS, Scorer, by_blocks, clean_pairs
 from bitextbench.scoring import similarity
 from bitextbench.scoring.select import Scored, count_words, cutoff
 
-RULES = {"min_tokens": 3, "max_tokens": 80, "max_ratio": 2.0, "max_overlap": 0.5, "language": "py3langid"}
-"""artetxe2019 section 4.3."""
+RULES: dict[str, Any] = {
+    "min_longer": 3,
+    "max_tokens": 80,
+    "max_ratio": 2.0,
+    "max_overlap": 0.5,
+    "language": "py3langid",
+}
+"""artetxe2019 section 4.3, but that one of the two sides may have fewer than 3 words."""
 
 Languages = tuple[str, str]
+
+
+def usual_rules(languages: Languages) -> dict[str, Any]:
+    """RULES; without `language`, which the log says, where py3langid does not know one of the languages."""
+    if unknown := unidentified(RULES["language"], languages):
+        log(f"filter: {RULES['language']} does not know {' and '.join(unknown)}: the rule `language` is left out")
+    return {rule: value for rule, value in RULES.items() if rule != "language" or not unknown}
 
 
 class Limit(NamedTuple):
@@ -92,7 +106,7 @@ def filter_crawl(
     languages: Languages,
     out: Path,
     *,
-    rules: Mapping[str, Any] = RULES,
+    rules: Mapping[str, Any] | None = None,
     scorer: Scorer | None = None,
     limit: Limit = ALL,
     lesson: Lesson = NONE,
@@ -102,21 +116,17 @@ def filter_crawl(
 ) -> dict[str, Any]:
     """Write the best pairs (`limit`) of a crawl that pass the rules, once each, in the order of lines.
 
-    `files`: see `formats.pairs`. `out`: score (0 without a scorer), the number of the line twice, or the id, and both
+    `files`: see `formats.pairs`. `rules`: `usual_rules` if none are given. `out`: score (0 without a scorer), the number of the line twice, or the id, and both
     sentences (`mined_pairs.write`). `explain`: `number<TAB>what became of it<TAB>score` for each line of the crawl.
     `folder`: cache of vectors; `search`: of `neighbours.search`. Memory: ROWS texts, scores, and what margins take.
 
     Returns and logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
     """
     started = time.monotonic()
-    check_rules(rules)
+    rules = usual_rules(languages) if rules is None else rules
+    check_rules(rules, languages)
     check(limit, scorer, lesson)
-    for path in filter(None, (out, explain)):
-        mined_pairs.check_output(path, languages)
-    if lesson.save:
-        check_output(lesson.save)
-    if files.get("pairs") == "-" and (explain or len(files.get("columns", ())) > 2):
-        raise InputError("standard input is read once", remedy="name a file for --explain, and for ids")
+    _check_outputs(files, languages, out, explain, lesson)
     part: dict[str, Any] = {"files": files, "doc": "line"}
     spec = {"parts": [part], "filter": dict(rules), "deduplicate": True}
     with scratch(out) as temporary:
@@ -126,7 +136,7 @@ def filter_crawl(
         scores = np.zeros(n, np.float32)
         if scorer and n:
             scores = _scores(scorer, corpus, n, lesson, folder or cache_folder(), search)
-        cut = _cut(scores, corpus, limit)
+        cut = _cut(scores, corpus, limit, languages[1])
         keep = np.ones(n, bool) if cut is None else scores >= np.float32(cut)
         numbers = _numbers(corpus)
         mined_pairs.write_blocks(out, _kept(corpus, scores, keep, _ids(files, numbers[keep])), languages=languages)
@@ -146,6 +156,15 @@ def filter_crawl(
     }
     log(_summary(result, out))
     return result
+
+
+def _check_outputs(files: Files, languages: Languages, out: Path, explain: Path | None, lesson: Lesson) -> None:
+    for path in filter(None, (out, explain)):
+        mined_pairs.check_output(path, languages)
+    if lesson.save:
+        check_output(lesson.save)
+    if files.get("pairs") == "-" and (explain or len(files.get("columns", ())) > 2):
+        raise InputError("standard input is read once", remedy="name a file for --explain, and for ids")
 
 
 def _texts(corpus: Path, columns: Sequence[str] = bitext.SIDES) -> Iterator[pa.Table]:
@@ -175,14 +194,21 @@ def _scores(
     return by_blocks(scorer, vectors)
 
 
-def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit) -> float | None:
+def _words(text: pa.ChunkedArray, language: str) -> NDArray[np.int64]:
+    """The words of each line [n] as the WMT18 task counts them; of a language without spaces, lengths in words, at least 1."""
+    if spaced(language):
+        return count_words(text)
+    return np.maximum(1, np.rint(Lines(text.combine_chunks(), language).in_words)).astype(np.int64)
+
+
+def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit, language: str) -> float | None:
     """The lowest score to keep; None for all."""
     if limit.threshold is not None:
         return limit.threshold
     if limit.words is not None:
-        blocks = [count_words(table["tgt"]) for table in _texts(corpus, ["tgt"])]
+        blocks = [_words(table["tgt"], language) for table in _texts(corpus, ["tgt"])]
         return cutoff([Scored(scores, np.concatenate([np.empty(0, np.int64), *blocks]))], limit.words)
-    most = limit.pairs if limit.share is None else round(limit.share * len(scores))
+    most = limit.pairs if limit.share is None else max(1, round(limit.share * len(scores)))
     return None if most is None else cutoff([Scored(scores, np.ones(len(scores), np.int64))], most - 1)
 
 

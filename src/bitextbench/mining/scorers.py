@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
+from bitextbench.base.languages import base
 from bitextbench.base.progress import log
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.encoders import cache
@@ -198,7 +199,9 @@ def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **
     for.
     """
     held = fitted(path)
-    if None not in languages and languages != held.languages:
+    if None not in languages and [base(code) for code in languages if code] != [
+        base(str(code)) for code in held.languages
+    ]:
         what = f"is for {' and '.join(map(str, held.languages))}, not {' and '.join(map(str, languages))}"
         raise InputError(what, path, remedy="fit one for these languages")
     scorer = Scorer(held.name, held.languages, encoder=encoder, model=path, **more)

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
+from bitextbench.base.languages import base, macro
 from bitextbench.text import moses_rules
 
 BLOCK = 10_000  # lines at a time
@@ -71,15 +72,16 @@ def _filled(lines: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _normalize(lines: pa.Array, language: str) -> pa.Array:
     loose = moses_rules.uncomposed(*_bytes(lines), moses_rules.composable())
     composed = _replaced(lines, loose, lambda line: unicodedata.normalize("NFC", line), lines)
-    rules = moses_rules.punctuation(language)
+    rules = moses_rules.punctuation(base(language))
     return _strings(*moses_rules.normalized(*_bytes(composed), rules))
 
 
 def _tokenize(lines: pa.Array, language: str, chinese: str) -> pa.Array:
-    if language == "zh":
+    if macro(language) == "zh":
         lines = pa.array(map(CHINESE[chinese], lines.to_pylist()), pa.string())
-    moses = _tokenizer(language)
-    data, ends, odd = moses_rules.tokenized(*_bytes(lines), _rules(language))
+    code = _code(language)
+    moses = _tokenizer(code)
+    data, ends, odd = moses_rules.tokenized(*_bytes(lines), _rules(code))
     return _replaced(_strings(data, ends), odd, lambda line: " ".join(moses.tokenize(line, escape=False)), lines)
 
 
@@ -100,6 +102,11 @@ def _replaced(done: pa.Array, places: NDArray[np.bool_], change: Callable[[str],
         return done
     changed = pa.array(map(change, lines.filter(pa.array(places)).to_pylist()), pa.string())
     return pc.replace_with_mask(done, pa.array(places), changed)
+
+
+def _code(language: str) -> str:
+    """The code by which the rules of a language are found: zh for all languages of Chinese."""
+    return "zh" if macro(language) == "zh" else base(language)
 
 
 @cache
@@ -147,7 +154,8 @@ CHINESE: dict[str, Callable[[str], str]] = {"jieba": _words, "characters": _char
 
 def detokenize(lines: Iterable[str], language: str) -> Iterator[str]:
     """Plain text from tokens joined by spaces; Chinese without spaces."""
-    moses = MosesDetokenizer(language)
+    code = _code(language)
+    moses = MosesDetokenizer(code)
     for line in lines:
         text = moses.detokenize(line.split(), unescape=False)
-        yield _SPACE_BESIDE_CJK.sub("", text) if language == "zh" else text
+        yield _SPACE_BESIDE_CJK.sub("", text) if code == "zh" else text
