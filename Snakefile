@@ -10,10 +10,6 @@ results/<run>/index.html, the report.
 config.yaml says what to run at paper scale, config/<run>.yaml what differs in a smaller run; profiles say how to run it.
 """
 
-from snakemake.utils import min_version
-
-min_version("9.0")
-
 
 configfile: "config.yaml"
 
@@ -56,19 +52,15 @@ localrules:
 
 
 onstart:
-    in_slurm = getattr(workflow.scheduler._executor, "run_uuid", "")
-    lock, waited = run_lock.take(Path(f"{WORK}.lock"), in_slurm)
-    if waited:  # start again: the other run has made what was planned, or changed it
-        workflow.persistence.unlock()
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    shell._process_args["pass_fds"] = [lock]  # jobs that outlive a killed run keep its lock
-    # Within its usual limit (100 submissions a second) the scheduler looks at all ready jobs again one second after each look, and after
-    # each job that ends: looks add up until they take a core. A limit of your own is kept.
-    limiter = workflow.scheduler.job_rate_limiter
-    if limiter and (limiter.max_jobs, limiter.timespan) == (100, 1):
-        workflow.scheduler.job_rate_limiter = None
-    if any(job.rule.name == "table2" for job in workflow.dag.jobs):
-        write_json(Path(f"{RESULTS}/rules.json"), rule_graph(workflow.dag))  # the report draws it
+    lock, waited = run_lock.take(Path(f"{WORK}.lock"), snakemake_internals.slurm_name(workflow))
+    if waited:  # the other run has made what was planned, or changed it
+        snakemake_internals.start_again(workflow)
+    snakemake_internals.pass_to_jobs(lock)  # those that outlive a killed run keep its lock
+    snakemake_internals.look_once_a_job(workflow)
+    if any(job.rule.name == "table2" for job in snakemake_internals.graph(workflow).jobs):
+        write_json(
+            Path(f"{RESULTS}/rules.json"), rule_graph(snakemake_internals.graph(workflow))
+        )  # the report draws it
 
 
 rule all:

@@ -8,28 +8,27 @@ import shlex
 import sys
 from pathlib import Path
 
-from snakemake import benchmark
-
-# Snakemake counts the processor time that it saw last, and from a job's sixteenth second on it looks every 30 s; here every second
-benchmark.benchmarked.__wrapped__.__defaults__ = (None, None, 1)
-
 sys.path.insert(0, os.path.join(workflow.basedir, "src"))
 # rules call `python -m bitextbench` of this checkout, in whichever environment they run; Snakemake takes PYTHONPATH from those of conda
 shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(os.path.join(workflow.basedir, 'src'))}; ")
 # those without an environment of their own in Snakemake's, also where that is not activated
 os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)]))
 
-from bitextbench.base import run_lock
 from bitextbench.base.errors import InputError
+
+try:
+    from bitextbench.base import run_lock, snakemake_internals
+except InputError as error:
+    raise WorkflowError(str(error)) from None
 from bitextbench.base.files import write_json
 from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, leaderboard, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, rule_graph
 
-overlays = list(workflow.config_settings.configfiles)
-try:  # Snakemake's reading keeps the last of two equal keys, and takes 1e-06 for a text
-    resolved = resolve(read(workflow.configfiles[len(overlays) :], overlays, workflow.config_settings.config))
+snakemake_internals.measure_to_the_end()
+try:
+    resolved = resolve(read(*snakemake_internals.given_configuration(workflow)))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 config.clear()

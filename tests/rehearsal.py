@@ -175,7 +175,9 @@ def main() -> int:
     # many, as the plugin asks later and later for the states of jobs of which none ends: with few the machine stands still
     parser.add_argument("--jobs", type=int, default=16, help="at once")
     parser.add_argument("--one-each", action="store_true", help="one job of each rule, again")
-    parser.add_argument("--environments", action="store_true", help="`--sdm conda`, by tests/conda_stand_in.py")
+    parser.add_argument(
+        "--environments", action="store_true", help="with profiles/slurm-conda, by tests/conda_stand_in.py"
+    )
     asked = parser.parse_args()
     if reason := why_not():
         print(reason, file=sys.stderr)
@@ -187,7 +189,11 @@ def main() -> int:
     began = time.monotonic()
     adopt_orphans()
     with Cluster(folder / "slurm", nodes=3, cpus=10, memory_mb=64000, kills=True) as cluster:
-        conda = ["--sdm", "conda", "--conda-prefix", str(folder / "conda/envs")] if asked.environments else []
+        conda = (
+            ["--workflow-profile", "profiles/slurm-conda", "--conda-prefix", str(folder / "conda/envs")]
+            if asked.environments
+            else []
+        )
         run = Run(repo, environment(cluster, folder), conda)
         code = (run.one_each if asked.one_each else run.all)(asked.jobs, asked.targets)
         report(run, asked.targets, time.monotonic() - began)

@@ -1,4 +1,4 @@
-"""Each family of rules in an environment of its own, as `--sdm conda` makes it; a stand-in takes the solver's place."""
+"""Each family of rules in an environment of its own, as profiles/slurm-conda has it made; a stand-in takes the solver's place."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def test_a_run_in_them_makes_the_golden_bytes(environments):
     envs, root = environments
     (root / "rows.yaml").write_text("selection: {methods: [random, mlp]}")
     *options, end = laid_over("config/tiny.yaml", "tests/micro.yaml", "rows.yaml")
-    conda = "--sdm", "conda", "--conda-prefix", str(envs)
+    conda = "--workflow-profile", "profiles/slurm-conda", "--conda-prefix", str(envs)
     snakemake(*options, *conda, end, "results/micro/table2.csv", cwd=root)
     made = {entry: found for entry, found in golden.files(root, "micro").items() if golden.stage(entry) != "results"}
     assert made.items() <= read_json(ROOT / "tests/golden/micro.json")["files"].items()

@@ -13,7 +13,10 @@ from slurm_cluster import Cluster, Job, _wait_for, adopt_orphans, jobs, why_not
 
 from bitextbench.base import run_lock
 from bitextbench.base.errors import InputError
+from bitextbench.base.snakemake_internals import sbatch
+from bitextbench.report import preflight
 from bitextbench.report.cells import read_csv
+from bitextbench.report.plan import Job as Asked
 
 pytestmark = pytest.mark.slurm
 
@@ -81,6 +84,52 @@ def test_jobs_hold_what_their_rules_ask_for_and_failed_ones_come_back_with_more(
     job_id, device = (tmp_path / "gpu.txt").read_text().split()
     assert job_id.isdigit()
     assert device in {"0", "1"}
+
+
+def test_the_plugin_is_given_what_its_own_builder_says(slurm, tmp_path):
+    """`snakemake_internals.sbatch` and `slurm_name`, beside what the plugin calls."""
+    named = f"""
+import sys
+sys.path.insert(0, "{REPO}/src")
+from bitextbench.base import snakemake_internals
+onstart:
+    open("name", "w").write(snakemake_internals.slurm_name(workflow))
+"""
+    (tmp_path / "Snakefile").write_text(named + SMALL_WORKFLOW)
+    (tmp_path / "slurm").symlink_to(REPO / "slurm")
+    _, said = snakemake(tmp_path, slurm, "--verbose", "gpu.txt")
+    (called,) = re.findall(r"sbatch call: (sbatch .*?) --wrap", said)
+    own = sbatch({"mem_mb": 300, "runtime": 90, "gpu": 1, "nodes": 1}, 2, None)
+    asked = re.compile(r"(?<= )(?:-t \S+|--(?:mem|gpus|nodes|cpus-per-task)[ =]\S+)")
+    assert sorted(asked.findall(called)) == sorted(asked.findall(own + " "))
+    assert f"--job-name {(tmp_path / 'name').read_text()} " in called
+
+
+def test_what_slurm_would_refuse_is_said_before_a_job_is_queued(slurm, tmp_path, monkeypatch):
+    for key in ("SLURM_CONF", "PATH"):
+        monkeypatch.setenv(key, slurm[key])
+    for partition in ("cpu", "gpu"):
+        made = ["scontrol", "create", f"PartitionName={partition}", "Nodes=ALL", "MaxTime=60", "State=UP"]
+        subprocess.run(made, check=True)
+    try:
+        places = tmp_path / "partitions.yaml"
+        places.write_text("partitions: {cpu: {max_runtime: 120}, gpu: {max_runtime: 60, max_gpu: 2}}")
+        needs = {"gpu": (1, 60), "large": (3, 60), "short": (0, 60), "long": (0, 100)}  # GPUs and minutes
+        jobs = [
+            Asked(name, {}, (), (), gpus, 1, 300, 60 * time, n) for n, (name, (gpus, time)) in enumerate(needs.items())
+        ]
+        found = {one.found: one.remedy for one in preflight.slurm(jobs[:1] + jobs[2:3], places)}
+        assert found == {"takes all 2 kinds of request": ""}
+        lacking, late = preflight.slurm(jobs, places)
+        assert (
+            lacking.found
+            == f"no partition of {places} is large enough: large (-t 60 --mem 300 --cpus-per-task=1 --gpus=3)"
+        )
+        assert late.found.startswith("partition cpu has a time limit of 60 minutes: long (-p cpu -t 100 ")
+        assert late.remedy
+    finally:
+        for partition in ("cpu", "gpu"):
+            subprocess.run(["scontrol", "delete", f"PartitionName={partition}"], check=True)
 
 
 def test_a_run_waits_for_the_jobs_of_one_that_was_killed(slurm, tmp_path, monkeypatch, capsys):

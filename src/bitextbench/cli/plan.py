@@ -69,6 +69,46 @@ def plan(
         pages.draw(courses, picture)
 
 
+@cli.command(epilog=example("check results/table2.csv --profile slurm --profile profiles/slurm-conda"))
+@click.argument("targets", nargs=-1)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    default=("slurm",),
+    show_default=True,
+    help="Snakemake's profile; a second is its --workflow-profile.",
+)
+@click.option("--configfile", "overlays", type=FILE, multiple=True, help="An overlay of config.yaml; may be repeated.")
+def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
+    """Say what a run will miss before its first job is queued: partition, GPU, environment, disk, quota, mirror. Exit code
+    1 if something is missing.
+    """
+    from bitextbench.config import read, resolve
+    from bitextbench.report import plan as plans
+    from bitextbench.report import preflight
+
+    settings = preflight.profile(profiles)
+    config = resolve(read(["config.yaml"], overlays))
+    plain = [name for name in profiles if not preflight.deploys(preflight.profile([name]))]  # planned without conda
+    named = [option for pair in zip(("--profile", "--workflow-profile"), plain, strict=False) for option in pair]
+    configured = ["--configfile", *map(str, overlays)] if overlays else []
+    jobs = planned([*named, *configured, "--", *targets])
+    cost = plans.Costs(config, plans.rates())
+    findings = [
+        *preflight.environment(jobs, settings, Path("envs/lock/all.txt")),
+        *preflight.disk(jobs, {job: cost(job) for job in jobs}, Path(config["data"])),
+        *preflight.downloads(jobs, config["mirrors"]),
+    ]
+    if settings.get("executor") == "slurm":
+        partitions = settings.get("slurm-partition-config")
+        sent = preflight.sent(jobs, Path("Snakefile"))
+        findings += preflight.slurm(sent, Path(partitions) if partitions else None)
+    click.echo(preflight.render(findings), nl=False)
+    if any(one.remedy for one in findings):
+        raise SystemExit(1)
+
+
 def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
     """The jobs that `snakemake -n` plans in a checkout. Raises InputError where it fails."""
     from bitextbench.report import plan as plans
