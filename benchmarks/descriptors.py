@@ -21,7 +21,7 @@ from bitextbench.base.device import setup, torch
 from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.encoders.models.descriptor_autoencoder import Model
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring.neighbours import search
+from bitextbench.neighbours import search
 
 CORRELATIONS = 100
 TOKENS = 8192  # together

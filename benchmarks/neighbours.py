@@ -64,15 +64,15 @@ from bitextbench.base.device import setup, torch
 from bitextbench.base.progress import log
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.retrieval import retrieve
+from bitextbench.neighbours import products, search
+from bitextbench.neighbours.engine import TILE
 from bitextbench.scoring.margins import score_neighbours
-from bitextbench.scoring.neighbours import products, search
-from bitextbench.scoring.neighbours.engine import TILE
 
 K = 4
 MEMORY = """
 import sys
 from bitextbench.formats.vectors import read_pair
-from bitextbench.scoring.neighbours import metric, search
+from bitextbench.neighbours import metric, search
 metric.FEW = 0  # machine code is loaded before
 small, src, tgt, k, threads, precision = sys.argv[1:]
 options = {"threads": int(threads), "precision": precision}

@@ -1,6 +1,6 @@
 # ids, word vectors, hard negatives by another encoder -> a trained sentence encoder -> vectors
 
-from bitextbench.config import pretrained
+from bitextbench.config import hard_directions, pretrained
 
 WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]
@@ -94,7 +94,8 @@ rule hard_negatives:
     params:
         vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
-        options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"],
+        options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"]
+        + [f"--directions={hard_directions(config, w.encoder)}"],
         gpus=allocated,
         seed=lambda w: seed_of(encoder_entry(w)),
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),

@@ -578,3 +578,20 @@ def _with_margins(config: Config) -> dict[float, tuple[str, Config]]:
         same = (name for name, known in encoders.items() if known == entry)
         made[margin] = next(same, f"{study['encoder']}.margin{margin}"), entry
     return made
+
+
+def sharers(config: Config, encoder: str) -> list[str]:
+    """The encoders that want the same hard negatives as this one, in order."""
+
+    def wanted(spec: Config) -> tuple[Any, ...]:
+        return spec.get("hard"), spec.get("features"), spec.get("corpora", {}).get("bitext")
+
+    encoders = config["encoders"]
+    return [name for name, spec in encoders.items() if wanted(spec) == wanted(encoders[encoder])]
+
+
+def hard_directions(config: Config, encoder: str) -> str:
+    """`both`, or `forward` where no encoder that shares these hard negatives is trained in both directions."""
+    specs = [config["encoders"][name] for name in sharers(config, encoder)]
+    both = any(s["type"] == "transformer_dual" and s["model"].get("direction", "both") == "both" for s in specs)
+    return "both" if both else "forward"

@@ -13,7 +13,7 @@ from typing import Any
 
 from bitextbench.base import members, portable
 from bitextbench.base.memory import LARGE_PAGES
-from bitextbench.config import PRETRAINED, Config, of_seed, pretrained, seeded, seeds_of
+from bitextbench.config import PRETRAINED, Config, of_seed, pretrained, seeded, seeds_of, sharers
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
@@ -177,14 +177,9 @@ class Files:
 
     def hard_negatives(self, encoder: str) -> list[str]:
         """The file that stands for the hard negatives of an encoder, if it has any: one for all that want the same."""
-
-        def wanted(spec: Mapping[str, Any]) -> tuple[Any, ...]:
-            return spec.get("hard"), spec.get("features"), spec.get("corpora", {}).get("bitext")
-
-        encoders = self.config["encoders"]
-        own = wanted(encoders[encoder])
-        first = next(name for name, spec in encoders.items() if wanted(spec) == own)
-        return [f"{self.work}/hard_negatives/{first}.src.ids.npy"] if own[0] else []
+        if "hard" not in self.config["encoders"][encoder]:
+            return []
+        return [f"{self.work}/hard_negatives/{sharers(self.config, encoder)[0]}.src.ids.npy"]
 
     def word_vectors(self, encoder: str) -> dict[str, str]:
         """The word vectors that an encoder starts from, by side."""

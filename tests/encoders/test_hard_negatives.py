@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import hard_negatives
 from bitextbench.encoders.batches import Buckets, SentenceIds
@@ -71,8 +70,8 @@ def test_blocks_change_nothing(tmp_path: Path, monkeypatch):
     rng = np.random.default_rng(1)
     rows = [[4 + i] for i in range(200)]
     stem = write(tmp_path, "a", rows, rows, *rng.standard_normal((2, 200, 8)))
-    for name, block in (("whole", (1024, 16_384)), ("cut", (7, 13))):
-        monkeypatch.setattr(hard_negatives, "BLOCK", block)
+    for name, block in (("whole", 1024), ("cut", 7)):
+        monkeypatch.setattr(hard_negatives, "QUERIES", block)
         assert hard_negatives.mine([stem], [stem], tmp_path / name, share=0.2, seed=3) == 40
     for side in SIDES:
         whole, cut = (Ragged.load(tmp_path / f"{name}.{side}") for name in ("whole", "cut"))
@@ -111,13 +110,48 @@ def test_what_a_source_adds_to_all_targets_is_no_reason_to_be_a_negative(tmp_pat
     assert Ragged.load(tmp_path / "h.tgt")[1].tolist() == [0]
 
 
-@given(hnp.arrays(np.float32, (2, 5), elements=st.floats(-4, 4, width=32)), st.integers(0, 1000))
-def test_keys_sort_as_similarity_then_number(similarity, first):
-    keys = hard_negatives.ordered(torch.from_numpy(similarity), first + torch.arange(5))
-    assert torch.equal(hard_negatives.similarities(keys), torch.from_numpy(similarity))
-    for row, key in zip(similarity.tolist(), keys, strict=True):
-        assert key.argsort(descending=True).tolist() == sorted(range(5), key=lambda j: (-row[j], j))
-        assert (hard_negatives.LAST - (key & hard_negatives.LAST)).tolist() == list(range(first, first + 5))
+def test_a_killed_run_goes_on_and_a_changed_one_starts_afresh(tmp_path: Path, monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = [[4 + i] for i in range(60)]
+    stem = write(tmp_path, "a", rows, rows, *rng.standard_normal((2, 60, 8)))
+    monkeypatch.setattr(hard_negatives, "QUERIES", 20)
+    real, calls = hard_negatives.nearest, []
+
+    def dies(*arguments):
+        calls.append(len(calls))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(hard_negatives, "nearest", dies)
+    options = {"share": 1.0, "directions": "forward"}
+    with pytest.raises(KeyboardInterrupt):
+        hard_negatives.mine([stem], [stem], tmp_path / "h", **options)
+    assert len([*(tmp_path / "h.src.parts").glob("*.npy")]) == 2
+    hard_negatives.mine([stem], [stem], tmp_path / "h", **options)
+    assert len(calls) == 4  # the third block alone
+    assert not (tmp_path / "h.src.parts").exists()
+    hard_negatives.mine([stem], [stem], tmp_path / "whole", **options)
+    assert (tmp_path / "h.src.ids.npy").read_bytes() == (tmp_path / "whole.src.ids.npy").read_bytes()
+    assert Ragged.load(tmp_path / "h.tgt").lengths.tolist() == [0] * 60  # targets are not searched for
+    calls[:] = [0, 0, 0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hard_negatives, "nearest", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            hard_negatives.mine([stem], [stem], tmp_path / "h", count=1, **options)
+    hard_negatives.mine([stem], [stem], tmp_path / "h", count=2, **options)
+    assert {*Ragged.load(tmp_path / "h.src").lengths.tolist()} == {2}
+
+
+def test_a_sentence_with_many_known_translations_is_searched_again(tmp_path: Path):
+    src = [[4]] * 30 + [[5 + i] for i in range(10)]
+    tgt = [[100 + i] for i in range(40)]
+    v = np.linspace(1, 0.1, 40)[:, None]  # the 30 translations of the first sentence are its nearest
+    stem = write(tmp_path, "a", src, tgt, np.ones((40, 1)), v)
+    hard_negatives.mine([stem], [stem], tmp_path / "h", count=3, share=1.0, directions="forward")
+    mined = Ragged.load(tmp_path / "h.src")
+    assert [mined[i].tolist() for i in (0, 29)] == [[30, 31, 32]] * 2
+    assert mined[30].tolist() == [0, 1, 2]
 
 
 def test_what_does_not_fit_is_an_error(tmp_path: Path):

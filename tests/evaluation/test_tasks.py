@@ -34,9 +34,9 @@ from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining import comparable, documents
 from bitextbench.mining.retrieval import STRATEGIES
+from bitextbench.neighbours import Both, Neighbours, search
 from bitextbench.scoring import Pairs, Text
 from bitextbench.scoring.margins import SIMILARITIES
-from bitextbench.scoring.neighbours import Both, Neighbours, search
 from bitextbench.scoring.similarities import confidence, levenshtein, mlp
 from bitextbench.text.bpe import learn_bpe
 

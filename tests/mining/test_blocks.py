@@ -13,7 +13,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.vectors import read, read_shards
 from bitextbench.mining import blocks
 from bitextbench.mining.texts import mine_pairs
-from bitextbench.scoring.neighbours import search
+from bitextbench.neighbours import search
 
 SPEC = {"margin": "ratio", "retrieval": "max", "threshold": 0.9}
 
@@ -44,7 +44,7 @@ def vectors_of(folder):
 
 def mined(folder: Path, out: Path, shape: tuple[int, int]) -> bytes:
     """By the commands, a process for the last block, and in this process the others."""
-    from bitextbench.scoring.neighbours import merge
+    from bitextbench.neighbours import merge
 
     rows, parts = blocks.searched(folder / "rows"), []
     for i in range(shape[0]):

@@ -10,7 +10,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import first_copies
 from bitextbench.mining.retrieval import STRATEGIES, one_to_one, retrieve
-from bitextbench.scoring.neighbours import Both, Neighbours
+from bitextbench.neighbours import Both, Neighbours
 
 
 def neighbourhood(scores: np.ndarray, k: int) -> tuple[Both, tuple[np.ndarray, np.ndarray]]:

@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings
+from bitextbench.neighbours import METRICS, search
 from bitextbench.scoring.margins import MARGINS, SIMILARITIES, margin, means, score_neighbours
-from bitextbench.scoring.neighbours import METRICS, search
 
 
 def oracle(name: str, cosine: np.ndarray, i: int, j: int, k: int) -> float:

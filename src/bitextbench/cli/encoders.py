@@ -96,6 +96,9 @@ def map_words(
     default="dot",
     help="That makes a negative hard; random: none.",
 )
+@click.option(
+    "--directions", type=click.Choice(["both", "forward"]), default="both", help="forward: none for the targets."
+)
 @seed_option
 @device_option
 @threads_option
@@ -106,6 +109,7 @@ def hard_negatives(
     count: int,
     share: float,
     similarity: str,
+    directions: str,
     seed: int,
     device: str,
     threads: int,
@@ -117,7 +121,8 @@ def hard_negatives(
     """
     from bitextbench.encoders.hard_negatives import mine
 
-    mine(vectors, ids, out, count=count, share=share, similarity=similarity, seed=seed, threads=threads, device=device)
+    wanted: dict[str, Any] = {"count": count, "share": share, "similarity": similarity, "directions": directions}
+    mine(vectors, ids, out, **wanted, seed=seed, threads=threads, device=device)
 
 
 @cli.command("encode", epilog=example("encode crawl.de -o crawl.de.npy"))

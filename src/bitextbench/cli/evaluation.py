@@ -359,7 +359,7 @@ def evaluate_documents(
     from bitextbench.evaluation.documents import accuracy
     from bitextbench.formats.vectors import by_probability
     from bitextbench.mining import documents
-    from bitextbench.scoring.neighbours import search
+    from bitextbench.neighbours import search
 
     vectors = _vectors(src_emb, tgt_emb)
     src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))

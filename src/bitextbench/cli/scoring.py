@@ -138,7 +138,7 @@ def neighbours(
 ) -> None:
     """Find the k nearest neighbours of all vectors, in both directions."""
     from bitextbench.formats.vectors import read
-    from bitextbench.scoring.neighbours import save, search
+    from bitextbench.neighbours import save, search
 
     sides, ranges = [], []
     for path, rows in ((src_emb, src_rows), (tgt_emb, tgt_rows)):
@@ -161,7 +161,7 @@ def neighbours(
 @folder_option
 def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
     """Join what `neighbours` wrote for each range of sources and of targets."""
-    from bitextbench.scoring.neighbours import merge
+    from bitextbench.neighbours import merge
 
     merge(parts, out)
 

@@ -3,27 +3,50 @@
 The result is, for each side, a `Ragged` with a row for each pair of the bitext: the numbers of the pairs whose other
 side is a hard negative of this sentence, best first; most rows are empty. yang2019 section 4.2 takes 5 "for each
 example".
+
+The candidates are those of the exact search (`neighbours`), a few more than are asked for; known translations are
+dropped from them afterwards. What is left of an exact list is exact, as far as it goes: the sentences that lack some
+are searched again, with four times as many candidates.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
+from bitextbench.base import arrays
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.progress import log, progress
+from bitextbench.base.files import read_json, write_json
+from bitextbench.base.outputs import remove
+from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
 from bitextbench.formats.vectors import Embeddings, by_probability, read_shards
 
-BLOCK = (1024, 4096)  # queries and candidates that are compared at a time: 16 MB of similarities
+QUERIES = 1 << 22  # that are searched, and kept on disk, at a time
+SLACK = 4  # candidates beside those that are asked for, which may be known translations
+MEMORY = {"cpu": neighbours.MEMORY, "cuda": 1 << 33}  # of the search
 SIMILARITIES = ("cosine", "dot", "random")
 EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))
-LAST = 2**32 - 1  # the highest number of a candidate
-NONE = -(2**63)  # the key of no candidate: lower than any other
+
+
+class Texts(NamedTuple):
+    """Who translates whom: a hash of each sentence of the two sides [n], and of each pair, ascending."""
+
+    own: NDArray[np.uint64]
+    other: NDArray[np.uint64]
+    known: NDArray[np.uint64]
+
+    def translate(self, queries: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether candidates [m, k] translate their query [m] in any pair of the bitext."""
+        pairs = pair_keys(self.own[queries][:, None], self.other[candidates])
+        return self.known[np.searchsorted(self.known, pairs).clip(max=len(self.known) - 1)] == pairs
 
 
 def mine(
@@ -34,6 +57,7 @@ def mine(
     count: int = 5,
     share: float = 0.2,
     similarity: str = "dot",
+    directions: str = "both",
     seed: int = 1,
     threads: int = 1,
     device: str = "cpu",
@@ -43,8 +67,10 @@ def mine(
     `vector_stems`, `id_stems`: the shards of the bitext, in order, without `.src` and `.tgt`; pairs are numbered by id.
     guo2018 mine by `dot`, for a `share` of 0.2; where sources are the candidates, by the log of their probability (see
     `by_probability`). A candidate that translates the sentence in any pair of the bitext (by equal ids) is not a
-    negative, nor is an empty sentence; a pair with an empty side has none. Exact. Memory: the vectors of the chosen
-    pairs, one block, and a hash of each pair.
+    negative, nor is an empty sentence; a pair with an empty side has none. Exact, by (-similarity, number). With
+    `directions` forward, targets have none: no search for a model that is trained in one direction. Memory: that of the
+    search, and three hashes a pair. What is found of QUERIES sentences is kept in `<out>.<side>.parts` until the end,
+    and not searched again by a run that was killed.
 
     With the similarity `random`, vectors are drawn at random, so that the negatives are random: a baseline for hard
     ones.
@@ -57,27 +83,55 @@ def mine(
     where = setup(threads, device)
     parts = {side: [texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems] for side in ("src", "tgt")}
     keys = {side: np.concatenate(shards)[bitext.order_of_ids([*map(len, shards)])] for side, shards in parts.items()}
-    vectors = {side: read_shards([f"{stem}.{side}.npy" for stem in vector_stems]) for side in keys}
+    vectors = _vectors(vector_stems, keys, similarity, seed)
+    whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
+    chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
+    metric = "dot" if similarity == "dot" else "cosine"
+    options = {"metric": metric, "device": device, "threads": threads, "memory": MEMORY[where.type]}
+    search = partial(neighbours.search, forward_only=True, **options)
+    some = np.arange(0, len(keys["src"]), max(1, len(keys["src"]) // 1000))
+    run = [count, share, similarity, seed, len(chosen), *map(fingerprint, (keys["src"], keys["tgt"]))]
+    for side, other in (("src", "tgt"), ("tgt", "src")):
+        if side == "src":
+            of = vectors
+        elif directions == "both":
+            made = by_probability(vectors["src"], vectors["tgt"], metric, None if device == "cpu" else log_sums(where))
+            of = dict(zip(vectors, made, strict=True))
+        else:
+            _save(out, side, len(keys[side]), chosen[:0], np.empty((0, count), np.int64))
+            continue
+        pairs = Texts(keys[side], keys[other], np.sort(pair_keys(keys[side], keys[other])))
+        kept = Parts(Path(f"{out}.{side}.parts"), [*run, *(fingerprint(of[name].take(some)) for name in (side, other))])
+        found = kept.all(chosen, count, partial(nearest, of[side], of[other], pairs, count, search))
+        _save(out, side, len(keys[side]), chosen, found)
+        remove(kept.folder)
+    return len(chosen)
+
+
+def _save(out: Path, side: str, n: int, chosen: NDArray[np.int64], found: NDArray[np.int64]) -> None:
+    """Write what was `found` of the `chosen` pairs [m, count], of n; -1 is none."""
+    has = found >= 0
+    lengths = np.zeros(n, np.int64)
+    lengths[chosen] = has.sum(1)
+    Ragged(found[has].astype(np.int32), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])).save(
+        f"{out}.{side}"
+    )
+    log(f"hard negatives, {side}: {has.sum():,} for {len(chosen):,} of {n:,} pairs")
+
+
+def _vectors(
+    stems: Sequence[Path], keys: dict[str, NDArray[np.uint64]], similarity: str, seed: int
+) -> dict[str, Embeddings]:
+    """The vectors of each side. Raises InputError where they are not as many as the sentences."""
+    vectors = {side: read_shards([f"{stem}.{side}.npy" for stem in stems]) for side in keys}
     for side, rows in vectors.items():
         if len(rows) != len(keys[side]):
             what = f"{len(rows):,} vectors for {len(keys[side]):,} sentences ({side})"
-            raise InputError(what, vector_stems[0] if vector_stems else None, remedy="encode the bitext again")
+            raise InputError(what, stems[0] if stems else None, remedy="encode the bitext again")
     if similarity == "random":
         rng = np.random.default_rng([seed, 1])
         vectors = {side: Embeddings(rng.standard_normal((len(rows), 16), np.float32)) for side, rows in keys.items()}
-    backward = dict(zip(vectors, by_probability(vectors["src"], vectors["tgt"], similarity), strict=True))
-    whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
-    chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
-    for side, other, of in (("src", "tgt", vectors), ("tgt", "src", backward)):
-        queries = unit(of[side].take(chosen), similarity)
-        known = np.sort(pair_keys(keys[side], keys[other]))
-        negatives = nearest(queries, keys[side][chosen], known, of[other], keys[other], count, similarity, where)
-        lengths = np.zeros(len(keys[side]), np.int64)
-        lengths[chosen] = [len(row) for row in negatives]
-        flat = np.concatenate([np.empty(0, np.int32), *negatives]).astype(np.int32)
-        Ragged(flat, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])).save(f"{out}.{side}")
-        log(f"hard negatives, {side}: {len(flat):,} for {len(chosen):,} of {len(keys[side]):,} pairs")
-    return len(chosen)
+    return vectors
 
 
 def texts(sentences: Ragged) -> NDArray[np.uint64]:
@@ -91,82 +145,71 @@ def pair_keys(sentences: NDArray[np.uint64], translations: NDArray[np.uint64]) -
     return sentences * np.uint64(0x9E3779B97F4A7C15) ^ translations
 
 
-def unit(rows: NDArray[np.float32], similarity: str) -> torch.Tensor:
-    """The rows whose products are the similarities: of unit length but for the dot product."""
-    tensor = torch.from_numpy(rows)
-    return tensor if similarity == "dot" else torch.nn.functional.normalize(tensor, dim=1)
+def fingerprint(numbers: NDArray) -> str:
+    """A hash of an array."""
+    return xxhash.xxh3_64_hexdigest(np.ascontiguousarray(numbers).data)
+
+
+def log_sums(device: torch.device) -> Callable[..., NDArray[np.float32]]:
+    """log sum exp of the products of two blocks, on a GPU in float32: see `by_probability`."""
+    placed: list[torch.Tensor] = []
+
+    @torch.inference_mode()
+    def sums(block: NDArray[np.float32], some: NDArray[np.float32]) -> NDArray[np.float32]:
+        if not placed:
+            placed.append(torch.from_numpy(some).to(device))
+        return (torch.from_numpy(block).to(device) @ placed[0]).logsumexp(1).cpu().numpy()
+
+    return sums
+
+
+class Parts(NamedTuple):
+    """A folder with what was found of blocks of queries, by the run that `what` describes."""
+
+    folder: Path
+    what: list
+
+    def all(
+        self, chosen: NDArray[np.int64], count: int, search: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """What `search` finds for all `chosen` queries [m, count]; blocks that are there are read."""
+        about = self.folder / "run.json"
+        if not about.exists() or read_json(about) != self.what:
+            remove(self.folder)
+            write_json(about, self.what)
+        found = np.empty((len(chosen), count), np.int64)
+        for start in range(0, len(chosen), QUERIES):
+            path, rows = self.folder / f"{start}.npy", slice(start, start + QUERIES)
+            if path.exists():
+                log(f"{path} is there")
+                found[rows] = arrays.load(path, "remove it", np.int64, ["queries", "negatives"])
+            else:
+                found[rows] = search(chosen[rows])
+                arrays.save(path, found[rows])
+        return found
 
 
 def nearest(
-    queries: torch.Tensor,
-    sentences: NDArray[np.uint64],
-    known: NDArray[np.uint64],
-    vectors: Embeddings,
-    keys: NDArray[np.uint64],
+    own: Embeddings,
+    other: Embeddings,
+    pairs: Texts,
     count: int,
-    similarity: str,
-    device: torch.device,
-) -> list[NDArray[np.int64]]:
-    """For each query, the numbers of its `count` nearest candidates, by (-similarity, number).
-
-    A candidate whose key is EMPTY is left out, and one that is `known` (the pair_keys of the bitext, ascending) to
-    translate the query, whose key is in `sentences`. Each block is read once.
+    search: Callable[..., neighbours.Both],
+    queries: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The numbers of the `count` nearest of `other` for each query [m, count] that do not translate it, by
+    (-similarity, number); -1 where there are no more.
     """
-    best = torch.full((len(queries), count), NONE, device=device)
-    queries = queries.to(device)
-    for first, block in progress(blocks(vectors), "hard negatives", unit="blocks"):
-        candidates = unit(block, similarity).to(device).T
-        candidate_keys = keys[first : first + len(block)]
-        for low in range(0, len(queries), BLOCK[0]):
-            part = slice(low, low + BLOCK[0])
-            scores = queries[part] @ candidates
-            # rank only the few that are better than the worst so far; of equal ones the lower number stays
-            row, column = (scores > similarities(best[part, -1:])).nonzero(as_tuple=True)
-            order = ordered(scores[row, column], first + column)
-            key = candidate_keys[column.cpu().numpy()]
-            pairs = pair_keys(sentences[part][row.cpu().numpy()], key)
-            translated = known[np.searchsorted(known, pairs).clip(max=len(known) - 1)] == pairs
-            order[torch.from_numpy(translated | (key == EMPTY)).to(device)] = NONE
-            better = by_row(row, order, len(scores))
-            best[part] = torch.cat([best[part], better], 1).topk(count).values
-    return [(LAST - (row[row != NONE] & LAST)).numpy() for row in best.cpu()]
-
-
-def by_row(row: torch.Tensor, order: torch.Tensor, rows: int) -> torch.Tensor:
-    """The elements `order` [h] of each row, int64 [rows, most elements of one]; `row` [h] ascends, NONE is padding."""
-    counts = torch.bincount(row, minlength=rows)
-    place = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
-    table = torch.full((rows, int(counts.max())), NONE, device=row.device)
-    table[row, place] = order
-    return table
-
-
-def blocks(vectors: Embeddings) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Blocks of at most BLOCK[1] rows, each with the number of its first row.
-
-    The first block is small, as all of it is ranked; no later block is longer than all blocks before it.
-    """
-    first = 0
-    while first < len(vectors):
-        size = min(BLOCK[1], max(128, first), len(vectors) - first)
-        yield first, vectors.block(first, first + size)
-        first += size
-
-
-def ordered(similarity: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
-    """Keys int64 [h] that sort like (similarity, -number); both [h].
-
-    The bits of a float32, as an integer, sort like the float, reversed for negative numbers.
-    """
-    bits = (similarity.float() + 0.0).view(torch.int32)  # + 0.0: no negative zero
-    return (_turned(bits).long() << 32) + (LAST - numbers)
-
-
-def similarities(order: torch.Tensor) -> torch.Tensor:
-    """The float32 that `ordered` took; minus infinity for NONE."""
-    return _turned((order >> 32).int()).view(torch.float32).masked_fill(order == NONE, -torch.inf)
-
-
-def _turned(bits: torch.Tensor) -> torch.Tensor:
-    """Reverse the order of negative numbers; its own inverse."""
-    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    found, width = np.full((len(queries), count), -1), count + SLACK
+    wanting, some = np.arange(len(queries)), np.flatnonzero(pairs.other != EMPTY)
+    if len(some) < len(other):
+        other = other.select(some)
+    while len(wanting):
+        given = queries[wanting]
+        ids = some[search(own.select(given), other, width).forward.ids]
+        left = ~pairs.translate(given, ids)
+        row, column = np.nonzero(left & (left.cumsum(1) <= count))
+        found[wanting[row], left.cumsum(1)[row, column] - 1] = ids[row, column]
+        wanting = wanting[(left.sum(1) < count) & (ids.shape[1] < len(other))]
+        width *= 4
+    return found

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining.texts import metric_and_margin
-from bitextbench.scoring import Pairs, neighbours, similarity
+from bitextbench.scoring import Pairs, similarity
 from bitextbench.scoring.margins import margin, means
 
 K = 10  # neighbours of CSLS: not given in kim2019; 10 in Conneau et al. 2018, who introduce it

@@ -21,8 +21,8 @@ def measure(
     `training`: the report of the trainer; `src`, `tgt`: vectors of the shards, whose rows are pairs; `texts`: the
     corpus, which shows copies; `search`: as in `neighbours`. Raises InputError for files that do not fit together.
     """
+    from bitextbench import neighbours
     from bitextbench.evaluation import alignment, reconstruction
-    from bitextbench.scoring import neighbours
 
     kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
     facts = checked_fields(read_json(training), kinds, training)

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED
 from bitextbench.evaluation import bucc, curves
 from bitextbench.formats.mined_pairs import Candidates
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.comparable import Comparable, mine, searchable
 from bitextbench.mining.texts import metric_and_margin
-from bitextbench.scoring import neighbours
 
 
 def evaluate(

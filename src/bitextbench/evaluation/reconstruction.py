@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings, by_probability, distinct
 from bitextbench.mining.texts import metric_and_margin
-from bitextbench.scoring import neighbours
+from bitextbench.neighbours import Both, Neighbours
 from bitextbench.scoring.margins import margin
-from bitextbench.scoring.neighbours import Both, Neighbours
 
 AT = (1, 3, 10)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import encoders
+from bitextbench import encoders, neighbours
 from bitextbench.base.bootstrap import SEED
 from bitextbench.base.device import setup
 from bitextbench.base.errors import InputError
@@ -33,7 +33,6 @@ from bitextbench.formats.mined_pairs import Candidates, Mined
 from bitextbench.formats.vectors import Embeddings, rows_of_shards
 from bitextbench.mining import comparable
 from bitextbench.mining.comparable import Comparable
-from bitextbench.scoring import neighbours
 
 HALVES = ("0", "1")
 Ids = tuple[Ragged, Ragged]

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from bitextbench import neighbours
 from bitextbench.base.bootstrap import ratio
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation.reconstruction import text_codes
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring import neighbours
 
 
 def separation(src: Embeddings, tgt: Embeddings, targets: Sequence[str], k: int = 10, **search: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Sentence vectors of any encoder: `.npy` files, one for each side or each shard, read a block at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -114,14 +114,17 @@ class Stacked:
         return out
 
 
-def by_probability(src: Embeddings, tgt: Embeddings, metric: str) -> tuple[Embeddings, Embeddings]:
+def by_probability(
+    src: Embeddings, tgt: Embeddings, metric: str, log_sums: Callable[..., NDArray] | None = None
+) -> tuple[Embeddings, Embeddings]:
     """Vectors for the search of the best source of a target: for the dot product phi those whose products are log P(y |
     x).
 
     A dual encoder that is trained by eq. 1 of guo2018, P(y | x) = exp phi(x, y) / sum over y' of exp phi(x, y'), ranks
     the targets of a source; what a source adds to all of its phi is free, and phi would rank sources by it. So a source
     has minus the log of its sum in one dimension more, a target 1. The rank of the targets of a source stays the same.
-    The sum is over SAMPLE targets at most, evenly spaced. Other metrics: the vectors as they are.
+    The sum is over SAMPLE targets at most, evenly spaced. Other metrics: the vectors as they are. `log_sums`: what
+    computes log sum exp of the products of two blocks, float32 [rows]; in float64 by numpy, if None.
     """
     if metric != "dot":
         return src, tgt
@@ -129,10 +132,14 @@ def by_probability(src: Embeddings, tgt: Embeddings, metric: str) -> tuple[Embed
     sums = np.empty(len(src), np.float32)
     step = max(1, BLOCK // some.shape[1])
     for start in range(0, len(src), step):
-        phi = (src.block(start, start + step) @ some).astype(np.float64)
-        most = phi.max(axis=1)
-        sums[start : start + step] = most + np.log(np.exp(phi - most[:, None]).sum(axis=1))
+        sums[start : start + step] = (log_sums or _log_sums)(src.block(start, start + step), some)
     return _longer(src, -sums), _longer(tgt, np.ones(len(tgt), np.float32))
+
+
+def _log_sums(block: NDArray[np.float32], some: NDArray[np.float32]) -> NDArray[np.float64]:
+    phi = (block @ some).astype(np.float64)
+    most = phi.max(axis=1)
+    return most + np.log(np.exp(phi - most[:, None]).sum(axis=1))
 
 
 def _longer(side: Embeddings, values: NDArray[np.float32]) -> Embeddings:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
@@ -21,8 +22,7 @@ from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.retrieval import check_strategy
 from bitextbench.mining.texts import metric_and_margin, mine_pairs, quantiles
-from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours import approximate, load, save
+from bitextbench.neighbours import approximate, load, save
 
 
 class Block(NamedTuple):

@@ -19,8 +19,8 @@ from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.retrieval import STRATEGIES, retrieve
 from bitextbench.mining.texts import check_lengths, searched
+from bitextbench.neighbours import Both, Neighbours
 from bitextbench.scoring.margins import score_neighbours
-from bitextbench.scoring.neighbours import Both, Neighbours
 
 
 class Comparable(NamedTuple):

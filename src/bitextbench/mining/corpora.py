@@ -27,8 +27,8 @@ from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair
 from bitextbench.mining import documents
 from bitextbench.mining.retrieval import check_strategy
 from bitextbench.mining.texts import metric_and_margin, mine_pairs
+from bitextbench.neighbours import search
 from bitextbench.scoring.margins import MARGINS
-from bitextbench.scoring.neighbours import search
 from bitextbench.scoring.similarities.confidence import calibrated, probabilities
 
 BLOCK = 1 << 16  # pairs at a time

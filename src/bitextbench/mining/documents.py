@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours import Both, Neighbours
+from bitextbench.neighbours import Both, Neighbours
 from bitextbench.scoring.similarities.confidence import calibrated, probabilities
 
 N = 10  # neighbours of a sentence: guo2018 section 4.2

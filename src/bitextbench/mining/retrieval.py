@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats.mined_pairs import Mined
-from bitextbench.scoring.neighbours import Both, Neighbours
+from bitextbench.neighbours import Both, Neighbours
 
 STRATEGIES = ("forward", "backward", "intersection", "max")
 

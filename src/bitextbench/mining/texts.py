@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
 from bitextbench.base.arrays import source_of
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import peak
@@ -19,9 +20,8 @@ from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings, read_pair
 from bitextbench.mining.retrieval import check_strategy, retrieve
-from bitextbench.scoring import neighbours
+from bitextbench.neighbours import Both, approximate
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
-from bitextbench.scoring.neighbours import Both, approximate
 
 if TYPE_CHECKING:
     from bitextbench.encoders.interface import SentenceEncoder  # it imports torch

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import atomic
 from bitextbench.evaluation import bucc
@@ -21,7 +22,6 @@ from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining import comparable
 from bitextbench.mining.comparable import Comparable
 from bitextbench.mining.retrieval import retrieve
-from bitextbench.scoring import neighbours
 from bitextbench.scoring.margins import margin, means
 from bitextbench.smt import grammar
 from bitextbench.smt.grammar import FEATURE

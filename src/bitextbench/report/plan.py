@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, read_yaml
 from bitextbench.base.outputs import atomic
-from bitextbench.config import Config, laid_over
+from bitextbench.config import Config, hard_directions, laid_over
 from bitextbench.data import registry
 from bitextbench.report import amounts
 
@@ -252,6 +252,10 @@ class Costs:
             return self._other(job)
         encoder, corpus, _ = vectors[0]
         flops = 2 * self.pairs(corpus) ** 2 * _dimension(self.config["encoders"][encoder])
+        if job.rule == "hard_negatives":  # of some of the pairs, and a search for each direction
+            name = job.wildcards["encoder"]
+            both = hard_directions(self.config, name) == "both"
+            flops *= self.config["encoders"][name]["hard"].get("share", 0.2) * (2 if both else 1)
         return self._products(job, flops, "search")
 
     def _other(self, job: Job) -> JobCost:

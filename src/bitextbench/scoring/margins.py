@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.scoring.neighbours import Both
+from bitextbench.neighbours import Both
 
 MARGINS = ("absolute", "distance", "ratio", "csls", "yang9", "yang10")
 SIMILARITIES = {  # name -> (metric of the search, margin)

@@ -16,8 +16,8 @@ from bitextbench.base.arrays import load_npz, save_npz
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats.vectors import Embeddings, distinct
+from bitextbench.neighbours import search
 from bitextbench.scoring import Pairs, margins
-from bitextbench.scoring.neighbours import search
 from bitextbench.scoring.similarities import cosine
 
 NEEDS = ("vectors",)

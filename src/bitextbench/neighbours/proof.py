@@ -5,8 +5,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring.neighbours.lists import Kept, Neighbours, best_k
-from bitextbench.scoring.neighbours.metric import BLOCK, Side, blocks, keys_of, similarities
+from bitextbench.neighbours.lists import Kept, Neighbours, best_k
+from bitextbench.neighbours.metric import BLOCK, Side, blocks, keys_of, similarities
 
 ROWS = 16_384  # rows whose lists are scored, or whose vectors are hashed, at a time
 

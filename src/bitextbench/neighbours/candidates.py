@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from bitextbench.base.errors import InputError
-from bitextbench.scoring.neighbours.lists import Kept
-from bitextbench.scoring.neighbours.metric import Side, blocks, loops, shifted, steps
-from bitextbench.scoring.neighbours.products import Product, one_thread_each
+from bitextbench.neighbours.lists import Kept
+from bitextbench.neighbours.metric import Side, blocks, loops, shifted, steps
+from bitextbench.neighbours.products import Product, one_thread_each
 
 PARTS = 4  # of a tile's rows for each thread, at least: none waits long for another
 
@@ -15,13 +15,14 @@ PARTS = 4  # of a tile's rows for each thread, at least: none waits long for ano
 def by_product(
     src: Side, tgt: Side, width: tuple[int, int], rows: int, tile: int, product: Product, threads: int
 ) -> tuple[Kept, Kept]:
-    """The best keys of each row and of each column, by one product of tiles; `rows` rows are prepared at a time.
+    """The best keys of each row and of each column, by one product of tiles; `rows` rows are prepared at a time. A
+    `width` of 0 is of columns that nobody asks for.
 
     Each thread has rows of its own, and a list of its own of the best of the columns.
     """
     loop = loops(len(src) * len(tgt))
     forward = Kept.empty(len(src), width[0])
-    backward = [Kept.empty(len(tgt), width[1]) for _ in range(threads)]
+    backward = [Kept.empty(len(tgt), max(1, width[1])) for _ in range(threads)]
     height = min(tile, -(-min(rows, len(src)) // (PARTS * threads)) if threads > 1 else tile)
     tiles = [np.empty((height, min(tile, len(tgt))), np.float32) for _ in range(threads)]
     prepared = left = None
@@ -69,9 +70,9 @@ def by_faiss(
     forward, backward = Kept.empty(len(src), width[0]), Kept.empty(len(tgt), width[1])
     for outer, columns in steps(len(src), rows, len(tgt), rows):
         left, right = src.matrix(outer), tgt.matrix(columns)
-        for whole, own, first, best in (
-            (forward, outer, columns.start, knn(left, right, min(width[0], len(right)))),
-            (backward, columns, outer.start, knn(right, left, min(width[1], len(left)))),
-        ):
-            whole.add(own, best.values, best.ids + first)
+        best = knn(left, right, min(width[0], len(right)))
+        forward.add(outer, best.values, best.ids + columns.start)
+        if width[1]:
+            best = knn(right, left, min(width[1], len(left)))
+            backward.add(columns, best.values, best.ids + outer.start)
     return forward, backward

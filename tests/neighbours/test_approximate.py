@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
+from bitextbench import neighbours
 from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours import approximate
+from bitextbench.neighbours import approximate
 
 
 def sides(n: int = 900, m: int = 700, d: int = 16) -> tuple[Embeddings, Embeddings]:

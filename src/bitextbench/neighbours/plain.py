@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.scoring.neighbours.lists import Kept
+from bitextbench.neighbours.lists import Kept
 
 LANES = 16  # as in `kernels`
 PAIRS = 1 << 18  # elements at a time

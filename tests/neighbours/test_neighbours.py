@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from bitextbench import neighbours
 from bitextbench.base import portable
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings, read, read_pair, read_shards
-from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours import (
+from bitextbench.neighbours import (
     LEAST_MEMORY,
     Both,
     engine,
@@ -34,7 +34,7 @@ from bitextbench.scoring.neighbours import (
     search,
     tensors,
 )
-from bitextbench.scoring.neighbours import metric as metric_
+from bitextbench.neighbours import metric as metric_
 
 
 def oracle(x: np.ndarray, y: np.ndarray, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +107,7 @@ def test_the_same_for_any_block_precision_and_backend(metric, options, src, tgt)
 SEARCH = """
 import sys
 from pathlib import Path
-from bitextbench.scoring import neighbours
+from bitextbench import neighbours
 from bitextbench.formats.vectors import read_pair
 for metric in neighbours.METRICS:
     both = neighbours.search(*read_pair(*sys.argv[1:3]), 4, metric=metric)
@@ -342,9 +342,9 @@ MEASURE = """
 import sys
 import numpy as np
 from bitextbench.formats import bitext, vectors as embeddings
-from bitextbench.scoring import neighbours
+from bitextbench import neighbours
 from bitextbench.formats.vectors import read_pair
-from bitextbench.scoring.neighbours import metric
+from bitextbench.neighbours import metric
 metric.FEW = 0  # machine code is loaded before
 def bytes_of(field):
     return 1024 * next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(field))

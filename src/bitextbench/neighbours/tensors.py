@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.device import torch
-from bitextbench.scoring.neighbours.lists import Kept
-from bitextbench.scoring.neighbours.metric import BLOCK, Side, blocks, keys_of, steps
+from bitextbench.neighbours.lists import Kept
+from bitextbench.neighbours.metric import BLOCK, Side, blocks, keys_of, steps
 
 GROUP = 32  # elements of a row or column of a tile; their maximum is looked at first
 
@@ -138,5 +138,7 @@ def _take_in(keys: torch.Tensor, forward: Top, backward: Top, row: int, column: 
     i, j = (torch.arange(start, start + size, device=keys.device) for start, size in ((row, high), (column, wide)))
     by_row = keys[:m].view(m, GROUP, -1)
     forward.update(row, by_row.transpose(1, 2), by_row.amax(1), j.view(GROUP, -1).T)
+    if not backward.width:
+        return
     by_column = keys.view(-1, GROUP, wide)[..., :n]
     backward.update(column, by_column.permute(2, 0, 1), by_column.amax(1).T, i.view(-1, GROUP))

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench import neighbours
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.formats.vectors import Embeddings, check_pair
-from bitextbench.scoring import neighbours
-from bitextbench.scoring.neighbours.engine import processor
-from bitextbench.scoring.neighbours.lists import Both, Neighbours, best_k
-from bitextbench.scoring.neighbours.metric import METRIC, Side, blocks, similarities
+from bitextbench.neighbours.engine import processor
+from bitextbench.neighbours.lists import Both, Neighbours, best_k
+from bitextbench.neighbours.metric import METRIC, Side, blocks, similarities
 
 WIDTH = 4  # times k candidates are scored again
 ROWS = 16_384  # of a query, or added at a time

@@ -141,7 +141,7 @@ def similarities(
 
 def loops(elements: int) -> ModuleType:
     """The module with the loops over so many elements: both give the same bytes. numba's take a second to load."""
-    return import_module(f"bitextbench.scoring.neighbours.{'kernels' if elements > FEW else 'plain'}")
+    return import_module(f"bitextbench.neighbours.{'kernels' if elements > FEW else 'plain'}")
 
 
 def keys_of(left: Any, right: Any, src: Side, tgt: Side, rows: Any, columns: Any) -> Any:

@@ -6,10 +6,10 @@ from math import isqrt
 from typing import NamedTuple
 
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring.neighbours.candidates import by_faiss, by_product
-from bitextbench.scoring.neighbours.lists import Kept
-from bitextbench.scoring.neighbours.metric import METRIC, Side
-from bitextbench.scoring.neighbours.products import PRODUCTS, choose
+from bitextbench.neighbours.candidates import by_faiss, by_product
+from bitextbench.neighbours.lists import Kept
+from bitextbench.neighbours.metric import METRIC, Side
+from bitextbench.neighbours.products import PRODUCTS, choose
 
 TILE = {"cpu": 1024, "cuda": 8192}  # rows and columns of a tile of the product; those on a CPU fit its cache
 SLACK = {"fp32": 4, "bf16": 12}  # candidates beside the k
@@ -59,7 +59,7 @@ def engine_of(
     candidates = partial(by_product, product=PRODUCTS[name], threads=threads)
     if name != "bf16":
         return Engine(where, "fp32", Side, candidates)
-    from bitextbench.scoring.neighbours.tensors import TensorSide, torch
+    from bitextbench.neighbours.tensors import TensorSide, torch
 
     side = partial(TensorSide, dtype=torch.bfloat16, device=torch.device("cpu"))
     return Engine(where, "bf16", side, candidates)
@@ -76,7 +76,7 @@ def processor(device: str, threads: int) -> str:
 
 def _on_gpu(device: str, precision: str) -> Engine:
     from bitextbench.base.device import number_format, torch
-    from bitextbench.scoring.neighbours.tensors import TensorSide, by_torch
+    from bitextbench.neighbours.tensors import TensorSide, by_torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
