@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import Meter, log, meters
@@ -45,8 +46,12 @@ DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfi
 
 
 def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/bitextbench, or ~/.cache/bitextbench."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitextbench"
+    """$XDG_CACHE_HOME/bitextbench, or ~/.cache/bitextbench. Raises InputError where there is no home."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitextbench"
+    except RuntimeError:  # neither HOME nor an entry of this user, as in containers
+        remedy = "name a folder for vectors: --cache, or the variable XDG_CACHE_HOME"
+        raise InputError("no home folder", remedy=remedy) from None
 
 
 def sha256(path: str | Path) -> str:
@@ -58,7 +63,10 @@ def sha256(path: str | Path) -> str:
 def write_json(path: str | Path, value: Any) -> None:
     """Write JSON atomically: keys in the order given, one final newline."""
     with atomic(path) as part:
-        part.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        if not names.is_utf8(text):  # the name of a file
+            text = json.dumps(value, indent=2)
+        part.write_text(f"{text}\n", encoding="utf-8")
 
 
 def read_json(path: str | Path) -> Any:

@@ -8,6 +8,7 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import step
 from bitextbench.cli.options import (
+    COUNT,
     Mapping,
     Spec,
     data_option,
@@ -56,9 +57,9 @@ def corpus(
 @click.option(
     "--text", "texts", type=(str, str), multiple=True, required=True, help="LANGUAGE FILE, or LANGUAGE CORPUS#SIDE."
 )
-@click.option("--lines", type=int, default=200_000, help="The most lines of each text.")
-@click.option("--dimension", type=int, default=16, help="Of the vectors of words and n-grams.")
-@click.option("--epochs", type=int, default=10, help="Passes over the text.")
+@click.option("--lines", type=COUNT, default=200_000, help="The most lines of each text.")
+@click.option("--dimension", type=COUNT, default=16, help="Of the vectors of words and n-grams.")
+@click.option("--epochs", type=COUNT, default=10, help="Passes over the text.")
 @out_option
 def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int, epochs: int, out: Path) -> None:
     """Train a fastText language model on your own text, for the pre-filter's rule `language`.

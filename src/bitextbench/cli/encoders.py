@@ -8,9 +8,13 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    COUNT,
     ENCODER,
     FILE,
     LANGUAGE,
+    OUT,
+    OUT_FOLDER,
+    SHARE,
     Mapping,
     Spec,
     batch_tokens_option,
@@ -35,7 +39,7 @@ from bitextbench.cli.options import (
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
-@click.option("-o", "--out", type=FILE, required=True, help="word2vec's text format.")
+@click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format.")
 def skip_gram(
     tokens: tuple[Path, ...], side: str, bpe: Path | None, lowercase: bool, spec: dict[str, int], out: Path
 ) -> None:
@@ -59,8 +63,8 @@ def skip_gram(
 @lowercase_option
 @seed_option
 @threads_option
-@click.option("--report", type=FILE, required=True, help="Words, the criterion, P@1 on --test: JSON.")
-@click.option("-o", "--out", type=FILE, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
+@click.option("--report", type=OUT, required=True, help="Words, the criterion, P@1 on --test: JSON.")
+@click.option("-o", "--out", type=OUT_FOLDER, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
 def map_words(
     src: Path,
     tgt: Path,
@@ -88,8 +92,8 @@ def map_words(
     "--vectors", type=FILE, multiple=True, required=True, help="Vector shards of the bitext, without .src.npy."
 )
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Its id shards in the same order, without .src.")
-@click.option("--count", type=int, default=5, help="Hard negatives of a sentence.")
-@click.option("--share", type=float, default=0.2, help="Of the pairs, drawn at random.")
+@click.option("--count", type=COUNT, default=5, help="Hard negatives of a sentence.")
+@click.option("--share", type=SHARE, default=0.2, help="Of the pairs, drawn at random.")
 @click.option(
     "--similarity",
     type=click.Choice(["dot", "cosine", "random"]),
@@ -136,7 +140,7 @@ def hard_negatives(
 @form_option
 @device_option
 @threads_option
-@click.option("-o", "--out", type=FILE, required=True, help="Vectors, .npy [sentences, d].")
+@click.option("-o", "--out", type=OUT, required=True, help="Vectors, .npy [sentences, d].")
 def encode(
     text: Path,
     encoder: str,

@@ -9,8 +9,12 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import evaluate, example, step
 from bitextbench.cli.options import (
+    COUNT,
     FILE,
     LANGUAGE,
+    LIMIT,
+    OUT,
+    SEED,
     Mapping,
     Spec,
     bootstrap_option,
@@ -93,8 +97,8 @@ def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Pa
 @tgt_text_option
 @click.option("--gold", type=FILE, required=True, help="source id<TAB>target id.")
 @form_option
-@click.option("--threshold", type=float, help="Else the one with the best F1 on these pairs.")
-@click.option("--curve", type=FILE, help="Write precision and recall at every threshold as CSV.")
+@click.option("--threshold", type=LIMIT, help="Else the one with the best F1 on these pairs.")
+@click.option("--curve", type=OUT, help="Write precision and recall at every threshold as CSV.")
 @bootstrap_option
 @json_option
 def evaluate_bucc(
@@ -397,7 +401,7 @@ def evaluate_documents(
     "--draw", type=click.Choice(["types", "tokens"]), default="tokens", help="How likely a word of a random target is."
 )
 @lowercase_option
-@click.option("--sample-seed", type=int, default=1, help="Of the sampled targets.")
+@click.option("--sample-seed", type=SEED, default=1, help="Of the sampled targets.")
 @device_option
 @threads_option
 @bootstrap_option
@@ -485,7 +489,11 @@ def measure_encoder(
 @budget_option
 @click.option("--language", type=LANGUAGE, required=True, help="Target language code.")
 @click.option(
-    "--hypotheses", type=(int, str, FILE), multiple=True, required=True, help="SEED TEST PATH of a model's translation."
+    "--hypotheses",
+    type=(SEED, str, FILE),
+    multiple=True,
+    required=True,
+    help="SEED TEST PATH of a model's translation.",
 )
 @references_option
 @out_option
@@ -586,7 +594,7 @@ def size(corpus: Path, out: Path) -> None:
 @click.argument("ids", type=FILE, nargs=-1, required=True)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
 @device_option
-@click.option("--seed", type=int, default=1, help="Of the bootstrap.")
+@click.option("--seed", type=SEED, default=1, help="Of the bootstrap.")
 @out_option
 def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], device: str, seed: int, out: Path) -> None:
     """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
@@ -645,7 +653,7 @@ def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Pat
 @evaluate.command("selection", epilog=example("evaluate selection --corpus corpus --scores 00000.npy --words 10000"))
 @corpus_option
 @scores_option
-@click.option("--words", type=int, required=True, help="The budget.")
+@click.option("--words", type=COUNT, required=True, help="The budget.")
 @count_option
 @bootstrap_option
 @json_option

@@ -3,9 +3,47 @@
 A module of this package adds its commands with `@cli.command(epilog=example("..."))`, or `@step.command()`.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import click
 
 from bitextbench import __version__
+from bitextbench.base.outputs import check_distinct
+from bitextbench.cli.options import Output
+
+
+class Command(click.Command):
+    """A command that refuses an output that is an input, or another output, before it begins."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        outputs, inputs = (
+            [
+                path
+                for param in self.params
+                if isinstance(param.type, Output) == written
+                for path in paths(ctx.params.get(param.name or ""))
+            ]
+            for written in (True, False)
+        )
+        check_distinct(outputs, inputs)
+        return super().invoke(ctx)
+
+
+def paths(value: Any) -> Iterator[Path]:
+    """The paths in the value of a parameter; not "-", which is a stream."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from paths(part)
+    elif isinstance(value, Path) and str(value) != "-":
+        yield value
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
 
 
 def example(command: str) -> str:
@@ -13,17 +51,17 @@ def example(command: str) -> str:
     return f"\b\nExample:\n  bitextbench {command}"
 
 
-@click.group(context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"show_default": True, "help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def cli() -> None:
     """Mine, filter and score parallel text, and reproduce the tables of five papers on it."""
 
 
-@cli.group(epilog="`snakemake --printshellcmds` prints each call as the workflow makes it.")
+@cli.group(cls=Group, epilog="`snakemake --printshellcmds` prints each call as the workflow makes it.")
 def step() -> None:
     """One step of the workflow. Each rule of Snakemake calls one of these; all of them work without Snakemake."""
 
 
-@cli.group(epilog=example("evaluate bucc --help"))
+@cli.group(cls=Group, epilog=example("evaluate bucc --help"))
 def evaluate() -> None:
     """Measure how well pairs, scores or vectors fit the truth; prints JSON."""

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import click
 
+from bitextbench.base import streams
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import keep_freed
 from bitextbench.cli import corpus, data, encoders, evaluation, mining, nmt, plan, report, scoring, smt, text  # noqa: F401  they add their commands
@@ -26,6 +27,7 @@ def main() -> None:
     Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2; Ctrl-C in exit
     code 130, SIGTERM in 143; a closed pipe in 141, without a word.
     """
+    streams.prepare()
     keep_freed()
     signal.signal(signal.SIGTERM, _terminated)
     try:

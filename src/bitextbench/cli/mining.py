@@ -10,9 +10,15 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    COUNT,
     FILE,
     LANGUAGE,
+    LIMIT,
+    NATURAL,
+    OUT,
+    SHARE,
     SIMILARITY,
+    Output,
     Spec,
     bootstrap_option,
     cache_option,
@@ -92,8 +98,10 @@ def searched(corpus: Path, out: Path) -> None:
 @rows_option
 @src_shards_option
 @tgt_shards_option
-@click.option("--src-block", type=(int, int), required=True, help="Its number, from 0, and how many blocks there are.")
-@click.option("--tgt-block", type=(int, int), required=True, help="The same of the targets.")
+@click.option(
+    "--src-block", type=(NATURAL, COUNT), required=True, help="Its number, from 0, and how many blocks there are."
+)
+@click.option("--tgt-block", type=(NATURAL, COUNT), required=True, help="The same of the targets.")
 @click.option("--spec", type=Spec(), required=True, help="margin, k, index.")
 @device_option
 @threads_option
@@ -142,8 +150,13 @@ def mine_blocks(
 @src_shards_option
 @tgt_shards_option
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
-@click.option("--negatives", type=int, default=10, help="For a positive.")
-@click.option("--train", type=float, default=0.8, help="The part that is trained on; the rest is for development.")
+@click.option("--negatives", type=COUNT, default=10, help="For a positive.")
+@click.option(
+    "--train",
+    type=SHARE,
+    default=0.8,
+    help="The part that is trained on; the rest is for development.",
+)
 @seed_option
 @device_option
 @threads_option
@@ -220,17 +233,15 @@ def _vectors(
 @form_option
 @click.option("--margin", default="ratio", help=f"Score of a pair: {SIMILARITY}")
 @click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
-@click.option("--threshold", type=float, help="The least score of a pair; none keeps all.")
-@click.option(
-    "--precision-target", type=click.FloatRange(0, 1, min_open=True), help="Or the precision on --gold to reach, of 1."
-)
+@click.option("--threshold", type=LIMIT, help="The least score of a pair; none keeps all.")
+@click.option("--precision-target", type=SHARE, help="Or the precision on --gold to reach, of 1.")
 @click.option("--gold", type=FILE, help="All pairs that are right: source id<TAB>target id.")
 @click.option(
     "--index", help="Approximate search, by an index of faiss: IVF4096,Flat:nprobe=32, HNSW32, ... Exact without it."
 )
 @click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
 @search_options(k=4)
-@click.option("-o", "--out", type=FILE, required=True, help="Score, ids, sentences: .tsv, .tsv.gz, .parquet or .tmx.")
+@click.option("-o", "--out", type=OUT, required=True, help="Score, ids, sentences: .tsv, .tsv.gz, .parquet or .tmx.")
 def mine(
     src_text: Path,
     tgt_text: Path,
@@ -356,18 +367,18 @@ def scorers_of(
 )
 @cache_option
 @click.option("--similarity", help="Score of a pair: margin (with an encoder the default), cosine, mlp, zipporah, ...")
-@click.option("--save-scorer", type=FILE, help="Where to keep what the similarity has learned: one file, .npz.")
-@click.option("--words", type=click.IntRange(1), help="Keep the best pairs up to so many words of the targets.")
-@click.option("--pairs", type=click.IntRange(1), help="Or so many pairs.")
-@click.option("--share", type=click.FloatRange(0, 1, min_open=True), help="Or this share of those that pass the rules.")
-@click.option("--threshold", type=float, help="Or those that score at least this.")
+@click.option("--save-scorer", type=OUT, help="Where to keep what the similarity has learned: one file, .npz.")
+@click.option("--words", type=COUNT, help="Keep the best pairs up to so many words of the targets.")
+@click.option("--pairs", type=COUNT, help="Or so many pairs.")
+@click.option("--share", type=SHARE, help="Or this share of those that pass the rules.")
+@click.option("--threshold", type=LIMIT, help="Or those that score at least this.")
 @click.option(
-    "--explain", type=FILE, help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz)."
+    "--explain", type=OUT, help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz)."
 )
 @click.option(
     "-o",
     "--out",
-    type=FILE,
+    type=OUT,
     required=True,
     help="Score, ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx.",
 )
@@ -430,7 +441,7 @@ def filter_command(
     "--similarity", "similarities", multiple=True, help="Score of a pair: cosine, levenshtein, ...; one or several."
 )
 @click.option("--append", is_flag=True, help="Write each pair as it was read, and its scores behind it.")
-@click.option("-o", "--out", type=FILE, default="-", help="A text; - is standard output.")
+@click.option("-o", "--out", type=Output("file", stream=True), default="-", help="A text; - is standard output.")
 def score(
     texts: tuple[Path, ...],
     columns: str | None,
@@ -466,7 +477,7 @@ def score(
 @click.argument("corpus", type=FILE)
 @src_option
 @tgt_option
-@click.option("-o", "--out", type=FILE, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
+@click.option("-o", "--out", type=OUT, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
 def bucc_set(corpus: Path, src: str, tgt: str, out: Path) -> None:
     """Write a comparable corpus in BUCC's format: shuffled texts, and the ids of the pairs that are hidden in them."""
     from bitextbench.mining import comparable

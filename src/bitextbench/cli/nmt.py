@@ -9,8 +9,11 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import step
 from bitextbench.cli.options import (
+    COUNT,
     FILE,
+    SEED,
     Mapping,
+    Output,
     Spec,
     batch_tokens_option,
     checkpoints_option,
@@ -35,7 +38,7 @@ from bitextbench.formats.likelihoods import MODELS
     help="An id shard, without .src and .tgt, of: bitext, mono, valid.",
 )
 @click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
-@click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence.")
+@click.option("--max-length", type=COUNT, required=True, help="Pieces of the longest sentence.")
 @out_option
 def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length: int, out: Path) -> None:
     """Make fairseq's data of id shards, for translation and for two language models."""
@@ -52,7 +55,7 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @click.argument("name", type=click.Choice(MODELS))
 @click.argument("data", type=FILE)
 @click.option("--spec", type=Spec(), required=True, help="Sizes and schedule of this model.")
-@click.option("--max-length", type=int, required=True, help="Pieces of the longest sentence, as of the data.")
+@click.option("--max-length", type=COUNT, required=True, help="Pieces of the longest sentence, as of the data.")
 @seed_option
 @device_option
 @threads_option
@@ -96,7 +99,7 @@ def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: i
 @spec_option
 @src_option
 @tgt_option
-@click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
+@click.option("-o", "--out", type=Output("either"), multiple=True, required=True, help="Folder of each.")
 def nmt_prepare(
     selected: tuple[Path, ...], valid: Path, spec: dict[str, Any], src: str, tgt: str, out: tuple[Path, ...]
 ) -> None:
@@ -117,11 +120,11 @@ def nmt_prepare(
 @spec_option
 @src_option
 @tgt_option
-@click.option("--seed", "seeds", type=int, multiple=True, required=True, help="Of the model of each DATA.")
+@click.option("--seed", "seeds", type=SEED, multiple=True, required=True, help="Of the model of each DATA.")
 @device_option
 @threads_option
 @click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
-@click.option("-o", "--out", type=FILE, multiple=True, required=True, help="Folder of each.")
+@click.option("-o", "--out", type=Output("either"), multiple=True, required=True, help="Folder of each.")
 def nmt_train(
     data: tuple[Path, ...],
     tests: tuple[tuple[str, Path], ...],

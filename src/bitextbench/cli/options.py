@@ -1,6 +1,7 @@
 """Options and arguments that several commands share."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,36 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.parallel import cores
 
 FILE = click.Path(path_type=Path)
+
+
+class Number(click.ParamType):
+    """A number of a kind, int or float, from `least` to `most`, or with `above` above `least`; never nan."""
+
+    def __init__(self, kind: type[int] | type[float], least: float, most: float, *, above: bool = False) -> None:
+        self.kind, self.least, self.most, self.above = kind, least, most, above
+        self.name = "integer" if kind is int else "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = self.kind(value)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no {self.name}.", param, ctx)
+        if not self.least <= number <= self.most or (self.above and number == self.least):
+            self.fail(
+                f"{value} is not {f'above {self.least:,} and at most' if self.above else f'from {self.least:,} to'} {self.most:,}.",
+                param,
+                ctx,
+            )
+        return number
+
+
+LARGEST = 2**63 - 1
+COUNT, NATURAL = Number(int, 1, LARGEST), Number(int, 0, LARGEST)
+THREADS = Number(int, 1, 1024)
+SEED = Number(int, 0, 2**32 - 1)  # what NumPy, torch and scikit-learn all take
+NEIGHBOURS = Number(int, 1, 1 << 14)
+SHARE = Number(float, 0, 1, above=True)
+LIMIT = Number(float, -math.inf, math.inf)  # of a score: -inf keeps all
 
 
 class Spec(click.ParamType):
@@ -83,18 +114,40 @@ class Rows(click.ParamType):
         return slice(int(start or 0), int(end) if end else None)
 
 
+class Output(click.Path):
+    """An output path: a `file`, a `folder` or `either`. A path that cannot be written is refused before the work begins.
+
+    `stream`: "-" is standard output. Commands refuse an output that is an input, or another output (`groups.Command`).
+    """
+
+    def __init__(self, kind: str, *, stream: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self.kind, self.stream = kind, stream
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from bitextbench.base.outputs import check_output
+
+        path = Path(str(super().convert(value, param, ctx)))
+        if str(path) != "-":
+            check_output(path, self.kind)
+        elif not self.stream:
+            raise InputError("- names no file", "the output", remedy="name a file, ./- if it is to be called so")
+        return path
+
+
+OUT, OUT_FOLDER = Output("file"), Output("folder")
 src_option = click.option("--src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", required=True, help="Target language code.")
-seed_option = click.option("--seed", type=int, default=1, help="Of all that is drawn at random.")
-bootstrap_option = click.option("--seed", type=int, default=12345, help="Of the bootstrap.")
-threads_option = click.option("--threads", type=int, default=1, help="CPU threads; results do not depend on it.")
+seed_option = click.option("--seed", type=SEED, default=1, help="Of all that is drawn at random.")
+bootstrap_option = click.option("--seed", type=SEED, default=12345, help="Of the bootstrap.")
+threads_option = click.option("--threads", type=THREADS, default=1, help="CPU threads; results do not depend on it.")
 cores_option = click.option(
-    "--threads", type=int, default=cores, show_default="all cores", help="CPU threads; results do not depend on it."
+    "--threads", type=THREADS, default=cores, show_default="all cores", help="CPU threads; results do not depend on it."
 )
 device_option = click.option(
     "--gpus",
     "device",
-    type=int,
+    type=NATURAL,
     default=0,
     callback=lambda _, __, gpus: "cuda" if gpus else "cpu",
     help="0 computes on the CPU.",
@@ -127,7 +180,7 @@ count_option = click.option(
 )
 budget_option = click.option("--budget", required=True, help="The budget's name.")
 batch_tokens_option = click.option(
-    "--batch-tokens", type=int, default=8192, help="Tokens of a batch; results do not depend on it."
+    "--batch-tokens", type=COUNT, default=8192, help="Tokens of a batch; results do not depend on it."
 )
 cache_option = click.option(
     "--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it."
@@ -167,30 +220,15 @@ named_scores_option = click.option(
 )
 
 
-class Output(click.Path):
-    """An output path. A path that cannot be written is refused before the work begins."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(path_type=Path)
-        self.kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from bitextbench.base.outputs import check_output
-
-        path = Path(str(super().convert(value, param, ctx)))
-        check_output(path, self.kind)
-        return path
-
-
 out_option = click.option("-o", "--out", type=Output("either"), required=True, help="What is written.")
-folder_option = click.option("-o", "--out", type=Output("folder"), required=True, help="A folder.")
-json_option = click.option("-o", "--out", type=FILE, help="Write the JSON here too.")
-page_option = click.option("-o", "--out", type=FILE, required=True, help="A page of Markdown.")
-picture_option = click.option("--picture", type=FILE, required=True, help="PNG.")
+folder_option = click.option("-o", "--out", type=OUT_FOLDER, required=True, help="A folder.")
+json_option = click.option("-o", "--out", type=OUT, help="Write the JSON here too.")
+page_option = click.option("-o", "--out", type=OUT, required=True, help="A page of Markdown.")
+picture_option = click.option("--picture", type=OUT, required=True, help="PNG.")
 measurements_option = click.option(
-    "--measurements", type=FILE, help="Where the measurements of its cells go, for the audit: JSON."
+    "--measurements", type=OUT, help="Where the measurements of its cells go, for the audit: JSON."
 )
-csv_option = click.option("-o", "--out", type=FILE, required=True, help="CSV.")
+csv_option = click.option("-o", "--out", type=OUT, required=True, help="CSV.")
 SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
 
 
@@ -200,7 +238,9 @@ def search_options(k: int) -> Callable[[Callable[..., None]], Callable[..., None
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for option in SEARCH_OPTIONS:
             command = option(command)
-        return click.option("-k", "--neighbours", "k", type=int, default=k, help="Size of a neighbourhood.")(command)
+        return click.option("-k", "--neighbours", "k", type=NEIGHBOURS, default=k, help="Size of a neighbourhood.")(
+            command
+        )
 
     return decorate
 
@@ -221,7 +261,7 @@ SEARCH_OPTIONS = (
     ),
     click.option(
         "--memory",
-        type=float,
+        type=Number(float, 0, 1 << 20, above=True),
         default=1.0,
         callback=lambda _, __, gib: int(gib * 2**30),
         help="GiB beside the vectors and the result.",
@@ -259,8 +299,8 @@ def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
         tgt_shards_option,
         scores_option,
         click.option("--model", type=FILE, required=True, help="The encoder that made the vectors."),
-        click.option("--best", type=float, default=0.01, help="The share of the pairs, by score, that are good."),
-        click.option("--worst", type=float, default=0.5, help="The share of the pairs that bad ones are drawn from."),
+        click.option("--best", type=SHARE, default=0.01, help="The share of the pairs, by score, that are good."),
+        click.option("--worst", type=SHARE, default=0.5, help="The share of the pairs that bad ones are drawn from."),
         seed_option,
     ):
         command = option(command)

@@ -11,7 +11,12 @@ import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example
-from bitextbench.cli.options import FILE
+from bitextbench.cli.options import (
+    COUNT,
+    FILE,
+    OUT,
+    SEED,
+)
 
 if TYPE_CHECKING:
     from bitextbench.report.plan import Job
@@ -26,7 +31,7 @@ CORES = 1000  # of a dry run, which else takes the cores of this machine for tho
 @click.option(
     "--gpus",
     multiple=True,
-    type=click.IntRange(1),
+    type=COUNT,
     default=(8, 64, 256),
     show_default=True,
     help="Of the cluster; may be repeated.",
@@ -34,9 +39,9 @@ CORES = 1000  # of a dry run, which else takes the cores of this machine for tho
 @click.option(
     "--rates", type=FILE, help="YAML with rates of your own machines: those keys of report/rates.yaml that differ."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the failures of nodes.")
-@click.option("--out", type=click.Path(path_type=Path), help="Where the table goes: CSV.")
-@click.option("--picture", type=click.Path(path_type=Path), help="Where the picture goes: SVG or PNG.")
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Of the failures of nodes.")
+@click.option("--out", type=OUT, help="Where the table goes: CSV.")
+@click.option("--picture", type=OUT, help="Where the picture goes: SVG or PNG.")
 def plan(
     targets: tuple[str, ...],
     profile: str,

@@ -9,6 +9,10 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     FILE,
+    LIMIT,
+    NATURAL,
+    OUT,
+    SEED,
     Spec,
     by_method,
     cells_option,
@@ -119,7 +123,7 @@ def compare_encoders(
 @click.option(
     "--costs", type=FILE, required=True, help="CSV: parameters, updates, CPU seconds, best development score."
 )
-@click.option("-o", "--out", type=FILE, required=True, help="CSV: loss and development score by update.")
+@click.option("-o", "--out", type=OUT, required=True, help="CSV: loss and development score by update.")
 def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
     """Collect the learning curves and costs of the encoders in FOLDERS."""
     from bitextbench.report.training import write
@@ -131,7 +135,7 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 @click.option(
     "--point",
     "points",
-    type=(float, int, FILE, FILE),
+    type=(LIMIT, SEED, FILE, FILE),
     multiple=True,
     required=True,
     help="MARGIN SEED MINING SEPARATION",
@@ -162,7 +166,7 @@ def figure_margins(
 
 
 @step.command("figure-thresholds")
-@click.option("--point", "points", type=(int, FILE), multiple=True, required=True, help="PAIRS BLEU")
+@click.option("--point", "points", type=(NATURAL, FILE), multiple=True, required=True, help="PAIRS BLEU")
 @picture_option
 @csv_option
 def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: Path) -> None:
@@ -348,7 +352,7 @@ def report(folder: Path) -> None:
 @cells_option
 @scale_option
 @picture_option
-@click.option("--roc", type=FILE, required=True, help="CSV: the points of the ROC curves.")
+@click.option("--roc", type=OUT, required=True, help="CSV: the points of the ROC curves.")
 @measurements_option
 @out_option
 def quality_table(

@@ -8,7 +8,9 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    COUNT,
     FILE,
+    SEED,
     Rows,
     Spec,
     budget_option,
@@ -239,8 +241,8 @@ def fit_similarity(
 @step.command()
 @click.argument("method")
 @budget_option
-@click.option("--seed", type=int, default=1, help="Of the scores.")
-@click.option("--words", type=int, required=True, help="The budget in words.")
+@click.option("--seed", type=SEED, default=1, help="Of the scores.")
+@click.option("--words", type=COUNT, required=True, help="The budget in words.")
 @corpus_option
 @tokens_option
 @scores_option

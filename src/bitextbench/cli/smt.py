@@ -6,7 +6,10 @@ import click
 
 from bitextbench.cli.groups import step
 from bitextbench.cli.options import (
+    COUNT,
     FILE,
+    NATURAL,
+    OUT,
     device_option,
     folder_option,
     lowercase_option,
@@ -20,8 +23,8 @@ arpa_option = click.option(
     "--lm", "arpa", type=FILE, required=True, help="An n-gram model of the target language: ARPA."
 )
 source_option = click.option("--source", type=FILE, required=True, help="A text of tokens, a line a sentence.")
-beam_option = click.option("--beam", type=int, default=200, help="Derivations of a span; 0: all.")
-span_option = click.option("--span", type=int, default=10, help="The most words that a rule spans; glue joins more.")
+beam_option = click.option("--beam", type=NATURAL, default=200, help="Derivations of a span; 0: all.")
+span_option = click.option("--span", type=COUNT, default=10, help="The most words that a rule spans; glue joins more.")
 
 
 @step.command("smt-align")
@@ -39,7 +42,7 @@ def smt_align(tokens: tuple[Path, ...], lowercase: bool, out: Path) -> None:
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--links", type=FILE, required=True, help="The word alignment of these corpora.")
 @click.option("--source", "sources", type=FILE, multiple=True, required=True, help="A text that is to be translated.")
-@click.option("--limit", type=int, default=20, help="The most rules of one source side.")
+@click.option("--limit", type=COUNT, default=20, help="The most rules of one source side.")
 @lowercase_option
 @out_option
 def smt_grammar(
@@ -56,8 +59,8 @@ def smt_grammar(
 @arpa_option
 @click.option("--weights", type=FILE, required=True, help="JSON: a number for each feature; `smt-tune` writes it.")
 @source_option
-@click.option("--nbest", type=int, default=1, help="Translations of a sentence in --nbest-output.")
-@click.option("--nbest-output", type=FILE, help="N-best lists, as Moses writes them.")
+@click.option("--nbest", type=COUNT, default=1, help="Translations of a sentence in --nbest-output.")
+@click.option("--nbest-output", type=OUT, help="N-best lists, as Moses writes them.")
 @beam_option
 @span_option
 @threads_option
@@ -89,8 +92,8 @@ def smt_decode(
 @click.option("--references", type=FILE, multiple=True, required=True, help="A translation of the text.")
 @click.argument("more", metavar="[REFERENCES]...", type=FILE, nargs=-1)
 @seed_option
-@click.option("--nbest", type=int, default=100, help="Translations of a sentence in a round.")
-@click.option("--rounds", type=int, default=12, help="The most decodings.")
+@click.option("--nbest", type=COUNT, default=100, help="Translations of a sentence in a round.")
+@click.option("--rounds", type=COUNT, default=12, help="The most decodings.")
 @beam_option
 @span_option
 @threads_option
@@ -145,7 +148,7 @@ def smt_text(tokens: Path, lowercase: bool, out: Path) -> None:
 @step.command("smt-language-model")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--side", type=click.Choice(["src", "tgt"]), default="tgt", help="Which side.")
-@click.option("--order", type=int, default=4, help="Words of the longest n-gram.")
+@click.option("--order", type=COUNT, default=4, help="Words of the longest n-gram.")
 @lowercase_option
 @out_option
 def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercase: bool, out: Path) -> None:

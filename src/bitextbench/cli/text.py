@@ -7,6 +7,7 @@ import click
 
 from bitextbench.cli.groups import step
 from bitextbench.cli.options import (
+    COUNT,
     FILE,
     Spec,
     chinese_option,
@@ -60,8 +61,8 @@ def tokens(shard: Path, src: str, tgt: str, chinese: str, out: Path) -> None:
 
 @step.command()
 @click.argument("corpora", type=FILE, nargs=-1, required=True)
-@click.option("--vocab", type=int, required=True, help="Number of pieces.")
-@click.option("--sample", type=int, required=True, help="The most lines of each corpus.")
+@click.option("--vocab", type=COUNT, required=True, help="Number of pieces.")
+@click.option("--sample", type=COUNT, required=True, help="The most lines of each corpus.")
 @lowercase_option
 @seed_option
 @out_option

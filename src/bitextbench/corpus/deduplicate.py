@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from bitextbench.base import arrays, murmur
+from bitextbench.base import arrays, murmur, names
 from bitextbench.corpus.byte_lines import Lines
 
 MEMORY = 512 << 20
@@ -67,9 +67,8 @@ class Deduplicator:
         """Take rows. `passed` [n] must be the same for equal pairs."""
         if not self.spool:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
-            self.spool = self.files.enter_context(
-                pa.ipc.new_stream(self.scratch / "spool", table.schema, options=options)
-            )
+            file = self.files.enter_context((self.scratch / "spool").open("wb"))
+            self.spool = self.files.enter_context(pa.ipc.new_stream(file, table.schema, options=options))
         digest = digests(table)
         rows = _firsts(digest[:, 0], digest[:, 1], np.arange(len(table)))
         kept = np.zeros(len(table), bool)
@@ -93,7 +92,7 @@ class Deduplicator:
         if not self.spool:
             return
         start = 0
-        with pa.ipc.open_stream(pa.OSFile(str(self.scratch / "spool"))) as spool:
+        with pa.ipc.open_stream(pa.OSFile(names.utf8(self.scratch / "spool"))) as spool:
             for batch in spool:
                 yield pa.Table.from_batches([batch]).filter(pa.array(keep[start : start + len(batch)]))
                 start += len(batch)
@@ -102,13 +101,13 @@ class Deduplicator:
         """Mark the first rows of a partition; split it where it is too large. Its digests have equal first `bits`."""
         rows = partition.stat().st_size // RECORD.itemsize
         if rows * SORTING > self.memory and bits + FANOUT_BITS < 64:
-            names = [partition.with_name(f"{partition.name}{i:02x}") for i in range(1 << FANOUT_BITS)]
+            paths = [partition.with_name(f"{partition.name}{i:02x}") for i in range(1 << FANOUT_BITS)]
             with ExitStack() as stack, open(partition, "rb") as file:
-                parts = [stack.enter_context(open(name, "wb")) for name in names]
+                parts = [stack.enter_context(open(name, "wb")) for name in paths]
                 while len(block := np.fromfile(file, RECORD, self.memory // SORTING + 1)):
                     _deal(block[np.argsort(block["high"], kind="stable")], parts, bits)
             partition.unlink()
-            for name in names:
+            for name in paths:
                 self._settle(name, bits + FANOUT_BITS, keep)
             return
         records = np.fromfile(partition, RECORD)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
 from bitextbench.base.outputs import atomic, scratch
@@ -67,7 +68,7 @@ def _identifier(model: str, languages: tuple[str, ...]) -> Callable[[pa.Array], 
 def _fasttext(path: str) -> Any:
     import fasttext
 
-    return fasttext.load_model(str(existing(path)))
+    return fasttext.load_model(names.utf8(existing(path)))
 
 
 def _likeliest(model: Any, languages: frozenset[str], lines: pa.Array) -> list[str]:

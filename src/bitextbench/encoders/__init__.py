@@ -15,7 +15,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar
 
-from bitextbench.base import members
+from bitextbench.base import members, names
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
@@ -101,7 +101,7 @@ def read(path: str | Path, remedy: str) -> dict[str, Any]:
     """A dictionary of tensors and plain values that `torch.save` wrote. Raises InputError for any other file."""
     verify_zip(path, remedy)
     try:
-        saved = torch.load(path, map_location="cpu", weights_only=True)
+        saved = torch.load(names.utf8(path), map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, OSError, UnpicklingError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be read as a model ({reason})", path, remedy=remedy) from None

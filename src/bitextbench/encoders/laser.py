@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bitextbench.base import names
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.published import ModelTokens, Published, fingerprint
@@ -97,7 +98,7 @@ def model_file(folder: Path) -> Path:
 def read(path: Path) -> tuple[dict[str, int], Network]:
     """The vocabulary and the network. Raises InputError for a file that is damaged, or is not LASER2's."""
     try:
-        held: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+        held: dict[str, Any] = torch.load(names.utf8(path), weights_only=True, map_location="cpu")
         network = Network(**{name: held["params"][name] for name in SIZES})
         network.load_state_dict(held["model"])
         vocabulary = {str(piece): int(place) for piece, place in held["dictionary"].items()}

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bitextbench.base.device import torch
 from bitextbench.encoders import Encoder
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import write_vectors
+from bitextbench.formats import bitext
 from bitextbench.text.features import encode_ids
 
 PAIRS = 256  # that are reconstructed at a time
@@ -25,7 +25,9 @@ def ids(
     """The ids of tokenised sentences of both sides, as the encoder reads them; files are in the folder `out`."""
     out.mkdir()
     columns = {side: pa.array(lines, pa.string()) for side, lines in zip(("src", "tgt"), sides, strict=True)}
-    pq.write_table(pa.table({"id": range(len(sides[0])), **columns}), out / "00000.parquet")
+    table = pa.table({"id": range(len(sides[0])), **columns})
+    with bitext.writer(out / "00000.parquet", table.schema) as written:
+        written.write_table(table)
     encode_ids(out / "00000.parquet", pieces, out, lowercase=lowercase)
     return [encoder.read("encode", [out / f"00000.{side}"]) for side in ("src", "tgt")]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bitextbench.base import names
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
@@ -159,7 +160,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
     check_weights(folder)
     try:
-        return load_file(folder / "model.safetensors")
+        return load_file(names.utf8(folder / "model.safetensors"))
     except (SafetensorError, OSError) as error:
         what = f"cannot be read ({error})"
         raise InputError(what, folder / "model.safetensors", remedy="fetch the model again") from None
@@ -199,9 +200,9 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         model, said = AutoModel.from_pretrained(
-            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
+            names.utf8(folder), use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
         )
-        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
+        tokenizer = AutoTokenizer.from_pretrained(names.utf8(folder), **local)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be loaded ({reason})", folder, remedy="fetch the whole model again") from None

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing
 
@@ -37,6 +38,13 @@ def shard_name(index: int) -> str:
     return f"{index:05d}"
 
 
+@contextlib.contextmanager
+def writer(path: str | Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Writes tables to a Parquet file."""
+    with open(path, "wb") as file, pq.ParquetWriter(file, schema, **WRITING) as written:
+        yield written
+
+
 def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -> int:
     """Write rows (columns as SCHEMA, without id) to `shards` files: block b, of BLOCK rows, to shard b modulo `shards`.
 
@@ -45,10 +53,7 @@ def write_shards(folder: str | Path, batches: Iterable[pa.Table], shards: int) -
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        writers = [
-            stack.enter_context(pq.ParquetWriter(folder / f"{shard_name(i)}.parquet", SCHEMA, **WRITING))
-            for i in range(shards)
-        ]
+        writers = [stack.enter_context(writer(folder / f"{shard_name(i)}.parquet", SCHEMA)) for i in range(shards)]
         first = 0
         texts = (batch.select(SCHEMA.names[1:]).cast(pa.schema(list(SCHEMA)[1:])) for batch in batches)
         for index, block in enumerate(of_rows(texts, BLOCK)):
@@ -116,7 +121,7 @@ def reading(path: str | Path, remedy: str = "make the corpus again") -> Iterator
 
 def _opened(path: str | Path) -> pq.ParquetFile:
     """A Parquet file to read in parts. `pre_buffer` is off: it would keep in memory all that was read."""
-    file = pq.ParquetFile(existing(path), pre_buffer=False, page_checksum_verification=True)
+    file = pq.ParquetFile(names.utf8(existing(path)), pre_buffer=False, page_checksum_verification=True)
     metadata = file.metadata
     _check_rows(sum(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), metadata.num_rows)
     return file

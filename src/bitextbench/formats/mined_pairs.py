@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bitextbench import __version__
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
 from bitextbench.base.languages import standard
@@ -105,7 +106,7 @@ def write_blocks(path: Path, blocks: Iterator[tuple[Any, ...]], *, languages: La
     with atomic(path) as part:
         if form == ".parquet":
             schema = pa.schema(zip(COLUMNS, [pa.float32(), *[pa.string()] * 4], strict=True))
-            with pq.ParquetWriter(part, schema, **bitext.WRITING) as writer:
+            with bitext.writer(part, schema) as writer:
                 for block in blocks:
                     writer.write_table(pa.table(dict(zip(COLUMNS, block, strict=True)), schema=schema))
         else:
@@ -121,11 +122,17 @@ def _gzip(path: Path) -> Iterator[gzip.GzipFile]:
         yield packed
 
 
+@contextlib.contextmanager
+def _zst(path: Path) -> Iterator[pa.CompressedOutputStream]:
+    with open(path, "wb") as file, pa.CompressedOutputStream(file, "zstd") as packed:
+        yield packed
+
+
 PACKERS: dict[str, Callable[[Path], Any]] = {
     "": partial(open, mode="wb"),
     ".gz": _gzip,
     ".xz": partial(lzma.open, mode="wb"),
-    ".zst": lambda path: pa.CompressedOutputStream(str(path), "zstd"),
+    ".zst": _zst,
 }
 FORMS = (".tsv", ".tmx", ".parquet")
 
@@ -186,7 +193,7 @@ def read(path: str | Path) -> Candidates:
     path = existing(path)
     if path.suffix == ".parquet":
         with bitext.reading(path, "mine again"):
-            table = pq.read_table(path, columns=list(COLUMNS[:3]), page_checksum_verification=True)
+            table = pq.read_table(names.utf8(path), columns=list(COLUMNS[:3]), page_checksum_verification=True)
         if missing := [name for name in COLUMNS[:3] if name not in table.column_names]:
             raise InputError(f"no column {', '.join(missing)}", path, remedy=f"needed: {', '.join(COLUMNS[:3])}")
         rows = list(zip(*(table[name].to_pylist() for name in COLUMNS[:3]), strict=True))

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import MAX_LINE_BYTES, UnequalError, decode_arrays, existing, read_arrays, side_by_side
 from bitextbench.base.progress import log
@@ -117,7 +118,7 @@ def _lines(path: Path, columns: Sequence[Any]) -> Iterator[pa.Table]:
 
 
 def _parquet(path: Path, columns: Sequence[Any] | None) -> Iterator[pa.Table]:
-    with bitext.reading(path, "make the file again"), pq.ParquetFile(path, pre_buffer=False) as file:
+    with bitext.reading(path, "make the file again"), pq.ParquetFile(names.utf8(path), pre_buffer=False) as file:
         has = file.schema_arrow.names
         chosen = [str(name) for name in columns or [*SIDES, *(["id"] if "id" in has else [])]]
         if missing := [name for name in chosen if name not in has]:

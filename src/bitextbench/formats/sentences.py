@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import xxhash
 from numpy.typing import NDArray
 
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import MAGIC, MAX_LINE_BYTES, decode_lines, existing, read_lines
 from bitextbench.base.progress import log
@@ -125,7 +126,7 @@ def standard_input() -> IO[bytes]:
 
 def _parquet(path: Path, side: str) -> Sentences:
     with bitext.reading(path, "make the file again"):
-        table = pq.read_table(path, page_checksum_verification=True)
+        table = pq.read_table(names.utf8(path), page_checksum_verification=True)
     column = next((name for name in ("text", side) if name in table.column_names), None)
     if column is None:
         raise InputError(f"no column text or {side}", path, remedy=f"it has: {', '.join(table.column_names)}")

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import sentencepiece
 from numpy.typing import NDArray
 
+from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing
 from bitextbench.base.outputs import atomic
@@ -43,7 +44,7 @@ def learn_bpe(
     with atomic(out) as part:
         model = learn_sentencepiece((line.lower() if lowercase else line for line in lines), vocab_size, seed)
         part.write_bytes(model)
-    size = sentencepiece.SentencePieceProcessor(model_file=str(out)).get_piece_size()
+    size = load_bpe(out).get_piece_size()
     log(f"bpe: {size:,} pieces (asked for {vocab_size:,})")
 
 
@@ -82,7 +83,7 @@ def _sample(folder: Path, limit: int) -> Iterator[str]:
     rows = 0
     for path in paths:
         with bitext.reading(path):
-            rows += pq.read_metadata(path).num_rows
+            rows += pq.read_metadata(names.utf8(path)).num_rows
     step = max(1, -(-rows // limit))
     start = 0
     for block in bitext.batches_by_id(paths, list(SIDES)):
@@ -94,7 +95,7 @@ def _sample(folder: Path, limit: int) -> Iterator[str]:
 def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
     """The model that `learn_bpe` wrote. Raises InputError for another kind of file."""
     try:
-        return sentencepiece.SentencePieceProcessor(model_file=str(existing(path)))
+        return sentencepiece.SentencePieceProcessor(model_proto=existing(path).read_bytes())
     except (RuntimeError, OSError):
         raise InputError("is not a sentencepiece model", path, remedy="give the BPE, or learn it again") from None
 

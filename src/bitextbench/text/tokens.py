@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext
@@ -22,4 +21,6 @@ def tokenize_shard(shard: Path, languages: tuple[str, str], out: Path, *, chines
     for side, language in zip(SIDES, languages, strict=True):
         columns[side] = moses.tokens(table[side], language, chinese)
     with atomic(out) as part:
-        pq.write_table(pa.table(columns), part, row_group_size=bitext.BLOCK, **bitext.WRITING)
+        table = pa.table(columns)
+        with bitext.writer(part, table.schema) as written:
+            written.write_table(table, row_group_size=bitext.BLOCK)
