@@ -14,7 +14,7 @@ from bitextbench.base.parallel import cores
 FILE = click.Path(path_type=Path)
 
 
-class Number(click.ParamType):
+class Numeric(click.ParamType):
     """A number of a kind, int or float, from `least` to `most`, or with `above` above `least`; never nan."""
 
     def __init__(self, kind: type[int] | type[float], least: float, most: float, *, above: bool = False) -> None:
@@ -36,12 +36,12 @@ class Number(click.ParamType):
 
 
 LARGEST = 2**63 - 1
-COUNT, NATURAL = Number(int, 1, LARGEST), Number(int, 0, LARGEST)
-THREADS = Number(int, 1, 1024)
-SEED = Number(int, 0, 2**32 - 1)  # what NumPy, torch and scikit-learn all take
-NEIGHBOURS = Number(int, 1, 1 << 14)
-SHARE = Number(float, 0, 1, above=True)
-LIMIT = Number(float, -math.inf, math.inf)  # of a score: -inf keeps all
+COUNT, NATURAL = Numeric(int, 1, LARGEST), Numeric(int, 0, LARGEST)
+THREADS = Numeric(int, 1, 1024)
+SEED = Numeric(int, 0, 2**32 - 1)  # what NumPy, torch and scikit-learn all take
+NEIGHBOURS = Numeric(int, 1, 1 << 14)
+SHARE = Numeric(float, 0, 1, above=True)
+LIMIT = Numeric(float, -math.inf, math.inf)  # of a score: -inf keeps all
 
 
 class Spec(click.ParamType):
@@ -261,7 +261,7 @@ SEARCH_OPTIONS = (
     ),
     click.option(
         "--memory",
-        type=Number(float, 0, 1 << 20, above=True),
+        type=Numeric(float, 0, 1 << 20, above=True),
         default=1.0,
         callback=lambda _, __, gib: int(gib * 2**30),
         help="GiB beside the vectors and the result.",
