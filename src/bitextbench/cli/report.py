@@ -12,6 +12,7 @@ from bitextbench.cli.options import (
     LIMIT,
     NATURAL,
     OUT,
+    OUT_FOLDER,
     SEED,
     Spec,
     by_method,
@@ -331,7 +332,7 @@ def compare(folder: Path, other: Path) -> None:
 @cli.command(epilog=example("leaderboard results/published-muse results/published-e5 --out results/leaderboard"))
 @click.argument("runs", type=FILE, nargs=-1, required=True)
 @click.option("--references", type=FILE, default=Path("references"), help="Has leaderboard.csv: what others published.")
-@click.option("--out", type=FILE, default=Path("results/leaderboard"), show_default=True, help="A folder.")
+@click.option("--out", type=OUT_FOLDER, default=Path("results/leaderboard"), show_default=True, help="A folder.")
 def leaderboard(runs: tuple[Path, ...], references: Path, out: Path) -> None:
     """Set the encoders of several runs (folders with leaderboard.csv) beside each other: leaderboard.csv, .html and .svg."""
     from bitextbench.report.leaderboard import write
