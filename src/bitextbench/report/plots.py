@@ -455,41 +455,43 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
 
 
 def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
-    """P@1 of each encoder by CPU time of training, one panel per test; means of both directions, with intervals."""
+    """P@1 of each encoder, mean of both directions with the mean of their intervals; one panel per test, best encoder
+    first; behind each name stand the CPU seconds of its training.
+    """
     tests = {test: [line for line in lines if line["test"] == test] for test in {line["test"]: 0 for line in lines}}
+    seconds = {line["encoder"]: int(line["cpu_seconds"]) for line in lines}
+    means = {line["encoder"]: _mean_p1(line, "") for line in reversed(lines)}
+    order = sorted(means, key=lambda encoder: -means[encoder])
+    labels = [f"{encoder}  {seconds[encoder]:,} s" for encoder in order]
+    grid = Grid(len(tests), len(order), longest(labels))
 
     def draw(figure: Figure) -> None:
-        for place, (axes, (test, held)) in enumerate(zip(boxes(figure, len(tests)), tests.items(), strict=True)):
-            for number, line in enumerate(held):
-                value, low, high = (
-                    sum(float(line[f"p1_{side}{end}"]) for side in ("forward", "backward")) / 2
-                    for end in ("", "_low", "_high")
-                )
-                at, colour, again = (
-                    max(float(line["cpu_seconds"]), 1.0),
-                    CYCLE[number % len(CYCLE)],
-                    number >= len(CYCLE),
-                )
-                axes.plot([at, at], [low, high], color=colour, lw=1.6)
-                fill = "none" if again else colour
-                axes.plot(
-                    at, value, MARKERS[number % 8], color=colour, mfc=fill, mew=1.4, ms=6, label=line["encoder"], ls=""
-                )
-            axes.set(
-                title=f"{test}, {int(held[0]['candidates']):,} candidates",
-                xlabel="CPU seconds of training",
-                xlim=(0, None),
+        for (test, held), axes in zip(tests.items(), grid.panels(figure), strict=True):
+            grid.rows(axes, labels)
+            found = {line["encoder"]: line for line in held}
+            at = [place for place, encoder in enumerate(order) if encoder in found]
+            lines_of = [found[order[place]] for place in at]
+            axes.hlines(
+                at,
+                *([_mean_p1(line, end) for line in lines_of] for end in ("_low", "_high")),
+                color=COLOUR["ours"],
+                lw=1.8,
             )
-            axes.set(ylabel="P@1, %", ylim=(0, None))
-            framed(axes, legend=place == len(tests) - 1)
+            axes.plot([_mean_p1(line, "") for line in lines_of], at, "o", color=COLOUR["ours"], ms=5)
+            axes.set(xlabel=f"P@1, % of {int(held[0]['candidates']):,} candidates", xlim=(0, None))
+            axes.text(0, 1, test, weight="bold", va="bottom", transform=axes.transAxes)
 
     return svg(
         draw,
-        10,
-        4.2,
+        grid.width,
+        grid.height,
         name,
-        "P@1 of each encoder over the CPU seconds of its training; the numbers are in the table below",
+        "P@1 of each encoder, best first, by test; the numbers are in the table below",
     )
+
+
+def _mean_p1(line: Mapping[str, str], end: str) -> float:
+    return sum(float(line[f"p1_{side}{end}"]) for side in ("forward", "backward")) / 2
 
 
 def boxes(figure: Figure, number: int) -> list[Axes]:

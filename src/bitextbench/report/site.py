@@ -58,6 +58,9 @@ WORDS = {
 }  # fmt: skip
 
 
+COLOURS = 8  # that the style sheet tells apart
+
+
 class Finding(NamedTuple):
     """A claim for the entrance page: the largest q and the median slack (in points) of its instances."""
 
@@ -514,13 +517,28 @@ def _shared(cells: Sequence[Cell]) -> list[str]:
 def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Selection]) -> dict[str, Any]:
     """The selections for a page, sorted by budget and row."""
     levels, rows = [*groups(cells)], names(cells, "row")
-    labels = {label for chosen in selections for label in chosen.words_by_label}
+    words = sum((Counter(chosen.words_by_label) for chosen in selections), Counter[str]())
+    kinds = [
+        label
+        for label, _ in sorted(words.items(), key=lambda one: (one[0] != "parallel", one[0] != "", -one[1], one[0]))
+    ]
+    few = kinds[COLOURS - 1 :] if len(kinds) > COLOURS else []
     return {
-        "selections": sorted(selections, key=lambda one: (levels.index(one.budget), rows.index(one.method))),
+        "selections": [
+            replace(chosen, words_by_label=joined(chosen.words_by_label, few))
+            for chosen in sorted(selections, key=lambda one: (levels.index(one.budget), rows.index(one.method)))
+        ],
         "budgets": {group: first_level(cells, group) for group in levels},
         "row_labels": {cell.row: short(cell.row_label) for cell in cells},
-        "labels": sorted(labels, key=lambda name: (name != "parallel", name)),
+        "labels": [label for label in kinds if label not in few] + ([f"{len(few)} other kinds"] if few else []),
     }
+
+
+def joined(words_by_label: Mapping[str, int], few: Sequence[str]) -> dict[str, int]:
+    """The words by label, those of `few` together."""
+    held = {label: count for label, count in words_by_label.items() if label not in few}
+    rest = sum(count for label, count in words_by_label.items() if label in few)
+    return held | ({f"{len(few)} other kinds": rest} if few else {})
 
 
 def summary(facts: Mapping[str, Any]) -> dict[str, Any]:
