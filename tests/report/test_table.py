@@ -331,19 +331,37 @@ def test_the_text_table(run):
     run.build()
     text = run.text()
     assert "10M words (here 1,000)" in text
-    row = next(line for line in text.splitlines() if line.startswith("Our method (MLP similarity)"))
-    assert re.split(r"\s{2,}", row)[1:] == [
-        *("30.00 [17.21, 42.86] (29.2)", "30.00 [17.21, 42.86] (35.4)", "25.0%"),
-        *("30.00 [17.21, 42.86] (30.6)", "30.00 [17.21, 42.86] (37.5)", "5.0%"),
+    rows = [line for line in text.splitlines() if line.startswith("Our method (MLP similarity)")]
+    assert [re.split(r"\s{2,}", row)[1:] for row in rows] == [
+        ["30.00 [17.21, 42.86] (29.2)", "30.00 [17.21, 42.86] (35.4)", "25.0%"],
+        ["30.00 [17.21, 42.86] (30.6)", "30.00 [17.21, 42.86] (37.5)", "5.0%"],
     ]
     assert "10M words (here 1,000)" in text.splitlines()[2]
-    assert re.split(r"\s{2,}", text.splitlines()[3])[1:] == ["test2017", "test2018", "precision"] * 2
+    assert re.split(r"\s{2,}", text.splitlines()[3])[1:] == ["test2017", "test2018", "precision"]
+    assert all(len(line) <= table.WIDE for line in text.splitlines())
     assert "NMT + LM, 4 models" in text
     assert "Rossenbach" not in text
     assert "– (29.1)" in text
     assert "Numbers of the tiny run compare methods, not papers" in text
     run.build("paper")
     assert "compare methods, not papers" not in run.text()
+
+
+def test_the_brief_table_has_the_best_row_first(run):
+    run.build()
+    head, budget, *rows = table.brief(cells.read_csv(run.csv)).splitlines()
+    assert head == "Kim et al. 2019, Table 2 (tiny run)"
+    assert budget.startswith("10M words (here 1,000), test2017")
+    values = [float(re.search(r"\d+\.\d", row)[0]) for row in rows[: len(rows) // 2] if row.startswith("  ")]
+    assert values == sorted(values, reverse=True)
+    assert rows[0].count("█") == table.BAR
+
+
+def test_wide_columns_stand_below_each_other():
+    made = [cell(row, 1.0, 2.0, column=f"{group}/x{n}") for row in ("a", "b") for group in ("g", "h") for n in range(5)]
+    text = table.render(made)
+    assert all(len(line) <= table.WIDE for line in text.splitlines())
+    assert all(text.count(f" x{n}") == 2 for n in range(5)), "no column is lost, none stands twice"
 
 
 def cell(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> cells.Cell:
