@@ -15,7 +15,6 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import cache
 from itertools import product
 from operator import itemgetter
@@ -30,15 +29,14 @@ from matplotlib.figure import Figure
 
 from bitextbench.cli.main import cli
 from bitextbench.data import registry
+from bitextbench.report import answers as report_answers
 from bitextbench.report import replication
-from bitextbench.report.claims import Claim, Interval, Key, judge
-from bitextbench.report.run import load
-from bitextbench.report.site import Site, counted
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 RESULTS = {run: DOCS / run for run in ("tiny", "full")}  # the other runs: results/<run>
 START, END = "<!-- generated: make docs -->", "<!-- end -->"
+TABLES = report_answers.Tables(ROOT / "results", RESULTS)
 Cells = dict[tuple[str, str], dict[str, str]]  # row, column -> a line of the CSV
 BUDGETS = {"10M": ("small budget", "tab:blue"), "100M": ("large budget", "tab:orange")}
 
@@ -54,7 +52,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "answers": answers, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -80,9 +78,9 @@ def csv_of(name: str) -> Path:
     return RESULTS.get(run, ROOT / "results" / run) / f"{place}.csv"
 
 
-def shown(name: str) -> str:
+def shown(name: str, *options: str) -> str:
     """What `bitextbench show` prints of a Table 2."""
-    return CliRunner().invoke(cli, ["show", str(csv_of(name))], catch_exceptions=False).stdout
+    return CliRunner().invoke(cli, ["show", *options, str(csv_of(name))], catch_exceptions=False).stdout
 
 
 def orders(name: str) -> str:
@@ -153,24 +151,16 @@ def so(sentence: str, name: str, predicate: str, **variables: list[str]) -> str:
     """A sentence on results, which is printed only while its predicate (see report/claims.py) holds on the numbers of a
     table, for all values of its variables. Raises ValueError where it does not.
     """
-    verdicts = judge(Claim(sentence, name, predicate, variables=variables), points(name))
-    if set(verdicts) != {"holds"}:
-        raise ValueError(f"{name} does not bear out what docs/templates say, {sentence!r}: {', '.join(verdicts)}")
+    if (verdicts := report_answers.holds(sentence, predicate, variables, TABLES, name)) != {"holds"}:
+        said = ", ".join(sorted(verdicts))
+        raise ValueError(f"{name} does not bear out what docs/templates say, {sentence!r}: {said}")
     return sentence
 
 
-def points(name: str) -> dict[Key, Interval]:
-    """Our numbers in a table by place, row and column, names without colons and commas; of encoders by test and direction."""
-    held = {
-        (line["encoder"], f"{line['test']} {way}"): line[f"p1_{way}"]
-        for line in read(name)
-        if "encoder" in line
-        for way in ("forward", "backward")
-    } or {key: line["ours"] for key, line in cells(name).items() if line["ours"]}
-    return {
-        (name, re.sub("[:,]", "", row), column): Interval(Fraction(value), Fraction(value))
-        for (row, column), value in held.items()
-    }
+def answers() -> str:
+    """What a practitioner asks, and what the runs say, in Markdown."""
+    held = report_answers.load(ROOT / "results/answers.yaml", RESULTS)
+    return markdown([["question", "answer here", "numbers (95% interval)"], *map(list, held)])
 
 
 def cell(line: dict[str, str] | None) -> str:
@@ -228,34 +218,19 @@ def machines() -> dict[str, Any]:
 
 
 def readme(text: str) -> str:
-    """README.md with the table of the golden run of today, and what came out of the small run. Raises ValueError where
-    a mark is missing.
+    """README.md with the answers of the runs, what `make tiny` ends with, and the first pairs that mining the samples gives.
+
+    Raises ValueError where a mark is missing.
     """
     first, *rest = text.split(START)
-    blocks = [f"```\n{shown('tiny/table2')}```\n", findings()]
+    blocks = [answers(), f"```\n{shown('tiny/table2', '--brief')}```\n", f"```\n{mined()}```\n"]
     after = [part.split(END)[1] for part in rest]
     return first + "".join(f"{START}\n{block}{END}{then}" for block, then in zip(blocks, after, strict=True))
 
 
-def findings() -> str:
-    """The claims by verdict in the small run, and those that the entrance page of its report shows."""
-    site = Site(load(ROOT / "results/small"))
-    clearest = {
-        verdict: "; ".join(
-            f"“{one.claim.quote}” ({one.claim.paper}, {one.claim.section}), {one.effect:+.1f} points"
-            for one in site.findings(verdict)
-        )
-        for verdict in ("holds", "fails")
-    }
-    bullets = "".join(f"- *{verdict}*: {said}.\n" for verdict, said in clearest.items())
-    both = machines()
-    repeated = (
-        f"On processors of two makers {both['same']} of {both['judged']} instances have the same verdict;"
-        f" {both['turned'] or 'none'} turned round, from holding to failing ([which change](docs/results.md#on-processors-of-two-makers))."
-    )
-    return (
-        f"Of the papers' {len(site.run.claims)} claims: {counted(site.counts)}. {repeated} The clearest:\n\n{bullets}"
-    )
+def mined() -> str:
+    """The first pairs in docs/tiny/pairs.tsv: what the README's command makes of the samples."""
+    return "".join(f"{line}\n" for line in (DOCS / "tiny/pairs.tsv").read_text(encoding="utf-8").splitlines()[:3])
 
 
 # ---- what modules say of themselves

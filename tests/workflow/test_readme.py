@@ -2,7 +2,6 @@
 hours as a plan.
 """
 
-import itertools
 import os
 import re
 import subprocess
@@ -16,15 +15,15 @@ from checkout import ROOT, copy_checkout
 from pyarrow import parquet
 
 from bitextbench.base.files import read_json
-from bitextbench.data.synth import sentences
 from bitextbench.formats.ids import Ragged
 from bitextbench.report.cells import read_csv
 
 README = (ROOT / "README.md").read_text()
-DOCS = [(ROOT / "docs" / name).read_text() for name in ("cluster.md", "results.md")]
+DOCS = [(ROOT / "docs" / name).read_text() for name in ("cluster.md", "running.md", "tables/labels.md", "tables/encoders.md")]
+RUNNING = (ROOT / "docs/running.md").read_text()
 ACTIVATE = ". .venv/bin/activate"
 ALL = "seeds: [1, 2, 3, 4, 5]\n"
-SHOW = "bitextbench show results/tiny/table2.csv"
+SHOW = "bitextbench show --brief results/tiny/table2.csv"
 
 
 def commands(page: str) -> list[str]:
@@ -32,7 +31,7 @@ def commands(page: str) -> list[str]:
 
 
 COMMANDS = commands(README)
-MINING = [command for command in COMMANDS if "crawl." in command]
+MINING = [command for command in COMMANDS if command.startswith("bitextbench mine ")]
 PLANNED = [command for page in (README, *DOCS) for command in commands(page) if command.startswith("snakemake ")]
 PLANS = sorted({command.replace(" -n ", " ").replace("snakemake", "snakemake -n", 1) for command in PLANNED})
 
@@ -79,9 +78,8 @@ def tiny(tmp_path_factory):
 
 
 def test_no_command_of_the_readme_is_left_out():
-    assert set(COMMANDS) == {"make tiny", "make test", ACTIVATE, SHOW} | {c for c in COMMANDS if c in PLANNED} | set(
-        MINING
-    )
+    assert MINING
+    assert set(COMMANDS) == {"make tiny", "make test", ACTIVATE, *MINING}
 
 
 def test_the_readme_activates_the_environment_before_it_is_needed():
@@ -91,8 +89,11 @@ def test_the_readme_activates_the_environment_before_it_is_needed():
 @pytest.mark.slow
 def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
     root, done = tiny
-    assert "Lowest row: Random sampling in all 4 columns." in done.stdout
+    assert "random < cosine" in done.stdout
     assert "results/tiny/index.html" in done.stdout
+    said = (done.stdout + done.stderr).splitlines()
+    assert len(said) <= 40, "a newcomer reads what make tiny prints"
+    assert max(map(len, said)) <= 120
     cells = {(cell.row, cell.column): cell for cell in read_csv(root / "results/tiny/table2.csv")}
     assert cells["pivot", "10M/test2017"].verdict == "not run"
 
@@ -103,7 +104,7 @@ def test_make_tiny_ends_in_the_bytes_of_the_golden_run(tiny):
     assert not comparison.broken(), f"{comparison}"
 
 
-TABLE = re.search(r"<!-- generated: make docs -->\n```\n(.*?)```\n<!-- end -->", README, flags=re.S)[1]
+TABLE = re.search(r"<!-- generated: make docs -->\n```\n(Kim .*?)```\n<!-- end -->", README, flags=re.S)[1]
 
 
 def test_the_table_of_the_readme_decides_what_it_is_for():
@@ -124,18 +125,11 @@ def test_show_prints_what_make_tiny_ended_with(tiny):
     assert shown in done.stdout
 
 
-BEST = re.search(r"^```\n(\d\.\d+\t.*?)```\n", README, flags=re.S | re.M)[1]
+BEST = re.findall(r"^```\n(\d\.\d+\t.*?)```\n", README, flags=re.S | re.M)[0]
 
 
-@pytest.mark.slow
-def test_own_texts_are_mined(tiny):
-    root, _ = tiny
-    stream = (
-        pair for _, pair in sentences("own text", ("de", "en"), 7) if max(len(text.split()) for text in pair) <= 7
-    )
-    drawn = list(dict(itertools.islice(stream, 60)).items())
-    (root / "crawl.de").write_text("".join(f"{german}\n" for german, _ in drawn))
-    (root / "crawl.en").write_text("".join(f"{english}\n" for _, english in reversed(drawn)))
+def test_the_samples_are_mined_as_the_readme_shows(tmp_path):
+    root = checkout(tmp_path)
     for command in MINING:
         activated(f"export XDG_CACHE_HOME=$PWD/cache; {command}", root)
     pairs = [line.split("\t") for line in (root / "pairs.tsv").read_text().splitlines()]
@@ -143,14 +137,12 @@ def test_own_texts_are_mined(tiny):
         score, *rest = shown.split("\t")
         assert pair[1:] == rest
         # Intel and AMD differ in the eighth digit: only runs of the workflow compute portably
-        assert float(pair[0]) == pytest.approx(float(score), abs=1e-5)
-    right = sum((german, english) in drawn for *_, german, english in pairs)
-    assert right > len(drawn) / 2
+        assert float(pair[0]) == pytest.approx(float(score), abs=1e-4)
 
 
 def test_make_test_sets_up_and_runs_pytest():
     said = run("make --no-print-directory --dry-run --always-make test", ROOT).stdout
-    assert "--require-hashes" in said
+    assert "envs/install.sh" in said
     assert said.splitlines()[-1].startswith("pytest ")
 
 
@@ -179,7 +171,7 @@ def test_the_walk_of_a_pair_is_that_of_the_run(tiny):
 @pytest.mark.parametrize("command", PLANS)
 def test_snakemake_commands_plan(command, tmp_path):
     root = checkout(tmp_path)
-    (root / "config/mine.yaml").write_text(re.search(r"```yaml\n(.*?)```", README, flags=re.S)[1])
+    (root / "config/mine.yaml").write_text(re.search(r"```yaml\n(.*?)```", RUNNING, flags=re.S)[1])
     for name in ("crawl.de", "crawl.en"):
         (root / name).write_text("a line\n")
     assert "This was a dry-run" in activated(command, root).stdout

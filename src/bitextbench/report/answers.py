@@ -1,0 +1,142 @@
+"""The questions of a practitioner and the answers of the runs: results/answers.yaml.
+
+An entry has a `question`, an `answer` and `numbers`, both written by hand, and the predicates `so` that bear them out:
+
+    - question: Cosine or margin?
+      answer: Margin.
+      numbers: "F1 {small/artetxe2019/table2: ratio-max, en-de/F1} instead of {small/artetxe2019/table2: absolute-max, en-de/F1}"
+      so:
+        - predicate: "[small/artetxe2019/table2: ratio-max, {pair}/F1] > [small/artetxe2019/table2: absolute-max, {pair}/F1]"
+          for: {pair: [en-de, en-fr]}
+
+Predicates are those of claims (`claims`), over the cells of `<run>/<table>`; names of rows are written without colons and
+commas. A cell in `numbers` becomes our number. An answer whose numbers do not bear it out is an error, so that no page
+can show it.
+"""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema
+
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import existing, read_yaml
+from bitextbench.report import claims
+from bitextbench.report.claims import Claim, Interval, Key
+
+TEXT = {"type": "string", "minLength": 1}
+SCHEMA = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "required": ["question", "answer", "numbers", "so"],
+        "additionalProperties": False,
+        "properties": {
+            **dict.fromkeys(("question", "answer", "numbers"), TEXT),
+            "so": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "required": ["predicate"],
+                    "additionalProperties": False,
+                    "properties": {"predicate": TEXT, "for": {"type": "object"}},
+                },
+            },
+        },
+    },
+}
+SHOWN = re.compile(r"\{([^{}:]+): ([^{},]+), ([^{}]+)\}")  # a cell in `numbers`
+DIGITS = 1  # of a number in an answer
+
+
+class Answer(NamedTuple):
+    question: str
+    answer: str
+    numbers: str
+
+
+def load(path: Path, folders: Mapping[str, Path] | None = None) -> list[Answer]:
+    """The answers of a file, whose runs lie beside it; `folders`: those of runs that lie elsewhere.
+
+    Raises InputError for a wrong structure, a cell without a number of ours, and an answer that the numbers do not bear out.
+    """
+    entries = read_yaml(path)
+    try:
+        jsonschema.validate(entries, SCHEMA)
+    except jsonschema.ValidationError as error:
+        raise InputError(f"{error.json_path}: {error.message}", path, remedy="see the head of answers.py") from None
+    tables = Tables(path.parent, folders or {})
+    return [_answer(entry, tables, path) for entry in entries]
+
+
+def _answer(entry: Mapping[str, Any], tables: "Tables", path: Path) -> Answer:
+    for one in entry["so"]:
+        if (verdicts := holds(entry["answer"], one["predicate"], one.get("for", {}), tables)) != {"holds"}:
+            what = f"{entry['answer']!r} is not borne out: {one['predicate']} {', '.join(sorted(verdicts))}"
+            raise InputError(what, path, remedy="write what the numbers say")
+    return Answer(
+        entry["question"], entry["answer"], SHOWN.sub(lambda cell: tables.shown(*cell.groups()), entry["numbers"])
+    )
+
+
+def holds(
+    sentence: str, predicate: str, variables: Mapping[str, Sequence[Any]], tables: "Tables", place: str = ""
+) -> set[str]:
+    """The verdicts of a predicate on the values of our numbers; `place` is the table of the cells that name none."""
+    values = {name: [str(one) for one in held] for name, held in variables.items()}
+    claim = Claim(sentence, place, predicate, variables=values)
+    numbers: dict[Key, Interval] = {}
+    for one in claims.instances(claim):
+        for table in {key[0] for key in one.cells.values()}:
+            numbers |= tables.points(table)
+    return {str(verdict) for verdict in claims.judge(claim, numbers)}
+
+
+class Tables:
+    """The tables of runs: `<run>/<table>` is results/<run>/<table>.csv."""
+
+    def __init__(self, results: Path, folders: Mapping[str, Path]) -> None:
+        self.results, self.folders = results, folders
+        self.lines = cache(self._lines)
+
+    def _lines(self, place: str) -> dict[tuple[str, str], dict[str, str]]:
+        """The numbers of a table by row and column: ours, low, high. Of a table of encoders rows are encoders, columns
+        `<test> forward` and `<test> backward` (P@1).
+        """
+        run, _, name = place.partition("/")
+        path = self.folders.get(run, self.results / run) / f"{name}.csv"
+        with open(existing(path), encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+        found = {}
+        for line in lines:
+            if "encoder" in line and "p1_forward" in line:
+                for way in ("forward", "backward"):
+                    parts = {"ours": "", "low": "_low", "high": "_high"}
+                    held = {part: line[f"p1_{way}{end}"] for part, end in parts.items()}
+                    found[line["encoder"], f"{line['test']} {way}"] = held
+            elif line.get("ours"):
+                found[re.sub("[:,]", "", line["row"]), line["column"]] = line
+        return found
+
+    def points(self, place: str) -> dict[Key, Interval]:
+        return {
+            (place, row, column): Interval(Fraction(line["ours"]), Fraction(line["ours"]))
+            for (row, column), line in self.lines(place).items()
+        }
+
+    def shown(self, place: str, row: str, column: str) -> str:
+        """Our number in a cell with its interval. Raises InputError for a cell without one."""
+        line = self.lines(place).get((row, column))
+        if line is None:
+            raise InputError(f"no number of ours in {place}: {row}, {column}", self.results, remedy="name another cell")
+        number = f"{float(line['ours']):.{DIGITS}f}"
+        if not line.get("low"):
+            return number
+        return f"{number} ({float(line['low']):.{DIGITS}f} to {float(line['high']):.{DIGITS}f})"
