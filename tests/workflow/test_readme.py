@@ -19,7 +19,10 @@ from bitextbench.formats.ids import Ragged
 from bitextbench.report.cells import read_csv
 
 README = (ROOT / "README.md").read_text()
-DOCS = [(ROOT / "docs" / name).read_text() for name in ("cluster.md", "running.md", "tables/labels.md", "tables/encoders.md")]
+DOCS = [
+    (ROOT / "docs" / name).read_text()
+    for name in ("cluster.md", "running.md", "tables/labels.md", "tables/encoders.md")
+]
 RUNNING = (ROOT / "docs/running.md").read_text()
 ACTIVATE = ". .venv/bin/activate"
 ALL = "seeds: [1, 2, 3, 4, 5]\n"
