@@ -1,5 +1,6 @@
 """The command line on bad input: one line that says what, where and what to do, an exit code, and nothing left behind."""
 
+import itertools
 import json
 import re
 import resource
@@ -18,6 +19,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.cli.main import cli
 from bitextbench.cli.options import Spec
+from bitextbench.data import registry
 from bitextbench.formats.bitext import read_shard
 
 
@@ -251,3 +253,54 @@ def test_a_configuration_may_be_larger_than_an_argument():
     for path in (Path(__file__).parents[2] / "rules").glob("*.smk"):
         for before in path.read_text(encoding="utf-8").split("{params.config:q}")[:-1]:
             assert before.endswith("<<< "), f"{path.name}: the configuration is an argument"
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in sorted(group.commands.items()):
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+EXAMPLES = {
+    path: command.epilog.splitlines()[-1].split()
+    for path, command in commands(cli)
+    if "bitextbench " in (command.epilog or "")
+}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=" ".join)
+def test_the_example_of_a_command_is_one_that_it_takes(path):
+    program, *args = EXAMPLES[path]
+    assert program == "bitextbench"
+    assert tuple(args[: len(path)]) == path
+    command = dict(commands(cli))[path]
+    rest = list(itertools.takewhile(lambda word: word not in ("<", ">", "|"), args[len(path) :]))
+    if not isinstance(command, click.Group):
+        try:
+            command.make_context(path[-1], [*rest])
+        except InputError as error:  # of a file that the example names
+            assert "no such file" in str(error)
+    if path == ("fetch",):
+        registry.entry(rest[0])
+
+
+def test_help_is_cut_nowhere():
+    for path, command in [((), cli), *commands(cli)]:
+        if isinstance(command, click.Group):
+            said = command.get_help(click.Context(command, info_name=" ".join(("bitextbench", *path))))
+            assert "..." not in said.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("kind", ["encoders", "similarities", "margins", "rules", "datasets"])
+def test_what_can_be_named_is_listed(kind):
+    lines = CliRunner().invoke(cli, ["list", kind], catch_exceptions=False).stdout.splitlines()
+    names = [line.split("\t")[0] for line in lines]
+    assert all(len(line.split("\t")) == 2 and line.split("\t")[1].strip() for line in lines)
+    assert {
+        "encoders": "muse",
+        "similarities": "cosine",
+        "margins": "ratio",
+        "rules": "max_ratio",
+        "datasets": "newstest2018.de-en",
+    }[kind] in names

@@ -8,7 +8,7 @@ from bitextbench.cli.groups import cli, example
 from bitextbench.cli.options import FILE, out_option
 
 
-@cli.command(epilog=example("fetch newstest2018 --lock data/checksums/newstest2018 -o data/raw/newstest2018"))
+@cli.command(epilog=example("fetch newstest2018.de-en -o data/newstest2018.de-en"))
 @click.argument("dataset")
 @click.option(
     "--mirror",
@@ -17,12 +17,14 @@ from bitextbench.cli.options import FILE, out_option
     help="Folder or http address to look in before the network (also BITEXTBENCH_MIRROR).",
 )
 @click.option(
-    "--lock", type=FILE, required=True, help="Where the checksum of a first download is kept, if none is published."
+    "--lock",
+    type=FILE,
+    help="Where the checksum of a first download is kept, if none is published; by default registry.lock/DATASET.json.",
 )
 @out_option
-def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path, out: Path) -> None:
+def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path | None, out: Path) -> None:
     """Download a data set of the registry into a folder, verified."""
     from bitextbench.data.fetch import fetch as run
     from bitextbench.data.fetch import mirror_places
 
-    run(dataset, out, mirror_places(mirrors), lock)
+    run(dataset, out, mirror_places(mirrors), lock or Path("registry.lock", f"{dataset}.json"))

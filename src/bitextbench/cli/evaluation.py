@@ -162,9 +162,7 @@ def evaluate_mining(
 
 @evaluate.command(
     "rescoring",
-    epilog=example(
-        "evaluate rescoring corpus --src de --tgt en --pairs pairs --model half0=a/model.pt --model half1=b/model.pt"
-    ),
+    epilog=example("evaluate rescoring corpus --src de --tgt en --pairs pairs --model a/model.pt --model b/model.pt"),
 )
 @click.argument("corpus", type=FILE)
 @src_option

@@ -41,9 +41,15 @@ def paths(value: Any) -> Iterator[Path]:
 
 
 class Group(click.Group):
-    """A group of such commands."""
+    """A group of such commands, whose help has the whole first sentence of each, on as many lines as it takes."""
 
     command_class = Command
+    group_class = type  # groups within it are of this class, too
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=500)) for name, one in found if one])
 
 
 def example(command: str) -> str:
@@ -57,11 +63,11 @@ def cli() -> None:
     """Mine, filter and score parallel text, and reproduce the tables of five papers on it."""
 
 
-@cli.group(cls=Group, epilog="`snakemake --printshellcmds` prints each call as the workflow makes it.")
+@cli.group(epilog="`snakemake --printshellcmds` prints each call as the workflow makes it.")
 def step() -> None:
     """One step of the workflow. Each rule of Snakemake calls one of these; all of them work without Snakemake."""
 
 
-@cli.group(cls=Group, epilog=example("evaluate bucc --help"))
+@cli.group(epilog=example("evaluate bucc --help"))
 def evaluate() -> None:
     """Measure how well pairs, scores or vectors fit the truth; prints JSON."""

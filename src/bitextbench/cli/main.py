@@ -17,7 +17,7 @@ import click
 from bitextbench.base import streams
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import keep_freed
-from bitextbench.cli import corpus, data, encoders, evaluation, mining, nmt, plan, report, scoring, smt, text  # noqa: F401  they add their commands
+from bitextbench.cli import corpus, data, encoders, evaluation, listing, mining, nmt, plan, report, scoring, smt, text  # noqa: F401  they add their commands
 from bitextbench.cli.groups import cli
 
 

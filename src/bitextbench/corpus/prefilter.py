@@ -13,6 +13,7 @@ In a configuration: `filter: {min_tokens: 3, max_tokens: 80, max_ratio: 2.0, max
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,12 @@ def _mask(array: pa.BooleanArray) -> Mask:
 
 def _both(rule: Callable[[Column, Any], Mask]) -> Callable[[Column, Column, Any], Mask]:
     """A rule of one side, applied to both sides; a null passes."""
-    return lambda src, tgt, value: (rule(src, value) | src.absent) & (rule(tgt, value) | tgt.absent)
+
+    @wraps(rule)
+    def both(src: Column, tgt: Column, value: Any) -> Mask:
+        return (rule(src, value) | src.absent) & (rule(tgt, value) | tgt.absent)
+
+    return both
 
 
 def max_chars(side: Column, most: int) -> Mask:
