@@ -127,9 +127,10 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
 
 def files_of(named: str | Path) -> list[Path]:
     """The files that decide what the vectors of an encoder are: of its package, or of its folder, sorted."""
-    from bitextbench.encoders import muse
+    from bitextbench.encoders import e5, muse
 
-    if named == muse.NAME:
-        return muse.PACKAGE.paths()
+    packages = {muse.NAME: muse.PACKAGE, e5.NAME: e5.PACKAGE}
+    if named in packages:
+        return packages[str(named)].paths()
     kinds = (".json", ".txt", ".model", ".safetensors", ".pt", ".spm")
     return sorted(path for path in Path(named).rglob("*") if path.suffix in kinds or path.name == "text_model")
