@@ -87,6 +87,10 @@ def test_runs_stand_beside_each_other_and_beside_what_others_published(runs: lis
     assert "the &lt;sample&gt;" in page
     assert "1,234" in page or "1,235" in page
     assert "alignment" not in re.sub(r"<dl>.*", "", page, flags=re.S).lower()  # nobody has a number there
+    plain = (tmp_path / "out/leaderboard.md").read_text(encoding="utf-8")
+    assert "| **muse** | 97.9 (96.9–98.9) |" in plain
+    assert "| other (Someone) | 98.0 |" in plain
+    assert "News, documents" not in plain
     drawn = ElementTree.parse(tmp_path / "out/leaderboard.svg").getroot()
     assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
     first = (tmp_path / "out/leaderboard.svg").read_bytes()

@@ -334,7 +334,7 @@ def compare(folder: Path, other: Path) -> None:
 @click.option("--references", type=FILE, default=Path("references"), help="Has leaderboard.csv: what others published.")
 @click.option("--out", type=OUT_FOLDER, default=Path("results/leaderboard"), show_default=True, help="A folder.")
 def leaderboard(runs: tuple[Path, ...], references: Path, out: Path) -> None:
-    """Set the encoders of several runs (folders with leaderboard.csv) beside each other: leaderboard.csv, .html and .svg."""
+    """Set the encoders of several runs (folders with leaderboard.csv) beside each other: leaderboard.csv, .html, .md and .svg."""
     from bitextbench.report.leaderboard import write
 
     click.echo(write(runs, references, out))

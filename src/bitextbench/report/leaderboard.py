@@ -2,7 +2,7 @@
 
 A run whose configuration has `leaderboard` makes `leaderboard.csv`, a table of its own (`cells.Cell`): a row for each encoder, a
 column for each measurement of leaderboard.yaml. `write` sets the tables of several runs beside each other and beside the
-published figures: `<out>/leaderboard.csv`, a page and a picture.
+published figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdown, and a picture.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,13 @@ from bitextbench.report.records import read_csv as read_records
 from bitextbench.report.records import to_csv
 
 PLACE = "leaderboard"
-OF_METHODS = ("selection", "bleu", "quality")  # tasks that measure a method's scores
+HEAD = """# Leaderboard
+
+Sentence encoders on the same real text; numbers with 95% intervals over the test items. Written by `bitextbench leaderboard`, also as
+[CSV](leaderboard.csv) and as a [page that sorts](leaderboard.html). Rows in brackets are what others published on the same set.
+
+![Encoders by tasks](leaderboard.svg)
+"""
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def _scores_by(config: Mapping[str, Any], method: str, encoder: str) -> bool:
 
 
 def write(runs: Sequence[Path], references: Path, out: Path) -> str:
-    """Write `<out>/leaderboard.csv`, `.html` and `.svg` from the folders of runs; returns a sentence on them.
+    """Write `<out>/leaderboard.csv`, `.html`, `.md` and `.svg` from the folders of runs; returns a sentence on them.
 
     `references`: the folder that has leaderboard.csv, the published figures. Raises InputError for a run without a
     leaderboard, and for two runs that have one number.
@@ -104,7 +110,7 @@ def write(runs: Sequence[Path], references: Path, out: Path) -> str:
     standings = [*_of_runs(runs), *_of_others(references / "leaderboard.csv")]
     out.mkdir(parents=True, exist_ok=True)
     drawn = picture(standings)
-    texts = {"csv": to_csv(standings), "svg": alone(drawn), "html": page(standings, drawn)}
+    texts = {"csv": to_csv(standings), "svg": alone(drawn), "html": page(standings, drawn), "md": markdown(standings)}
     for suffix, text in texts.items():
         with atomic(out / f"leaderboard.{suffix}") as part:
             part.write_text(text, encoding="utf-8")
@@ -185,6 +191,34 @@ def page(standings: Sequence[Standing], drawn: str) -> str:
         undefined=jinja2.StrictUndefined,
     )
     return environment.get_template("leaderboard.html").render(**table(standings), picture=drawn)
+
+
+def markdown(standings: Sequence[Standing]) -> str:
+    """The page in Markdown: a table for each group of columns."""
+    shown, start = table(standings), 0
+    parts = [HEAD]
+    for group in shown["groups"].values():
+        columns = group["columns"]
+        held = [(row, row["cells"][start : start + len(columns)]) for row in shown["rows"]]
+        start += len(columns)
+        unit = f" In {group['unit']}; {group['better']} is better." if group["unit"] else ""
+        lines = [["encoder", *columns], ["---", *["---:"] * len(columns)]]
+        lines += [[_of_row(row), *map(_written, cells)] for row, cells in held if any(cells)]
+        parts.append(f"## {group['title']}\n\n{group['about']}{unit}\n")
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n")
+    return "\n".join(parts)
+
+
+def _of_row(row: Mapping[str, Any]) -> str:
+    return f"{row['name']} ({row['source']})" if row["source"] else f"**{row['name']}**"
+
+
+def _written(one: Standing | None) -> str:
+    """A number and its interval."""
+    if one is None:
+        return "–"
+    number = f"{one.value:,.0f}" if one.value >= 1000 else f"{one.value:.1f}"
+    return number if one.low is None else f"{number} ({one.low:.1f}–{one.high:.1f})"
 
 
 def picture(standings: Sequence[Standing]) -> str:
