@@ -59,6 +59,8 @@ mining_gpus = lambda w: config["encoders"][mining_encoder(w)]["gpus"]
 rule searched:
     input:
         corpus=lambda w: files.corpus(mining_corpus(w)),
+        src=mining_vectors("src"),
+        tgt=mining_vectors("tgt"),
     output:
         directory(f"{MINED}/rows"),
     log:
@@ -66,10 +68,13 @@ rule searched:
     conda:
         "../envs/embed.yaml"
     resources:
-        mem_mb=megabytes(20, 1500),  # each distinct sentence once
+        mem_mb=megabytes(20, 1500, lambda w, input: input.corpus),  # each distinct sentence once
         runtime=hours(2),
+    params:
+        src=shard_options("src"),
+        tgt=shard_options("tgt"),
     shell:
-        "python -m bitextbench step searched {input.corpus:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step searched {input.corpus:q} {params.src:q} {params.tgt:q} --out {output:q} 2> {log:q}"
 
 
 rule search_block:

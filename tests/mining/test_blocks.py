@@ -10,7 +10,7 @@ import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
-from bitextbench.formats.vectors import read, read_shards
+from bitextbench.formats.vectors import Embeddings, read, read_shards
 from bitextbench.mining import blocks
 from bitextbench.mining.texts import mine_pairs
 from bitextbench.neighbours import search
@@ -34,7 +34,7 @@ def folder(tmp_path_factory) -> Path:
         for shard, path in enumerate(bitext.shard_paths(folder / "corpus")):
             ids = bitext.read_shard(path, ["id"])["id"].to_numpy()
             np.save(folder / f"{shard}.{bitext.SIDES[side]}.npy", vectors[side, ids])
-    blocks.write_searched(folder / "corpus", folder / "rows")
+    blocks.write_searched(folder / "corpus", vectors_of(folder), folder / "rows")
     return folder
 
 
@@ -98,7 +98,21 @@ def test_bad_input(folder, tmp_path):
         blocks.mine(folder / "corpus", rows, tmp_path / "half", SPEC, ("de", "en"), tmp_path / "web.tsv.gz")
     bitext.write_shards(tmp_path / "bare", [bitext.read_shard(bitext.shard_paths(folder / "corpus")[0]).slice(1, 1)], 1)
     with pytest.raises(InputError, match="bare: has no tgt text; both sides need at least one sentence"):
-        blocks.write_searched(tmp_path / "bare", tmp_path / "r")
+        blocks.write_searched(tmp_path / "bare", (one.part(0, 1), one.part(0, 1)), tmp_path / "r")
+    with pytest.raises(InputError, match=r"vectors for .* rows of .*corpus; encode again"):
+        blocks.write_searched(folder / "corpus", (one, one), tmp_path / "r")
+    with pytest.raises(InputError, match="block 2 of 2; numbers begin with 0"):
+        blocks.Block(2, 2).rows(10)
+
+
+def test_sentences_with_one_vector_are_searched_once(tmp_path):
+    rows = {"id": [0, 1, 2, 3], "src": ["a", "A", "b", "a"], "tgt": ["x", "y", "y ", None]}
+    table = pa.table(rows | {"doc": [None] * 4, "label": [None] * 4}).cast(bitext.SCHEMA)
+    bitext.write_shards(tmp_path / "corpus", [table], 1)
+    src = Embeddings(np.array([[1, 0], [1, 0], [0, 1], [1, 0]], np.float32))
+    tgt = Embeddings(np.array([[1, 0], [0, 1], [0, 1], [0, 0]], np.float32))
+    blocks.write_searched(tmp_path / "corpus", (src, tgt), tmp_path / "rows")
+    assert [side.tolist() for side in blocks.searched(tmp_path / "rows")] == [[0, 2], [0, 1]]
 
 
 def test_the_commands(folder, tmp_path):

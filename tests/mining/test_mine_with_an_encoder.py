@@ -397,3 +397,26 @@ def test_an_index(encoder, place):
     assert "mine: approximate search; 100.0% of the true neighbours are found, on a sample" in done.stderr
     assert "--index: `IVF999,Flat` does not work for" in failed(mine(encoder, "--index", "IVF999,Flat", out="none.tsv"))
     assert not Path("none.tsv").exists()
+
+
+VARIANTS = (str, "{} ".format, " {}".format, lambda s: s.replace(" ", "  ", 1), lambda s: s.replace(" ", "\u00a0", 1))
+
+
+def test_copies_as_the_encoder_sees_them_do_not_change_scores(encoder, place):
+    """Margins collapse to 1 where the neighbours of a sentence are its own copies."""
+    (place / "b.en").write_text("".join(f"{line}\n" for line in LINES[:9]))
+
+    def mined(lines: list[str], *more: str) -> list[list[str]]:
+        Path("c.de").write_text("".join(f"{line}\n" for line in lines))
+        done = mine(encoder, *more, src="c.de")
+        assert done.exit_code == 0, done.output
+        return [[score, tgt.strip().replace("\u00a0", " "), *ids] for score, *ids, _, tgt in pairs()]
+
+    once = mined(LINES[:9])
+    assert float(once[0][0]) > 1.01
+    assert mined([form(line) for line in LINES[:9] for form in VARIANTS][::1]) == [
+        [score, tgt, str(5 * int(src) - 4), of] for score, tgt, src, of in once
+    ]
+    copies = mined([line for line in LINES[:9] for _ in range(5)], "--keep-duplicates")
+    assert sorted(row[:2] for row in copies) == sorted(row[:2] for row in once for _ in range(5))
+    assert len({row[2] for row in copies}) == len(copies) == 5 * len(once)

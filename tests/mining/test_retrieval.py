@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from bitextbench.base.errors import InputError
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import first_copies
-from bitextbench.mining.retrieval import STRATEGIES, one_to_one, retrieve
+from bitextbench.mining.retrieval import STRATEGIES, of_copies, one_to_one, retrieve
 from bitextbench.neighbours import Both, Neighbours
 
 
@@ -113,3 +113,22 @@ def test_nothing_to_pair():
 def test_unknown_strategy():
     with pytest.raises(InputError, match="unknown retrieval 'best'; known: forward"):
         retrieve("best", *neighbourhood(np.ones((1, 1), np.float32), 1))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(deadline=None)
+@given(MATRIX, st.data())
+def test_each_copy_has_its_pair(strategy, scores, data):
+    pairs = retrieve(strategy, *neighbourhood(scores, 7))
+    src, tgt = (
+        np.array(data.draw(st.permutations([*range(n), *data.draw(st.lists(st.integers(0, n - 1), max_size=9))])))
+        for n in scores.shape
+    )
+    expected = []
+    for score, s, t in zip(pairs.scores, pairs.src, pairs.tgt, strict=True):
+        a, b = (np.flatnonzero(which == one).tolist() for which, one in ((src, s), (tgt, t)))
+        together = {"forward": len(a), "backward": len(b)}.get(strategy, max(len(a), len(b)))
+        for i in range(together):
+            expected.append((-score, a[i if i < len(a) else 0], b[i if i < len(b) else 0]))
+    found = of_copies(pairs, src, tgt, strategy)
+    assert [*zip((-found.scores).tolist(), found.src, found.tgt, strict=True)] == sorted(expected)

@@ -163,7 +163,7 @@ def test_options_out_of_range(files, step, option):
         files |= {"--references": files["--source"], "--seed": 1}
     elif "rounds" in option:
         pytest.skip("of tuning")
-    with pytest.raises(InputError, match=rf"{option.partition('=')[0]}: .*; give [01] or more"):
+    with pytest.raises(InputError, match=rf"{option.partition('=')[0]}: .*; give [01] (or more|to )"):
         run(files, option, step=step)
 
 

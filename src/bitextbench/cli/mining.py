@@ -86,12 +86,15 @@ def mine_corpus(
 
 @step.command("searched")
 @click.argument("corpus", type=FILE)
+@src_shards_option
+@tgt_shards_option
 @folder_option
-def searched(corpus: Path, out: Path) -> None:
-    """Write the rows of both sides of a corpus that are searched: neither empty nor later copies."""
+def searched(corpus: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], out: Path) -> None:
+    """Write the rows of both sides of a corpus that are searched: not empty, no later copies, each vector once."""
+    from bitextbench.formats.vectors import read_shards
     from bitextbench.mining.blocks import write_searched
 
-    write_searched(corpus, out)
+    write_searched(corpus, (read_shards(src_emb), read_shards(tgt_emb)), out)
 
 
 @step.command("search-block")

@@ -22,16 +22,21 @@ class Numeric(click.ParamType):
         self.name = "integer" if kind is int else "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if self.most == LARGEST:
+            remedy = f"give {self.least:,} or more"
+        elif math.isinf(self.most):
+            remedy = "give a number"
+        else:
+            remedy = (
+                f"give {f'more than {self.least:,} and at most' if self.above else f'{self.least:,} to'} {self.most:,}"
+            )
+        where = param.opts[0] if param else self.name
         try:
             number = self.kind(value)
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no {self.name}.", param, ctx)
+            raise InputError(f"{str(value)[:40]!r} is no {self.name}", where, remedy=remedy) from None
         if not self.least <= number <= self.most or (self.above and number == self.least):
-            self.fail(
-                f"{value} is not {f'above {self.least:,} and at most' if self.above else f'from {self.least:,} to'} {self.most:,}.",
-                param,
-                ctx,
-            )
+            raise InputError(f"{str(value)[:40]} is out of range", where, remedy=remedy)
         return number
 
 

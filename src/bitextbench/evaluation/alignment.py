@@ -18,7 +18,7 @@ from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import Pairs, similarity
-from bitextbench.scoring.margins import margin, means
+from bitextbench.scoring.margins import margin, neighbourhoods
 
 K = 10  # neighbours of CSLS: not given in kim2019; 10 in Conneau et al. 2018, who introduce it
 BLOCK = 1 << 22  # scores at a time
@@ -58,7 +58,7 @@ def by_vectors(
     if rule == "absolute":
         both = neighbours.search(src, tgt, 1, metric=metric, **search)
         return both.forward.ids[:, 0], both.backward.ids[:, 0]
-    f, g = means(neighbours.search(src, tgt, k, metric=metric, **search))
+    f, g = neighbourhoods(src, tgt, k, metric=metric, **search)
     a, b = (_unit(side) for side in (src, tgt))
     with threadpool_limits(1):  # the last bit of a product of BLAS depends on the number of threads
         return recover(lambda rows: margin(rule, (a[rows] @ b.T).astype(np.float32), f[rows, None], g), len(src))

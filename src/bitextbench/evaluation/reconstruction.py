@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
-from bitextbench.formats.vectors import Embeddings, by_probability, distinct
+from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining.texts import metric_and_margin
 from bitextbench.neighbours import Both, Neighbours
-from bitextbench.scoring.margins import margin
+from bitextbench.scoring.margins import margin, means, neighbourhoods
 
 AT = (1, 3, 10)
 
@@ -34,26 +34,9 @@ def ranked(
     metric, rule = metric_and_margin(name)
     src, tgt = by_probability(src, tgt, metric)
     both = neighbours.search(src, tgt, max(k, *at), metric=metric, **search)
-    f, g = neighbourhoods(src, tgt, both, k, rule, metric=metric, **search)
+    nearest = Both(*(Neighbours(side.ids[:, :k], side.similarities[:, :k]) for side in both))
+    f, g = means(nearest) if rule == "absolute" else neighbourhoods(src, tgt, k, nearest, metric=metric, **search)
     return Both(_rank(both.forward, rule, f, g, k, max(at)), _rank(both.backward, rule, g, f, k, max(at)))
-
-
-def neighbourhoods(
-    src: Embeddings, tgt: Embeddings, both: Both, k: int, rule: str, **search: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean similarity of each source and each target to its k nearest distinct sentences; `both` are the nearest of
-    all.
-
-    The rule `absolute` does not look at them: for it no copies are sought, and nothing is searched again.
-    """
-    of_src: Any = slice(None)
-    of_tgt: Any = slice(None)
-    if rule != "absolute":
-        (sources, of_src), (targets, of_tgt) = distinct(src), distinct(tgt)
-        if len(sources) < len(src) or len(targets) < len(tgt):
-            both = neighbours.search(src.select(sources), tgt.select(targets), k, **search)
-    f, g = (side.similarities[:, :k].mean(axis=1, dtype=np.float64) for side in both)
-    return f[of_src], g[of_tgt]
 
 
 def _rank(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -231,22 +231,36 @@ def load_pair(src: str | Path, tgt: str | Path) -> tuple[NDArray[np.float32], ND
     return a, b
 
 
-def distinct(vectors: Embeddings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Equal vectors once: the rows of first copies [m], and for each row [n] which of them it is.
-
-    Equal sentences have equal vectors, so that artetxe2019's "excluding duplicates" needs no text. Memory: a block of
-    rows, and 165 bytes a distinct row (measured on 300,000).
+class Distinct(NamedTuple):
+    """Vectors of which equal ones stand once: `vectors` [m] are those of the rows `first` int64 [m], ascending;
+    `which` int64 [n] is the place among them of each row's.
     """
-    copies: dict[bytes, int] = {}
-    first: list[int] = []
-    which = np.empty(len(vectors), np.int64)
+
+    vectors: Embeddings
+    first: NDArray[np.int64]
+    which: NDArray[np.int64]
+
+
+def distinct(vectors: Embeddings) -> Distinct:
+    """Equal vectors once, by their first copies.
+
+    Sentences that an encoder cannot tell apart have equal vectors, be they equal or different in blanks or letter case:
+    so artetxe2019's "excluding duplicates" needs no text. Memory: a block of rows and 72 bytes a row.
+    """
+    digests = np.empty((len(vectors), 2), np.uint64)
     step = max(1, BLOCK // max(1, vectors.dimension))
     for start in range(0, len(vectors), step):
-        for row, vector in enumerate(vectors.block(start, start + step), start):
-            which[row] = copies.setdefault(xxhash.xxh3_128_digest(vector), len(copies))
-            if len(copies) > len(first):
-                first.append(row)
-    return np.array(first, np.int64), which
+        rows = vectors.block(start, start + step) + np.float32(0)  # -0.0 becomes 0.0
+        held = b"".join(map(xxhash.xxh3_128_digest, rows))
+        digests[start : start + step] = np.frombuffer(held, np.uint64).reshape(-1, 2)
+    order = np.lexsort(digests.T)  # stable: the first copy comes first
+    begins = np.append(True, (digests[order[1:]] != digests[order[:-1]]).any(axis=1))[: len(order)]
+    first = order[begins]
+    places = np.argsort(np.argsort(first))
+    which = np.empty(len(order), np.int64)
+    which[order] = places[np.cumsum(begins) - 1]
+    first = np.sort(first)
+    return Distinct(vectors.select(first), first, which)
 
 
 def check_pair(src: Embeddings, tgt: Embeddings) -> None:

@@ -19,7 +19,7 @@ from bitextbench.base.progress import log
 from bitextbench.formats import bitext, mined_pairs
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.sentences import Sentences, first_copies
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.retrieval import check_strategy
 from bitextbench.mining.texts import metric_and_margin, mine_pairs, quantiles
 from bitextbench.neighbours import approximate, load, save
@@ -32,29 +32,40 @@ class Block(NamedTuple):
     of: int
 
     def rows(self, n: int) -> slice:
-        """The range, of n rows. Raises InputError where it is empty."""
+        """The range, of n rows. Raises InputError where it is empty, or there is none of this number."""
+        if self.number >= self.of:
+            raise InputError(f"block {self.number:,} of {self.of:,}", remedy="numbers begin with 0")
         start, stop = (n * edge // self.of for edge in (self.number, self.number + 1))
         if start == stop:
             raise InputError(f"{self.of:,} blocks of {n:,} sentences", remedy="take fewer blocks")
         return slice(start, stop)
 
 
-def write_searched(corpus: Path, out: Path) -> None:
-    """Write the rows to search, int64: `out/src.npy` and `out/tgt.npy`; neither empty sentences nor later copies.
+def write_searched(corpus: Path, vectors: tuple[Embeddings, Embeddings], out: Path) -> None:
+    """Write the rows to search, int64: `out/src.npy` and `out/tgt.npy`; neither empty sentences nor later copies, nor
+    those with the vector of another.
 
-    Raises InputError for a side without a sentence.
+    `vectors` are those of all rows of the corpus. Raises InputError for another number of them, and for a side without a
+    sentence.
     """
     with atomic(out) as folder:
         folder.mkdir()
-        for side in SIDES:
+        for side, of_side in zip(SIDES, vectors, strict=True):
             text = bitext.read_side(corpus, side)
             full = np.array([row for row, line in enumerate(text) if (line or "").strip()], np.int64)
             if not len(full):
                 raise InputError(f"has no {side} text", corpus, remedy="both sides need at least one sentence")
-            rows = full[first_copies(text[row] for row in full.tolist())]
+            if len(text) != len(of_side):
+                what = f"{len(of_side):,} vectors for {len(text):,} rows of {corpus}"
+                raise InputError(what, of_side.name, remedy="encode again")
+            texts = full[first_copies(text[row] for row in full.tolist())]
+            rows = texts[distinct(of_side.select(texts)).first]
             arrays.save(folder / f"{side}.npy", rows)
-            empty, copies = len(text) - len(full), len(full) - len(rows)
-            log(f"{side}: {len(text):,} rows, {empty:,} empty, {copies:,} duplicate, {len(rows):,} searched")
+            empty, copies, alike = len(text) - len(full), len(full) - len(texts), len(texts) - len(rows)
+            log(
+                f"{side}: {len(text):,} rows, {empty:,} empty, {copies:,} duplicate, {alike:,} alike to the encoder, "
+                f"{len(rows):,} searched"
+            )
 
 
 def searched(folder: Path) -> list[NDArray[np.int64]]:

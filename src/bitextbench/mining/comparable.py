@@ -16,7 +16,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.gold import Gold, write_gold, write_text
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.retrieval import STRATEGIES, retrieve
 from bitextbench.mining.texts import check_lengths, searched
 from bitextbench.neighbours import Both, Neighbours
@@ -64,7 +64,7 @@ def write(corpus: Comparable, out: Path) -> None:
 def searchable(
     corpus: Comparable, src: Embeddings, tgt: Embeddings
 ) -> tuple[tuple[Embeddings, Embeddings], list[NDArray[np.int64]]]:
-    """The sentences to search (neither empty nor copies), for each side: their vectors, and their places in the text.
+    """The sentences to search (neither empty nor copies, nor of the vector of another), for each side: their vectors, and their places in the text.
 
     `src`, `tgt`: the vectors of the corpus, row by row. Raises InputError when vectors and sentences differ in number.
     """
@@ -72,7 +72,8 @@ def searchable(
     for text, side in zip((corpus.src, corpus.tgt), sides, strict=True):
         check_lengths(text, side)
     kept = [searched(text, False)[0] for text in (corpus.src, corpus.tgt)]
-    return (sides[0].select(kept[0]), sides[1].select(kept[1])), kept
+    once = [distinct(side.select(places)) for side, places in zip(sides, kept, strict=True)]
+    return (once[0].vectors, once[1].vectors), [places[one.first] for places, one in zip(kept, once, strict=True)]
 
 
 def mine(both: Both, margin: str) -> dict[str, Mined]:

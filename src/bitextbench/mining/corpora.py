@@ -23,7 +23,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.training_text import opened
-from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair
+from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair, distinct
 from bitextbench.mining import documents
 from bitextbench.mining.retrieval import check_strategy
 from bitextbench.mining.texts import metric_and_margin, mine_pairs
@@ -50,7 +50,7 @@ def mine(
 ) -> None:
     """Mine pairs of a corpus without its alignment, and write them.
 
-    spec: `similarity` and `retrieval` as in `texts.mine` (copies of a sentence are searched, too: "we take the highest
+    spec: `similarity` and `retrieval` as in `texts.mine` (copies of a sentence have their pairs, too: "we take the highest
     scoring match" of each); `threshold`; `documents`: mine within matched documents only (`in_documents`, without
     `retrieval`); `filter`: rules of the pre-filter. The threshold is for the similarity of a pair or, with a `model`
     (an encoder with a calibrated confidence), for its confidence. `settings`: those of `neighbours.search`.
@@ -93,10 +93,12 @@ def _anywhere(
 ) -> tuple[Mined, dict[str, int]]:
     """Pairs of nearest sentences, in any documents; and counts as of `mine_pairs`."""
     metric, rule = metric_and_margin(spec["similarity"])
-    both = search(*vectors, K if spec["similarity"] in MARGINS else 1, metric=metric, **settings)
+    once = distinct(vectors[0]), distinct(vectors[1])
+    k = K if spec["similarity"] in MARGINS else 1
+    both = search(once[0].vectors, once[1].vectors, k, metric=metric, **settings)
     if model is None:
-        return mine_pairs(both, rule, spec["retrieval"], spec.get("threshold"))
-    retrieved, counts = mine_pairs(both, rule, spec["retrieval"], None)
+        return mine_pairs(both, rule, spec["retrieval"], spec.get("threshold"), once)
+    retrieved, counts = mine_pairs(both, rule, spec["retrieval"], None, once)
     confidence_of = calibrated(model, vectors[0].dimension)
     confidence = probabilities(confidence_of, *vectors, retrieved.src, retrieved.tgt[:, None])[:, 0]
     kept = retrieved._replace(scores=confidence.astype(np.float32)).above(spec.get("threshold"))

@@ -39,6 +39,32 @@ def retrieve(strategy: str, both: Both, scores: tuple[NDArray[np.float32], NDArr
     return one_to_one(_sorted(forward.joined(backward)))
 
 
+def of_copies(pairs: Mined, src: NDArray[np.int64], tgt: NDArray[np.int64], strategy: str) -> Mined:
+    """Pairs of sentences out of pairs of distinct ones; `src`, `tgt` [n]: which of these each sentence is a copy of.
+
+    The first copy goes with the first, the second with the second, and so on. Where one side has more copies, its others
+    go with the first of the other side; but not where they have no pair by the strategy, as targets in `forward`.
+    """
+    (by_src, from_src, m), (by_tgt, from_tgt, n) = map(_groups, (src, tgt))
+    m, n = m[pairs.src], n[pairs.tgt]
+    counts = {"forward": m, "backward": n}.get(strategy, np.maximum(m, n))
+    of = np.repeat(np.arange(len(counts)), counts)
+    number = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return _sorted(
+        Mined(
+            by_src[from_src[pairs.src[of]] + np.where(number < m[of], number, 0)],
+            by_tgt[from_tgt[pairs.tgt[of]] + np.where(number < n[of], number, 0)],
+            pairs.scores[of],
+        )
+    )
+
+
+def _groups(which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The places [n] of equal values beside each other, in order, and where each value begins, and how often it occurs."""
+    counts = np.bincount(which)
+    return np.argsort(which, kind="stable"), np.cumsum(counts) - counts, counts
+
+
 def _forward(both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
     src, tgt, best = _best(both.forward, scores[0])
     return Mined(src, tgt, best)

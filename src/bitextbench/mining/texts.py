@@ -18,8 +18,8 @@ from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.gold import Gold, read_gold
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences, first_copies
-from bitextbench.formats.vectors import Embeddings, read_pair
-from bitextbench.mining.retrieval import check_strategy, retrieve
+from bitextbench.formats.vectors import Distinct, Embeddings, distinct, read_pair
+from bitextbench.mining.retrieval import check_strategy, of_copies, retrieve
 from bitextbench.neighbours import Both, approximate
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 
@@ -34,14 +34,22 @@ def metric_and_margin(name: str) -> tuple[str, str]:
     return SIMILARITIES[name]
 
 
-def mine_pairs(both: Both, margin: str, retrieval: str, threshold: float | None) -> tuple[Mined, dict[str, int]]:
-    """Score the neighbours, retrieve pairs, and keep those that reach the threshold.
+def mine_pairs(
+    both: Both,
+    margin: str,
+    retrieval: str,
+    threshold: float | None,
+    copies: tuple[Distinct, Distinct] | None = None,
+) -> tuple[Mined, dict[str, int]]:
+    """Score the neighbours, retrieve pairs, and keep those that reach the threshold; of `copies`, each has its pair.
 
     Returns the pairs, and counts: candidates (scored neighbours of both directions), undefined (those without a score),
     retrieved, below_threshold, pairs.
     """
     scores = score_neighbours(margin, both)
     retrieved = retrieve(retrieval, both, scores)
+    if copies:
+        retrieved = of_copies(retrieved, copies[0].which, copies[1].which, retrieval)
     mined = retrieved.above(threshold)
     counts = {
         "candidates": sum(array.size for array in scores),
@@ -74,7 +82,8 @@ def mine(
     """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
     Empty sentences, lines that are too long and later copies of a sentence are not searched (artetxe2019 section 3.1:
-    "excluding duplicates"); with `keep_duplicates`, copies are. `target` (of 1): the lowest threshold at which this
+    "excluding duplicates"), nor are those that have the vector of another. With `keep_duplicates` they have their pairs,
+    with the score of the first copy. `target` (of 1): the lowest threshold at which this
     share of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `index`: of faiss, for an
     approximate search (`neighbours.approximate`). `search`: options of `neighbours.search`. Raises InputError for bad
     input, before the search where that can be.
@@ -91,11 +100,18 @@ def mine(
     (src, tgt), cut = vectors(texts, rows)
     log("3 of 4: search")
     figures: dict[str, Any] = {}
+    once = distinct(src), distinct(tgt)
+    for count, side in zip(counts, once, strict=True):
+        if alike := len(side.which) - len(side.first):
+            count |= {"alike": alike, "searched": len(side.first)}
+    src, tgt = (side.vectors for side in once)
     if index:
         both, figures["neighbours_found"] = approximate.search(src, tgt, k, index, metric=metric, **search)
     else:
         both = neighbours.search(src, tgt, k, metric=metric, **search)
-    mined, pair_counts = mine_pairs(both, rule, retrieval, threshold)
+    mined, pair_counts = mine_pairs(both, rule, retrieval, threshold, once if keep_duplicates else None)
+    if not keep_duplicates:
+        rows = tuple(side[one.first] for side, one in zip(rows, once, strict=True))
     mined = Mined(rows[0][mined.src], rows[1][mined.tgt], mined.scores)
     reached: dict[str, Any] = {}
     if truth is not None and target is not None:

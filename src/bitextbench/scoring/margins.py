@@ -16,10 +16,14 @@ The sum of yang2019 eq. 10 runs over y, a typo for the neighbours of x. A quotie
 positive (the mean similarity is negative or zero). Where there are fewer than k neighbours, all of them count.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitextbench import neighbours
 from bitextbench.base.errors import InputError
+from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.neighbours import Both
 
 MARGINS = ("absolute", "distance", "ratio", "csls", "yang9", "yang10")
@@ -64,6 +68,21 @@ def means(both: Both) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """f [sources] and g [targets] of the table above, float64."""
     f, g = (np.asarray(side.similarities).mean(axis=1, dtype=np.float64) for side in both)
     return f, g
+
+
+def neighbourhoods(
+    src: Embeddings, tgt: Embeddings, k: int, nearest: Both | None = None, **search: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`means` of each source and each target, over neighbours of which equal ones count once: "excluding duplicates".
+
+    `nearest`: the k nearest of all, which are not searched again where no two are equal. `search`: of
+    `neighbours.search`.
+    """
+    near, far = distinct(src), distinct(tgt)
+    if nearest and (len(near.first), len(far.first)) == (len(src), len(tgt)):
+        return means(nearest)
+    f, g = means(neighbours.search(near.vectors, far.vectors, k, **search))
+    return f[near.which], g[far.which]
 
 
 def score_neighbours(name: str, both: Both) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

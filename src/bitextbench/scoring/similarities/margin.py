@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bitextbench.base.arrays import load_npz, save_npz
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
-from bitextbench.formats.vectors import Embeddings, distinct
-from bitextbench.neighbours import search
+from bitextbench.formats.vectors import Embeddings
 from bitextbench.scoring import Pairs, margins
 from bitextbench.scoring.similarities import cosine
 
@@ -45,10 +44,8 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
     batch = spec.get("batch", BATCH)
     for start in range(0, len(src), batch):
         sides = [side.part(start, min(start + batch, len(src))) for side in (src, tgt)]
-        (near, of_src), (far, of_tgt) = map(distinct, sides)
-        both = search(sides[0].select(near), sides[1].select(far), spec.get("k", 4), metric="cosine", **settings)
-        forward, backward = margins.means(both)
-        means[start : start + batch] = np.stack([forward[of_src], backward[of_tgt]], axis=1)
+        both = margins.neighbourhoods(*sides, spec.get("k", 4), metric="cosine", **settings)
+        means[start : start + batch] = np.stack(both, axis=1)
     log(f"neighbourhoods of {len(src):,} pairs, in batches of {batch:,}")
     save_npz(out, means=means, margin=np.array(spec.get("margin", "ratio")))
 
