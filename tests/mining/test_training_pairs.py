@@ -53,7 +53,7 @@ def test_pairs_are_those_of_the_vectors_and_right_if_the_corpus_has_them(tmp_pat
     assert ("d", "C") not in pairs
     assert (known["pairs"], known["below_threshold"], known["precision"]["value"]) == (3, 1, 100)
     pairs, _ = run(tmp_path, FORWARD | {"retrieval": "backward"}, src, tgt)
-    assert sorted(pairs) == [("a", "A"), ("a", "A"), ("c", "C"), ("d", "D")]
+    assert sorted(pairs) == [("a", "A"), ("a2", "A"), ("c", "C"), ("d", "D")]  # each copy with its own
 
 
 def test_rules_drop_pairs_and_count_them(tmp_path):
