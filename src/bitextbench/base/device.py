@@ -22,8 +22,10 @@ networks (cuDNN's), which do.
 Same bytes on processors of either maker: see `portable`.
 """
 
+import contextlib
 import inspect
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
@@ -68,6 +70,17 @@ def setup(threads: int, device: str = "cpu") -> torch.device:
     elif chosen.type != "cpu":
         raise InputError(f"{device} is not supported", remedy="name cpu, cuda or cuda:N")
     return chosen
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """In this block torch takes one thread, here and in threads that begin in it, so that several work side by side."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def number_format(precision: str, device: torch.device) -> torch.dtype:

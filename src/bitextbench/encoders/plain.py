@@ -35,6 +35,7 @@ def sentence_encoder(
     if named == muse.NAME:
         if prefix is not None:
             raise InputError("takes no prefix", muse.NAME, remedy="leave out --prefix")
+        log(f"encoder {muse.NAME}: {muse.ABOUT}")
         return muse.Muse(threads=threads, device=device)
     if named == e5.NAME:
         log(f"encoder {e5.NAME}: {e5.ABOUT}")
