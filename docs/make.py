@@ -30,7 +30,9 @@ from matplotlib.figure import Figure
 from bitextbench.cli.main import cli
 from bitextbench.data import registry
 from bitextbench.report import answers as report_answers
-from bitextbench.report import replication
+from bitextbench.report import records, replication
+from bitextbench.report.audit import Judgement
+from bitextbench.report.references import PAPERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -52,7 +54,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "answers": answers, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
     }  # fmt: skip
     pages = {
@@ -178,9 +180,38 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def claims() -> dict[str, Any]:
-    """The claims of the papers in the small run: how many of each verdict, and those that are decided."""
+    """The claims of the papers in the small run: how many of each verdict, and how many are decided in the papers' regime."""
     lines = read("small/claims")
-    return {"count": Counter(line["verdict"] for line in lines), "total": len(lines), "lines": lines}
+    judged = records.read_csv(csv_of("small/claims"), Judgement, "a table of claims")
+    decided = sum(claim.in_regime for claim in judged)
+    return {
+        "count": Counter(line["verdict"] for line in lines),
+        "total": len(lines),
+        "lines": lines,
+        "decided": decided,
+    }
+
+
+def claim_tables() -> str:
+    """The claims of each paper in the small run, in Markdown; those that are decided first."""
+    order = ["holds", "fails", "mixed", "level", "undecided"]
+    text = ""
+    for paper, name in PAPERS.items():
+        lines = [line for line in read("small/claims") if line["paper"] == paper]
+        ranked = sorted(
+            lines, key=lambda line: order.index(line["verdict"]) if line["verdict"] in order else len(order)
+        )
+        rows = [
+            [f"“{line['quote']}” ({line['section']})", line["tested"], line["verdict"], in_regime(line), line["q"]]
+            for line in ranked
+        ]
+        text += f"### {name}\n\n{markdown([['claim', 'tested', 'small', 'instances that count', 'q'], *rows])}\n"
+    return text
+
+
+def in_regime(line: Mapping[str, str]) -> str:
+    """The instances of a claim that count, by their verdicts."""
+    return ", ".join(f"{line[name]} {name}" for name in ("holds", "fails", "level", "undecided") if int(line[name]))
 
 
 def verdicts(name: str) -> str:
@@ -190,11 +221,12 @@ def verdicts(name: str) -> str:
     for line in read(f"{run}/claims"):
         if f"results/{name}.csv" in line["evidence"].split():
             decided = [
-                f"{verdict} in {line[verdict]} of {line['instances']}"
-                for verdict in ("holds", "fails", "smaller", "undecided")
-                if int(line[verdict])
+                f"{verdict} in {line[column]} of {line['instances']}"
+                for verdict in ("holds", "fails", "level", "undecided", "out of regime")
+                if int(line[column := verdict.replace(" ", "_")])
             ]
-            lines.append(f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}): {", ".join(decided)}.\n')
+            said = f"*{line['verdict']}*" + (f" ({', '.join(decided)})" if decided else "")
+            lines.append(f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}). {line["tested"]} Here: {said}.\n')
     return "".join(["What the paper says of it, and whether it is so here:\n\n", *lines]) if lines else ""
 
 

@@ -1,5 +1,6 @@
 """Draws of cells: their items and seeds by hand, coverage by simulation, and sacreBLEU's own paired test."""
 
+import ast
 import math
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from bitextbench.base.bootstrap import rate
 from bitextbench.base.errors import InputError
 from bitextbench.base.items import GROUPS, GroupedItems, grouped, packed, unpacked
 from bitextbench.evaluation.bleu import bleu, tokenised
-from bitextbench.report import draws
+from bitextbench.report import draws, evidence
 from bitextbench.report.cells import Measurement, measurement
+from bitextbench.report.draws import Draws
 
 RNG = np.random.default_rng(1)
 WORDS = [f"w{i}" for i in range(30)]
@@ -21,6 +23,12 @@ WORDS = [f"w{i}" for i in range(30)]
 
 def measured(seed: int, metric: dict) -> Measurement:
     return measurement("r", "c", seed, metric, Path("m.json"))
+
+
+def drawn(*seeds: Measurement) -> Draws:
+    """The draws of a table with one cell."""
+    [cell] = draws.of_table("t", {("r", "c"): seeds}).values()
+    return cell
 
 
 def sentences(n: int, noise: float, of: list[str] | None = None) -> list[str]:
@@ -82,33 +90,40 @@ def test_a_paired_difference_is_that_of_sacrebleus_paired_bootstrap():
         np.array([metric._compute_score_from_stats(row[pick].sum(axis=0).tolist()).score for pick in picks])
         for row in rows
     ]
-    ours = [draws.of_cell([measured(1, bleu(lines, reference, "en"))]) for lines in (one, other)]
+    ours = [drawn(measured(1, bleu(lines, reference, "en"))) for lines in (one, other)]
     assert (ours[0].items - ours[1].items).std() == pytest.approx((theirs[0] - theirs[1]).std(), rel=0.1)
     assert ours[0].items.std() == pytest.approx(theirs[0].std(), rel=0.1)
-    alike = draws.of_cell([measured(1, tokenised(one, reference, "en"))])
+    alike = drawn(measured(1, tokenised(one, reference, "en")))
     assert np.corrcoef(alike.items, ours[0].items)[0, 1] > 0.95
 
 
-def test_seeds_are_drawn_by_student():
-    """The difference of two rows of three seeds: t with 2 degrees of freedom around the paired differences."""
+def test_a_difference_of_seeds_is_students():
+    """The difference of two rows of three seeds, by hand: t of the paired differences with 2 degrees of freedom; of two
+    models by themselves, Welch's.
+    """
     one, other = np.array([10.0, 12, 17]), np.array([9.0, 10, 16.5])
     rows = [
-        draws.of_cell(
-            [Measurement("r", "c", seed, value, value, value, 5, "", Path("m")) for seed, value in enumerate(row)]
-        )
+        drawn(*(Measurement("r", "c", seed, value, value, value, 5, "", Path("m")) for seed, value in enumerate(row)))
         for row in (one, other)
     ]
-    differences = one - other
-    scaled = (rows[0].seeds - rows[1].seeds) / (differences.std(ddof=1) / math.sqrt(3))
-    assert stats.kstest(scaled, stats.t(2).cdf).pvalue > 0.01
-    assert rows[0].value == 13
-    assert not rows[0].items.any()
+    assert (rows[0].value, rows[0].items.any()) == (13, False)
+    number = ast.parse("a - b", mode="eval").body
+    paired = evidence.estimate(number, dict(zip("ab", rows, strict=True)))
+    assert paired.above().holds == pytest.approx(stats.ttest_rel(one, other, alternative="greater").pvalue, rel=1e-4)
+    apart = [row._replace(model=name) for row, name in zip(rows, "xy", strict=True)]
+    unpaired = evidence.estimate(number, dict(zip("ab", apart, strict=True)))
+    welch = stats.ttest_ind(one, other, equal_var=False, alternative="greater")
+    assert (unpaired.freedom, unpaired.above().holds) == (
+        pytest.approx(welch.df),
+        pytest.approx(welch.pvalue, rel=1e-4),
+    )
 
 
 def test_intervals_of_differences_cover_in_95_of_100():
     """Two rows of three seeds on 300 items, of which each item and each seed has an effect that both share in part."""
-    covered, runs, true = 0, 200, 0.0
+    covered, runs = 0, 200
     rng = np.random.default_rng(3)
+    number = ast.parse("a - b", mode="eval").body
     for _ in range(runs):
         hard, shared = rng.standard_normal(300), rng.standard_normal(3)
         rows = []
@@ -116,30 +131,26 @@ def test_intervals_of_differences_cover_in_95_of_100():
             own, luck = rng.standard_normal(300), shared + rng.standard_normal(3)
             hits = [(hard + own + 0.2 * effect + rng.standard_normal(300) > 0) for effect in luck]
             counts = [np.stack([hit, np.ones(300)], 1) for hit in hits]
-            rows.append(
-                draws.of_cell(
-                    [
-                        Measurement(
-                            "r", "c", seed, 100 * c[:, 0].mean(), 0, 0, 300, "", Path("m"), (grouped("ratio", c),)
-                        )
-                        for seed, c in enumerate(counts)
-                    ]
-                )
+            seeds = (
+                Measurement("r", "c", seed, 100 * c[:, 0].mean(), 0, 0, 300, "", Path("m"), (grouped("ratio", c),))
+                for seed, c in enumerate(counts)
             )
-        low, high = np.quantile(rows[0].all - rows[1].all, [0.025, 0.975])
-        covered += low <= true <= high
+            rows.append(drawn(*seeds))
+        difference = evidence.estimate(number, dict(zip("ab", rows, strict=True)))
+        covered += min(difference.above()) > 0.025
     assert 0.92 <= covered / runs <= 0.99  # at 95%: 1.5 points of standard error
 
 
 def test_a_cell_without_items_keeps_its_interval():
     one = draws.alone("x", 5.0, 4.0, 7.0)
-    assert np.quantile(one.all, [0.025, 0.975]) == pytest.approx([4, 7], abs=0.2)
-    assert (one.all != draws.alone("y", 5.0, 4.0, 7.0).all).all()
-    assert (draws.alone("x", 5.0, None, None).all == 5).all()
+    assert np.quantile(one.value + one.items, [0.025, 0.975]) == pytest.approx([4, 7], abs=0.2)
+    assert (one.items != draws.alone("y", 5.0, 4.0, 7.0).items).all()
+    assert not draws.alone("x", 5.0, None, None).items.any()
 
 
 def test_many_items_are_drawn_in_groups():
     hits = (RNG.random(3 * GROUPS + 5) < 0.3).astype(float)
-    whole = draws.deviations(grouped("ratio", np.stack([hits, np.ones_like(hits)], 1)))
+    one = GroupedItems("ratio", np.array([[1.0, 1.0]]), 1)
+    whole, nothing = draws.deviations([grouped("ratio", np.stack([hits, np.ones_like(hits)], 1)), one])
     assert whole.std() == pytest.approx(100 * math.sqrt(0.21 / len(hits)), rel=0.1)
-    assert abs(draws.deviations(GroupedItems("ratio", np.array([[1.0, 1.0]]), 1))).max() == 0
+    assert abs(nothing).max() == 0

@@ -36,7 +36,7 @@ def test_draws_of_what_was_read_are_those_of_what_was_saved(tmp_path):
     assert ours.keys() == theirs.keys()
     for key, one in ours.items():
         assert (one.value, one.k, one.n) == (theirs[key].value, theirs[key].k, theirs[key].n)
-        assert np.array_equal(one.all, theirs[key].all)
+        assert np.array_equal(one.items, theirs[key].items)
     measurements.save("p/table1", read, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "a/b.json").read_bytes()
 

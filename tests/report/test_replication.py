@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def tried(claim: str, slack: float, half: float, verdict: str) -> Tried:
-    return Tried(claim, "p", "x", "[a, x] > [b, x]", verdict, slack, slack - half, slack + half)
+    interval = {"slack": slack, "low": slack - half, "high": slack + half}
+    return Tried(claim, "p", "1", "said", "Tested.", "x", "[a, x] > [b, x]", verdict, **interval)
 
 
 ONE = [
@@ -36,7 +37,7 @@ OTHER = [
     tried("turns", -2, 1, "fails"),
     tried("alike", 4, 1, "holds"),
     tried("fades", 0.7, 1, "undecided"),
-    Tried("skipped", "p", "x", "", "not run"),
+    Tried("skipped", "p", "1", "said", "Tested.", "x", "", "not run"),
 ]
 
 
@@ -51,9 +52,9 @@ def test_verdicts_are_compared_where_both_runs_have_evidence_of_their_own():
         "1 differ by more than their 95% intervals allow.",
     ]
     assert [line.split() for line in lines[5:10]] == [
-        ["holds", "smaller", "undecided", "fails"],
+        ["holds", "level", "undecided", "fails"],
         ["holds", "1", "0", "1", "1"],
-        ["smaller", "0", "0", "0", "0"],
+        ["level", "0", "0", "0", "0"],
         ["undecided", "0", "0", "0", "0"],
         ["fails", "0", "0", "0", "0"],
     ]
@@ -61,6 +62,12 @@ def test_verdicts_are_compared_where_both_runs_have_evidence_of_their_own():
         "turns x: holds +2.0 (1.0 to 3.0); fails -2.0 (-3.0 to -1.0)",
         "fades x: holds +2.0 (1.0 to 3.0); undecided +0.7 (-0.3 to 1.7)",
     ]
+
+
+def test_out_of_regime_the_interval_tells_the_verdict():
+    runs = [[tried("far", slack, 1, "out of regime")] for slack in (2, -2)]
+    [pair] = replication.pairs(*runs)
+    assert (pair.one.verdict, pair.other.verdict, pair.turned) == ("holds", "fails", True)
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9), st.sampled_from(replication.VERDICTS)), min_size=1))

@@ -116,6 +116,25 @@ def read_yaml(path: str | Path) -> Any:
     return parse(read_text(path), path)
 
 
+class YamlLines:
+    """Where the values of a file that `read_yaml` has read stand."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.root = yaml.compose(read_text(path), Loader)
+
+    def __call__(self, *keys: str | int) -> int:
+        """The line, counted from 1, of the value under some keys; of one that is missing, that of the mapping around it."""
+        node, line = self.root, 1
+        for key in keys:
+            held = node.value if isinstance(node, yaml.MappingNode) else enumerate(getattr(node, "value", ()))
+            found = [(name, part) for name, part in held if str(getattr(name, "value", name)) == str(key)]
+            if not found:
+                break
+            name, node = found[0]
+            line = (name if isinstance(name, yaml.Node) else node).start_mark.line + 1
+        return int(line)
+
+
 class Twice(yaml.MarkedYAMLError):
     """A key appears twice in a mapping."""
 

@@ -592,7 +592,7 @@ def size(corpus: Path, out: Path) -> None:
 @click.argument("ids", type=FILE, nargs=-1, required=True)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
 @device_option
-@click.option("--seed", type=SEED, default=1, help="Of the bootstrap.")
+@bootstrap_option
 @out_option
 def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], device: str, seed: int, out: Path) -> None:
     """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""

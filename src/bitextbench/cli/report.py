@@ -303,20 +303,16 @@ def show(csv: Path, brief: bool) -> None:
 def audit_run(folder: Path, references: Path) -> None:
     """Judge the tables of a finished run against the papers again: FOLDER/audit.csv, claims.csv and instances.csv.
 
-    It takes the run's CSVs and the measurements beside them, FOLDER/measurements. An instance of a table without
-    measurements keeps the evidence of the last audit while its numbers are the same.
+    It takes the run's CSVs and the measurements beside them, FOLDER/measurements; a number without measurements is judged
+    by its interval alone.
     """
     from bitextbench.report import run
-    from bitextbench.report.audit import Tried, write
-    from bitextbench.report.records import read_csv
+    from bitextbench.report.audit import write
 
     tables = [table for table in run.read_tables(folder) if table.place not in run.OWN]
     measured = [path for table in tables if (path := folder / table.measurements).exists()]
     numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
-    earlier = read_csv(instances, Tried, "a table of instances") if instances.exists() else []
-    click.echo(
-        write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances, earlier)
-    )
+    click.echo(write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances))
 
 
 @cli.command(epilog=example("compare results/small ../elsewhere/results/small"))

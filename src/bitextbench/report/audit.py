@@ -9,33 +9,50 @@
 | scale not comparable | the run has other data, models or budgets than the paper |
 | not run | no table of the run has the number |
 
-`claims.csv` has a line for each entry of claims.yaml: whether the claim holds, fails, is smaller or undecided on our
-numbers (`evidence` decides by draws of the cells), and whether it holds on the paper's printed numbers. `instances.csv` has a
-line for each instance of a claim. A claim that quotes figures of the paper is judged at paper scale alone.
+`instances.csv` has a line for each instance of a claim, with the evidence of our numbers (`evidence`), and `claims.csv` one
+for each entry of claims.yaml (`verdicts`):
+
+| verdict | an instance | a claim |
+|---|---|---|
+| holds | it does, at an error of 2.5% | in most instances |
+| fails | it does not, at an error of 2.5% | in most instances |
+| mixed | | it holds in some instances and fails in others |
+| level | there is no difference as large as the metric's margin | in most instances |
+| undecided | nothing of this | nothing of this |
+| out of regime | a number of ours is far from the paper's in the same cell (`metrics`) | all instances that were run are |
+| scale not comparable | the claim quotes the paper's figures, and the run has another scale | the same |
+| not run | a cell has no number of ours | no instance was run |
+
+The verdict of a claim is corrected for the number of claims: its q, not its p, decides.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bitextbench.base.errors import InputError
+from bitextbench.base.errors import InputError, near
 from bitextbench.base.outputs import atomic
-from bitextbench.report import claims, draws, measurements, references
-from bitextbench.report.cells import Cell, read_csv
-from bitextbench.report.claims import Claim, Instance, Interval, Key, Verdict
-from bitextbench.report.draws import DRAWS, Draws
-from bitextbench.report.evidence import SURE, Evidence, adjusted, of, printed, undirected
+from bitextbench.report import claims, draws, evidence, layout, measurements, metrics, references, verdicts
+from bitextbench.report.cells import Cell, read_csv, within
+from bitextbench.report.claims import Claim, Instance, Key, Verdict
+from bitextbench.report.draws import Draws
+from bitextbench.report.evidence import Evidence
+from bitextbench.report.metrics import Metrics
 from bitextbench.report.records import to_csv
 from bitextbench.report.references import Printed
 from bitextbench.report.table import by_place
+from bitextbench.report.verdicts import Judged, adjusted
 
 NOT_RUN: Literal["not run"] = "not run"
-NOT_COMPARABLE = "scale not comparable"
+NOT_COMPARABLE: Literal["scale not comparable"] = "scale not comparable"
+OUT: Literal["out of regime"] = "out of regime"
+IN = "in"
+NOT_PRINTED = "not printed"
+DECIDED = ("holds", "fails", "mixed", "level")
 ROUNDING = 0.0051  # of a number in a table
-SAME = 0.0201  # slacks of rounded and of unrounded numbers
 
 
 class Found(NamedTuple):
@@ -46,11 +63,12 @@ class Found(NamedTuple):
     number: int  # the line's, in the file
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> tuple[float, float]:
         """The line's interval; a number without one stands for itself."""
         ours = self.line.ours
-        ends = (ours if end is None else end for end in (self.line.low, self.line.high))
-        return Interval(*(Fraction(str(end)) for end in ends))
+        assert ours is not None
+        low, high = (ours if end is None else end for end in (self.line.low, self.line.high))
+        return low, high
 
     def alone(self, key: Key) -> Draws:
         """The line's number, drawn from its interval."""
@@ -83,41 +101,63 @@ class Number:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A line of claims.csv: a claim of a paper, and whether it holds on our numbers."""
+    """A line of claims.csv: a claim of a paper, and whether it holds on our numbers.
+
+    `p`, `q`: as in `verdicts`, where the verdict rests on them. `regime`: how many of the instances that were run are in
+    the papers' regime. `holds` to `not_run` are numbers of instances and add up to `instances`; `otherwise` lists those
+    that were run and do not hold. `evidence`: files.
+    """
 
     claim: str
     paper: str
     section: str
     quote: str
+    tested: str
     predicate: str
     on_paper: str
     verdict: str
+    p: float | None
+    q: float | None
+    regime: str
     instances: int
     holds: int
     fails: int
-    smaller: int
+    level: int
     undecided: int
+    out_of_regime: int
+    not_comparable: int
     not_run: int
-    otherwise: str  # the instances that do not hold
+    otherwise: str
     scale: str
-    evidence: str  # files
+    evidence: str
     note: str
+
+    @property
+    def in_regime(self) -> bool:
+        """Whether it is decided, by instances each of whose cells is in the regime of a printed number."""
+        return self.verdict in DECIDED and NOT_PRINTED not in self.regime
 
 
 @dataclass(frozen=True)
 class Tried:
     """A line of instances.csv: a claim with one choice of values for its variables.
 
-    `slack` is positive if the claim holds; `low` and `high` are its 95% interval. `q` is `p` adjusted for the false
-    discovery rate over all instances. `paper_slack` is the slack on the paper's numbers. `cells` lists the cells that
-    the predicate uses, written as in claims.yaml with their tables.
+    `slack` is how far it is on the true side of the border, with its 95% interval, `low` to `high`, and `p`, two-sided;
+    `part` is the single comparison, of several, to which they belong. `q` is `p` adjusted for the false discovery rate over all
+    instances that count. `regime`: whether its cells are in the papers' regime, or which is not. `paper_slack`: the same
+    comparison's slack on the paper's numbers. `cells` lists the cells that the predicate uses, written as in claims.yaml with
+    their tables.
     """
 
     claim: str
     paper: str
+    section: str
+    quote: str
+    tested: str
     values: str
     predicate: str
     verdict: str
+    regime: str = ""
     slack: float | None = None
     low: float | None = None
     high: float | None = None
@@ -125,9 +165,28 @@ class Tried:
     q: float | None = None
     seeds: int | None = None
     items: int | None = None
-    needed: str = ""  # what would decide it
+    needed: str = ""
+    part: str = ""
     paper_slack: float | None = None
     cells: str = ""
+
+
+class Case(NamedTuple):
+    """An instance of a claim with our evidence on it; `regime`: IN, NOT_PRINTED, or the numbers that are outside."""
+
+    claim: Claim
+    instance: Instance
+    evidence: Evidence | None
+    regime: str
+    verdict: Verdict
+
+    @property
+    def values(self) -> str:
+        return " ".join(self.instance.values.values())
+
+    @property
+    def counts(self) -> bool:
+        return self.verdict in ("holds", "fails", "level", "undecided")
 
 
 class Audit(NamedTuple):
@@ -137,40 +196,36 @@ class Audit(NamedTuple):
 
 
 def write(
-    folder: Path,
-    tables: Sequence[Path],
-    measured: Sequence[Path],
-    numbers: Path,
-    judgements: Path,
-    instances: Path,
-    earlier: Sequence[Tried] = (),
+    folder: Path, tables: Sequence[Path], measured: Sequence[Path], numbers: Path, judgements: Path, instances: Path
 ) -> str:
     """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
 
-    `folder` holds the references and claims.yaml. Raises InputError as `audit` does; then nothing is written.
+    `folder` holds the references, claims.yaml and metrics.yaml. Raises InputError as `audit` does; then nothing is written.
     """
-    made = audit(folder, tables, measured, earlier)
+    made = audit(folder, tables, measured)
     texts = [to_csv(lines) for lines in (made.numbers, made.claims, made.instances)]
     for path, text in zip((numbers, judgements, instances), texts, strict=True):
         with atomic(path) as part:
             part.write_text(text, encoding="utf-8")
-    counts = (
-        f"{len(lines):,} {name}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
+    counts = [
+        f"{len(lines):,} {name}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in found.most_common())
         for name, lines in made._asdict().items()
-        for verdicts in [Counter(line.verdict for line in lines)]
-    )
-    return "; ".join(counts)
+        for found in [Counter(line.verdict for line in lines)]
+    ]
+    decided = sum(claim.in_regime for claim in made.claims)
+    return "; ".join([*counts, f"{decided:,} of {len(made.claims):,} claims decided in the papers' regime"])
 
 
-def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = (), earlier: Sequence[Tried] = ()) -> Audit:
+def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
     `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
-    interval, unless an instance of `earlier` has the evidence on it, and the same slack: that is kept.
-    Raises InputError for a table that is damaged, has another scale than the others, has a number twice, or was made
-    from other references than those of `folder`.
+    interval. Raises InputError for a table that is damaged, has another scale than the others, has a number twice, or was
+    made from other references than those of `folder`; for a claim on a cell that no table has; and as `claims.load` and
+    `metrics.load` do.
     """
     reference = references.load_all(folder)
+    known = metrics.load(folder / "metrics.yaml", reference)
     held = _found(tables, reference)
     scales = sorted({entry.line.scale for entry in held.values()})
     if len(scales) > 1:
@@ -178,22 +233,29 @@ def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = (), e
     numbers = [
         _number(cell, held.get((place, cell.row, cell.column))) for place, cells in reference.items() for cell in cells
     ]
-    saved = _drawn(measured, held)
-    cells = {key: saved[key] if key in saved else entry.alone(key) for key, entry in held.items()}
-    on_paper, scale = claims.points(reference), "".join(scales)
-    kept = {(line.claim, line.values): line for line in earlier if line.p is not None}
-    judged, tried = [], []
-    for claim in claims.load(folder / "claims.yaml"):
-        instances = claims.instances(claim)
-        slacks = [printed(each, on_paper) for each in instances]
-        evidence = [
-            _or_kept(of(each, cells, slack), each, kept.get(_name(claim, each)), saved)
-            for each, slack in zip(instances, slacks, strict=True)
-        ]
-        comparable = claim.scale == "any" or scale == "paper" or not any(evidence)
-        judged.append(_judgement(claim, on_paper, instances, evidence, held, scale, comparable))
-        tried += [_tried(claim, *one, comparable) for one in zip(instances, evidence, slacks, strict=True)]
-    return Audit(numbers, judged, _with_q(tried))
+    loaded = claims.load(folder / "claims.yaml")
+    _check_cells(loaded, known, {*held})
+    cells = {key: entry.alone(key) for key, entry in held.items()} | _drawn(measured, held)
+    cases = [_cases(claim, cells, known, "".join(scales)) for claim in loaded]
+    counted = [[case.evidence for case in each if case.counts and case.evidence] for each in cases]
+    judged = iter(verdicts.of_claims([each for each in counted if each]))
+    paper = claims.points(reference), claims.rounded(reference)
+    lines = [
+        _judgement(claim, claims.on_paper(claim, *paper), each, next(judged) if some else None, held, "".join(scales))
+        for claim, each, some in zip(loaded, cases, counted, strict=True)
+    ]
+    return Audit(numbers, lines, _with_q([_tried(case, known) for each in cases for case in each]))
+
+
+def _check_cells(loaded: Sequence[Claim], known: Metrics, ours: set[Key]) -> None:
+    """Raise InputError for a claim on a cell that neither the references nor the tables of a run have."""
+    own = {(place, entry.row, entry.column) for place, entries in layout.load().items() for entry in entries}
+    for claim in loaded:
+        for key in {key: None for instance in claims.instances(claim) for key in instance.cells.values()}:
+            if not (key in known.printed or key[:2] in known.rows or key in own | ours) or known.of(key) is None:
+                cells = [" ".join(one) for one in known.printed]
+                what = f"claim {claim.id}: no cell [{key[0]}: {key[1]}, {key[2]}]"
+                raise InputError(what, claim.file, line=claim.line, remedy=near(" ".join(key), cells))
 
 
 def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
@@ -213,12 +275,12 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Ke
     return measured
 
 
-def _drawn(measured: Sequence[Path], held: dict[Key, Found]) -> dict[Key, Draws]:
+def _drawn(measured: Sequence[Path], held: Mapping[Key, Found]) -> dict[Key, Draws]:
     """The draws of the cells that files of measurements have. Raises InputError for one that is not the table's."""
     drawn: dict[Key, Draws] = {}
     for path in measured:
         place, seeds = measurements.load(path)
-        for key, one in draws.of_table(place, by_place(seeds)).items():
+        for key, one in draws.of_table(place, by_place(seeds), layout.models()).items():
             if key in held and abs(one.value - float(held[key].line.ours or 0)) > ROUNDING:
                 what = f"{', '.join(key[1:])} is {one.value:.2f}, but {held[key].line.ours} in {held[key].path}"
                 raise InputError(what, path, remedy="make the table again")
@@ -248,9 +310,9 @@ def _number(cell: Printed, measured: Found | None) -> Number:
     )
     if measured is None or cell.value is None:
         return number
-    line, interval = measured.line, measured.interval
-    half = Fraction(1, 2 * 10**cell.decimals)
-    inside = interval.low - half <= Fraction(str(cell.value)) <= interval.high + half
+    line, printed = measured.line, cell.printed
+    assert printed is not None
+    inside = within(printed, *measured.interval)
     verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
     notes = [cell.note, line.note, "" if line.low is not None and line.high is not None else "no interval"]
     ours = {
@@ -267,57 +329,86 @@ def _number(cell: Printed, measured: Found | None) -> Number:
     return replace(number, **ours)  # type: ignore[arg-type]
 
 
-def _tried(
-    claim: Claim, instance: Instance, evidence: Evidence | None, paper_slack: float | None, comparable: bool
-) -> Tried:
+def _cases(claim: Claim, cells: Mapping[Key, Draws], known: Metrics, scale: str) -> list[Case]:
+    """The instances of a claim with our evidence on them."""
+    made = []
+    for instance in claims.instances(claim):
+        keys = instance.cells.values()
+        margins = {key: metric.margin for key in keys if (metric := known.of(key))}
+        one = evidence.of(instance, cells, margins)
+        regime = _regime(keys, cells, known) if one else ""
+        verdict: Verdict = (
+            NOT_RUN
+            if one is None
+            else NOT_COMPARABLE
+            if claim.scale == "paper" != scale
+            else OUT
+            if regime not in (IN, NOT_PRINTED)
+            else one.verdict
+        )
+        made.append(Case(claim, instance, one, regime, verdict))
+    return made
+
+
+def _regime(keys: Iterable[Key], cells: Mapping[Key, Draws], known: Metrics) -> str:
+    """Whether our numbers in some cells are in the papers' regime, or those that are not."""
+    printed = {key: known.paper(key) for key in keys}
+    far = [
+        f"[{key[1]}, {key[2]}] {cells[key].value:.1f} against {paper:g}"
+        for key, paper in printed.items()
+        if paper is not None and (metric := known.of(key)) and metric.outside(cells[key].value, paper)
+    ]
+    return "; ".join(far) or (NOT_PRINTED if None in printed.values() else IN)
+
+
+def _tried(case: Case, known: Metrics) -> Tried:
+    claim, instance, one = case.claim, case.instance, case.evidence
     empty = Tried(
         claim.id,
         claim.paper,
-        _name(claim, instance)[1],
+        claim.section,
+        claim.quote,
+        claim.tested,
+        case.values,
         instance.predicate,
-        NOT_RUN,
-        paper_slack=None if paper_slack is None else round(paper_slack, 4) + 0.0,
+        case.verdict,
+        case.regime,
+        paper_slack=_paper_slack(instance, one, known),
         cells=" ".join(f"[{place}: {row}, {column}]" for place, row, column in instance.cells.values()),
     )
-    if evidence is None:
+    if one is None or case.verdict == NOT_COMPARABLE:
         return empty
-    numbers = {name: round(getattr(evidence, name), 4) for name in ("slack", "low", "high", "p")}
     return replace(
         empty,
-        verdict=evidence.verdict if comparable else NOT_COMPARABLE,
-        **numbers,
-        seeds=evidence.seeds or None,
-        items=evidence.items or None,
-        needed=evidence.needed,
+        slack=_rounded(one.slack),
+        low=_rounded(one.low),
+        high=_rounded(one.high),
+        p=float(f"{one.p:.3g}"),
+        seeds=one.seeds or None,
+        items=one.items or None,
+        needed=one.needed,
+        part=one.part,
     )
 
 
-def _name(claim: Claim, instance: Instance) -> tuple[str, str]:
-    return claim.id, " ".join(instance.values.values())
+def _paper_slack(instance: Instance, one: Evidence | None, known: Metrics) -> float | None:
+    """The slack on the paper's numbers, of the part that decides on ours; None if one is not printed."""
+    numbers = {name: known.printed[key] for name, key in instance.cells.items() if key in known.printed}
+    if len(numbers) < len(instance.cells):
+        return None
+    margins = {name: metric.margin for name, key in instance.cells.items() if (metric := known.of(key))}
+    return _rounded(evidence.exact(one.single if one else instance.tree, numbers, margins))
 
 
-def _or_kept(
-    one: Evidence | None, instance: Instance, line: Tried | None, measured: Collection[Key]
-) -> Evidence | None:
-    """The evidence of an earlier audit where a cell has no measurements any more, and the slack is the same."""
-    if one is None or line is None or line.slack is None or set(instance.cells.values()) <= set(measured):
-        return one
-    return _evidence(line) if abs(line.slack - one.slack) < SAME else one
-
-
-def _evidence(line: Tried) -> Evidence:
-    """The evidence in a line of instances.csv; its p tells the verdict also where the claim is not comparable."""
-    slack, low, high, p = (0.0 if value is None else value for value in (line.slack, line.low, line.high, line.p))
-    decided: Verdict = "holds" if slack > 0 else "fails"
-    verdict = decided if p < 2 * (1 - SURE + 1.5 / DRAWS) else undirected(high, line.paper_slack)
-    return Evidence(verdict, slack, low, high, p, line.seeds or 0, line.items or 0, line.needed)
+def _rounded(value: float) -> float:
+    return round(value, 4) + 0.0
 
 
 def _with_q(tried: Sequence[Tried]) -> list[Tried]:
-    """With p adjusted over all instances that are judged."""
-    judged = [line for line in tried if line.p is not None and line.verdict != NOT_COMPARABLE]
+    """With p adjusted over all instances that count."""
+    judged = [line for line in tried if line.p is not None and line.verdict != OUT]
     q = dict(zip(map(id, judged), adjusted([line.p for line in judged if line.p is not None]), strict=True))
-    return [replace(line, q=round(q[id(line)], 4)) if id(line) in q else line for line in tried]
+    return [replace(line, q=float(f"{q[id(line)]:.3g}")) if id(line) in q else line for line in tried]
 
 
 def _difference(ours: float | None, printed: float) -> float:
@@ -327,38 +418,40 @@ def _difference(ours: float | None, printed: float) -> float:
 
 def _judgement(
     claim: Claim,
-    on_paper: dict[Key, Interval],
-    instances: Sequence[Instance],
-    evidence: Sequence[Evidence | None],
-    measured: dict[Key, Found],
+    on_paper: Sequence[Verdict],
+    cases: Sequence[Case],
+    judged: Judged | None,
+    held: Mapping[Key, Found],
     scale: str,
-    comparable: bool,
 ) -> Judgement:
-    verdicts: list[Verdict] = [NOT_RUN if one is None else one.verdict for one in evidence]
-    judged = [pair for pair in zip(instances, verdicts, strict=True) if pair[1] != NOT_RUN]
-    used = {measured[key].path.as_posix() for instance, _ in judged for key in instance.cells.values()}
-    otherwise = [
-        f"{verdict}: {' '.join(instance.values.values()) or 'as a whole'}"
-        for instance, verdict in judged
-        if verdict != "holds"
-    ]
-    counts = Counter[str](verdicts)
+    counts = Counter(case.verdict for case in cases)
+    ran = [case for case in cases if case.verdict != NOT_RUN]
+    used = {held[key].path.as_posix() for case in ran for key in case.instance.cells.values()}
+    otherwise = [f"{case.verdict}: {case.values or 'as a whole'}" for case in ran if case.verdict != "holds"]
+    regime = Counter(case.regime if case.regime in (IN, NOT_PRINTED) else OUT for case in ran)
+    least: Verdict = next((verdict for verdict in (NOT_COMPARABLE, OUT) if counts[verdict]), NOT_RUN)
     return Judgement(
         claim.id,
         claim.paper,
         claim.section,
         claim.quote,
+        claim.tested,
         claim.predicate,
-        on_paper=claims.overall(claims.judge(claim, on_paper)),
-        verdict=claims.overall(verdicts) if comparable else NOT_COMPARABLE,
-        instances=len(verdicts),
+        claims.together(on_paper),
+        verdict=judged.verdict if judged else least,
+        p=float(f"{judged.p:.3g}") if judged else None,
+        q=float(f"{judged.q:.3g}") if judged else None,
+        regime=", ".join(f"{count} {name}" for name, count in regime.items()),
+        instances=len(cases),
         holds=counts["holds"],
         fails=counts["fails"],
-        smaller=counts["smaller"],
+        level=counts["level"],
         undecided=counts["undecided"],
+        out_of_regime=counts[OUT],
+        not_comparable=counts[NOT_COMPARABLE],
         not_run=counts[NOT_RUN],
         otherwise="; ".join(otherwise),
-        scale=scale if judged else "",
+        scale=scale if ran else "",
         evidence=" ".join(sorted(used)),
         note=claim.why,
     )

@@ -173,7 +173,8 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
     """The cell with our numbers in percent, from measurements of different seeds."""
     average, spread, low, high = summarise([one.value for one in seeds], [(one.low, one.high) for one in seeds])
     average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, max(100.0, average)), 2)
-    inside = "not in the paper" if cell.paper is None else "reproduced" if low <= cell.paper <= high else "differs"
+    paper = cell.paper
+    inside = "not in the paper" if paper is None else "reproduced" if within(paper, low, high) else "differs"
     return replace(
         cell,
         ours=average,
@@ -186,6 +187,12 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
         note="one seed: the interval is the test set's alone" if len(seeds) == 1 else "",
         signature=seeds[0].signature,
     )
+
+
+def within(paper: Decimal, low: float, high: float) -> bool:
+    """Whether an interval has a number that rounds to the paper's, to the digits that are printed."""
+    half = Decimal(5).scaleb(int(paper.as_tuple().exponent) - 1)
+    return Decimal(str(low)) - half <= paper <= Decimal(str(high)) + half
 
 
 def to_csv(table: Sequence[Cell]) -> str:

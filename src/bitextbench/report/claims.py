@@ -12,14 +12,16 @@ comparisons, `mean`, `min`, `max`, `abs`, and `f1(P, R)` = 2PR / (P + R); nothin
 
 A printed number is an interval: all numbers that round to its digits, or a point. Ends are exact fractions, so that
 28.4 - 23.1 is 5.3. A comparison holds if it is true for every choice of numbers from the intervals, fails if it is true
-for none, and is undecided otherwise. Our numbers have draws instead of intervals: see `evidence`.
+for none, and is undecided otherwise. Our numbers are judged by their errors instead: see `evidence`.
+
+`quote` and `section` are the passage; `tested` says in a plain sentence what the predicate tests. Where the paper gives no
+figure, `why` says which bound was chosen here.
 """
 
 import ast
 import operator
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -30,10 +32,12 @@ from typing import Any, Literal, NamedTuple
 import jsonschema
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_yaml
+from bitextbench.base.files import YamlLines, read_yaml
+from bitextbench.report import predicates
+from bitextbench.report.predicates import Tree
 from bitextbench.report.references import Printed
 
-Verdict = Literal["holds", "holds in part", "fails", "smaller", "undecided", "not run"]
+Verdict = Literal["holds", "mixed", "fails", "level", "undecided", "out of regime", "scale not comparable", "not run"]
 Key = tuple[str, str, str]  # place of the table, row, column
 
 
@@ -49,7 +53,7 @@ class Claim:
     """One entry of a claims file.
 
     `scale` is "any" for a claim that should be true of other data as well, "paper" for one that quotes the paper's
-    figures. `tested` says in a plain sentence what the predicate tests. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains
+    figures. `fails` lists the values of `for` for which the paper's own numbers contradict the claim; `why` explains
     it.
     """
 
@@ -63,6 +67,8 @@ class Claim:
     variables: dict[str, list[str]] = field(default_factory=dict)  # `for`
     fails: list[dict[str, str]] = field(default_factory=list)
     why: str = ""
+    file: Path | None = None
+    line: int | None = None
 
     @property
     def paper(self) -> str:
@@ -70,65 +76,71 @@ class Claim:
 
 
 class Instance(NamedTuple):
-    """A claim with values for its variables. In `tree` each cell is a name; `cells` maps names to cells."""
+    """A claim with values for its variables. In `node`, the predicate, and in `tree`, its single comparisons, each cell is
+    a name; `cells` maps names to cells.
+    """
 
     values: dict[str, str]
     predicate: str
-    tree: ast.expr
+    node: ast.expr
+    tree: Tree
     cells: dict[str, Key]
 
 
 VALUES = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
 TEXT = {"type": "string", "minLength": 1}
-SCHEMA = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "required": ["id", "table", "predicate"],
-        "additionalProperties": False,
-        "properties": {
-            **dict.fromkeys(("id", "table", "section", "quote", "tested", "why"), TEXT),
-            "predicate": {**TEXT, "maxLength": 1000},
-            "scale": {"enum": ["any", "paper"]},
-            "for": {
-                "type": "object",
-                "additionalProperties": {"type": "array", "minItems": 1, "items": {"type": ["string", "integer"]}},
-            },
-            "fails": {"type": "array", "minItems": 1, "items": VALUES},
+ENTRY: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "table", "predicate"],
+    "additionalProperties": False,
+    "properties": {
+        **dict.fromkeys(("id", "table", "section", "quote", "tested", "why"), TEXT),
+        "predicate": {**TEXT, "maxLength": 1000},
+        "scale": {"enum": ["any", "paper"]},
+        "for": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "minItems": 1, "items": {"type": ["string", "integer"]}},
         },
+        "fails": {"type": "array", "minItems": 1, "items": VALUES},
     },
 }
+SCHEMA = {"type": "array", "minItems": 1, "items": ENTRY}
 CELL = re.compile(r"\[(?:([^][{}:,]+):)?([^][{}:,]+),([^][{},]+)\]")
 
 
-def load(path: str | Path) -> list[Claim]:
-    """The claims of a YAML file. Raises InputError for a wrong structure, a duplicate id or an invalid predicate."""
-    try:
-        entries = read_yaml(path)
-        jsonschema.validate(entries, SCHEMA)
-    except jsonschema.ValidationError as error:
-        raise InputError(f"{error.json_path}: {error.message}", path, remedy="see the head of claims.py") from None
-    claims = [_claim(dict(entry)) for entry in entries]
-    for name, count in Counter(claim.id for claim in claims).items():
-        if count > 1:
-            raise InputError(f"claim {name} appears twice", path, remedy="give each its own id")
+PASSAGE = ("section", "quote", "tested")
+
+
+def load(path: str | Path, needed: Sequence[str] = PASSAGE) -> list[Claim]:
+    """The claims of a YAML file, each with the `needed` fields.
+
+    Raises InputError, with the line, for a wrong structure, a duplicate id or an invalid predicate.
+    """
+    entries, line_of = read_yaml(path), YamlLines(path)
+    schema = SCHEMA | {"items": ENTRY | {"required": [*ENTRY["required"], *needed]}}
+    for error in jsonschema.Draft202012Validator(schema).iter_errors(entries):
+        what, line = f"{error.json_path}: {error.message}", line_of(*error.absolute_path)
+        raise InputError(what, path, line=line, remedy="see the head of report/claims.py")
+    claims = [_claim(dict(entry), Path(path), line_of(place)) for place, entry in enumerate(entries)]
+    first: dict[str, Claim] = {}
     for claim in claims:
+        if first.setdefault(claim.id, claim) is not claim:
+            raise InputError(f"claim {claim.id} appears twice", path, line=claim.line, remedy="give each its own id")
         instances(claim)
     return claims
 
 
-def _claim(entry: dict[str, Any]) -> Claim:
+def _claim(entry: dict[str, Any], path: Path, line: int) -> Claim:
     variables = {name: [str(value) for value in values] for name, values in entry.pop("for", {}).items()}
     fails = [{name: str(value) for name, value in values.items()} for values in entry.pop("fails", [])]
-    return Claim(**entry, variables=variables, fails=fails)
+    return Claim(**entry, variables=variables, fails=fails, file=path, line=line)
 
 
 def instances(claim: Claim) -> list[Instance]:
     """The instances of a claim: one for each combination of values; the last variable varies fastest.
 
-    Raises InputError for a variable without values, and for a predicate that is not a comparison or uses an operation
-    that the module does not list.
+    Raises InputError for a variable without values, and for a predicate that is not a comparison, uses an operation that
+    the module does not list, or cannot be written out as single comparisons.
     """
     made = []
     for choice in product(*claim.variables.values()):
@@ -138,12 +150,14 @@ def instances(claim: Claim) -> list[Instance]:
             predicate = predicate.replace(f"{{{name}}}", value)
         cells: dict[str, Key] = {}
         try:
-            tree = ast.parse(CELL.sub(partial(_named, cells, claim), predicate).strip(), mode="eval").body
-            _truth(tree, dict.fromkeys(cells, Interval(Fraction(0), Fraction(0))))
+            node = ast.parse(CELL.sub(partial(_named, cells, claim), predicate).strip(), mode="eval").body
+            _truth(node, dict.fromkeys(cells, Interval(Fraction(0), Fraction(0))))
+            tree = predicates.tree(node)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             what = f"claim {claim.id}: cannot read the predicate {predicate}"
-            raise InputError(what, remedy="write it as claims.py says at its head") from None
-        made.append(Instance(values, predicate, tree, cells))
+            remedy = "write it as report/claims.py says at its head"
+            raise InputError(what, claim.file, line=claim.line, remedy=remedy) from None
+        made.append(Instance(values, predicate, node, tree, cells))
     return made
 
 
@@ -179,30 +193,30 @@ def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
     verdicts: list[Verdict] = []
     for instance in instances(claim):
         if numbers.keys() >= set(instance.cells.values()):
-            value = _truth(instance.tree, {name: numbers[key] for name, key in instance.cells.items()})
+            value = _truth(instance.node, {name: numbers[key] for name, key in instance.cells.items()})
             verdicts.append("undecided" if value is None else "holds" if value else "fails")
         else:
             verdicts.append("not run")
     return verdicts
 
 
-def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict of a claim from the verdicts of its instances that were run.
-
-    If all are equal, that one. Otherwise it fails if at least as many instances fail as hold; holds in part if some fail
-    and more hold; holds if none fails and most hold; is smaller if none fails and most hold or are smaller; and is
-    undecided in all other cases.
+def on_paper(claim: Claim, exact: dict[Key, Interval], possible: dict[Key, Interval]) -> list[Verdict]:
+    """The verdict of each instance on the papers' own numbers, `points` and `rounded`. It holds if it is true of the printed
+    numbers; fails if it is false of all numbers that round to them; else it is undecided, a matter of rounding.
     """
-    count = Counter(verdict for verdict in verdicts if verdict != "not run")
-    if len(count) == 1:
-        return next(iter(count))
-    if not count:
-        return "not run"
-    if count["fails"]:
-        return "fails" if count["fails"] >= count["holds"] else "holds in part"
-    if 2 * count["holds"] > count.total():
-        return "holds"
-    return "smaller" if 2 * (count["holds"] + count["smaller"]) > count.total() else "undecided"
+    both = zip(judge(claim, exact), judge(claim, possible), strict=True)
+    return [one if one == "holds" else other for one, other in both]
+
+
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """One verdict from those of instances on the papers' own numbers: mixed if some hold and some fail, undecided only if
+    all that have numbers are.
+    """
+    found = {*verdicts} - {"not run"}
+    if {"holds", "fails"} <= found:
+        return "mixed"
+    ordered: tuple[Verdict, ...] = ("holds", "fails", "undecided")
+    return next((verdict for verdict in ordered if verdict in found), "not run")
 
 
 def _truth(node: ast.expr, cells: dict[str, Interval]) -> bool | None:

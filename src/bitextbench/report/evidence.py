@@ -1,103 +1,249 @@
-"""Evidence: the verdict of our numbers on an instance of a claim, by draws of its cells (see `draws`).
+"""Evidence: what our numbers say of an instance of a claim, by the tree of its single comparisons (see `predicates`).
 
-The slack of a comparison a > b is a - b: positive if the comparison is true. The slack of `and` is the minimum over its
-parts, that of `or` the maximum, that of `not` the negative. An instance holds if at least 97.5% of the draws have
-positive slack, fails if at least 97.5% have negative slack. Where neither is so, it is "smaller" if the middle 95% lie
-below the paper's own slack: the direction is open, but a difference as large as the paper's is excluded (the paper's
-number as the bound of an equivalence test, Lakens 2017). Otherwise it is undecided. Draws cannot confirm a == b: it is
-undecided if the middle 95% of a - b contain 0, and fails otherwise.
+A single comparison, d > 0, is tested as in `evaluation.significance`: the error of d is a normal deviation by test items
+(the variance of its draws) plus Student's t by seeds (what is paired, and Welch's degrees of freedom, say `draws` and
+`estimate`). Of it come two one-sided p-values: that d > 0 is false although it seems true (`holds`), and that it is true
+although it seems false (`fails`). They are joined so that each stays a p-value, whatever the parts have in common:
+
+| | holds | fails |
+|---|---|---|
+| All of m parts | the largest: each part must hold (intersection-union test, Berger 1982) | m times the smallest: some part fails (Holm 1979, its first step) |
+| Any of m parts | m times the smallest | the largest |
+
+m counts the parts that are uncertain. The verdict on an instance, each at an error of at most 2.5%:
+
+- holds, fails: `holds` or `fails` is at most 0.025;
+- level: neither is so, and the distance from the border lies within the metric's margin (`metrics`): the predicate holds
+  with each border moved out by the margin, and fails with each moved in by it. For a single comparison this is the
+  equivalence test of a 95% interval (Lakens 2017);
+- undecided: nothing of this.
+
+An equality holds within the margin. Slack, interval and what is needed are those of the part that decides: of All the
+one that is surest to be false, of Any the one that is surest to be true. The interval has the level at which that part
+decides, so that it excludes 0 where the verdict is holds or fails.
 """
 
 import ast
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import quotient
-from bitextbench.report.claims import Instance, Interval, Key, Verdict
-from bitextbench.report.draws import DRAWS, Draws
+from bitextbench.evaluation.significance import error_quantile, error_tail
+from bitextbench.report import predicates
+from bitextbench.report.claims import OPERATORS, Instance, Key, Verdict
+from bitextbench.report.draws import Draws
+from bitextbench.report.predicates import All, Single, Tree
 
-SURE = 0.975
+ALPHA = 0.025
 MANY = 10**12  # seeds: no larger number is looked for
 TINY = 1e-9  # what binary fractions leave of 28.4 - 23.1 - 5.3
+STEP = 1e-3  # of a cell, for slopes
 
 Array = NDArray[np.float64]
-Cells = Mapping[str, Array]
+Cells = Mapping[str, Draws]
+
+
+class Estimate(NamedTuple):
+    """A number of several cells with its variances by items and by seeds; `freedom`: of the second. Arrays broadcast."""
+
+    value: Any
+    of_items: Any
+    of_seeds: Any
+    freedom: Any
+
+    def above(self, border: Any = 0.0) -> "Sides":
+        """The tests of: the true number is above a border."""
+        away = self.value - border
+        smaller = error_tail(abs(away), *self[1:])
+        larger = 1 - smaller
+        return Sides(np.where(away > 0, smaller, larger), np.where(away > 0, larger, smaller))
+
+
+class Sides(NamedTuple):
+    """One-sided p-values of a statement: that it seems true by chance (`holds`), that it seems false by chance (`fails`).
+    Arrays broadcast.
+    """
+
+    holds: Any
+    fails: Any
 
 
 @dataclass(frozen=True)
 class Evidence:
     """The verdict on an instance.
 
-    `low`, `high`: the 95% interval of `slack`. `p`: two-sided p-value that the true slack has the other sign. `seeds`,
-    `items`: the smallest numbers among the cells. `needed`: how many seeds and items would decide the direction, in
-    words.
+    `single`: the part that decides. `slack`: how far the deciding part is on the true side of its border; `low`, `high`: its interval. `tested`, `level`:
+    the p-values of the instance. `seeds`, `items`: the smallest numbers among the cells of the deciding part. `needed`:
+    how many seeds and items would find a difference as large as the margin, in words. `part`: `single`
+    in words, if it is one of several.
     """
 
+    single: Single
     verdict: Verdict
     slack: float
     low: float
     high: float
-    p: float
+    tested: Sides
+    level: float
     seeds: int
     items: int
-    needed: str
+    needed: str = ""
+    part: str = ""
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        return min(1.0, 2 * min(self.tested))
 
 
-def of(instance: Instance, numbers: Mapping[Key, Draws], paper_slack: float | None = None) -> Evidence | None:
-    """The evidence on an instance, which has `paper_slack` on the paper's numbers; None if `numbers` lacks a cell."""
+def of(instance: Instance, numbers: Mapping[Key, Draws], margins: Mapping[Key, float]) -> Evidence | None:
+    """The evidence on an instance; None if `numbers` lacks a cell. `margins` has that of each cell's metric."""
     if not numbers.keys() >= set(instance.cells.values()):
         return None
     cells = {name: numbers[key] for name, key in instance.cells.items()}
+    margin = {name: margins[key] for name, key in instance.cells.items()}
+    singles = {one: estimate(one.number, cells) for one in predicates.leaves(instance.tree)}
+    bounds = {one: min((margin[name] for name in names(one.number, cells)), default=0.0) for one in singles}
+    whole = joined(instance.tree, each_tested(singles, bounds))
+    outer, inner = (joined(instance.tree, each_tested(singles, bounds, side)) for side in (-1, 1))
+    level = float(max(outer.holds, inner.fails))
+    verdict: Verdict = (
+        "holds"
+        if whole.holds <= ALPHA
+        else "fails"
+        if whole.fails <= ALPHA
+        else "level"
+        if level <= ALPHA
+        else "undecided"
+    )
+    one, parts = deciding(instance.tree, each_tested(singles, bounds))
+    number, border = singles[one], border_of(one, bounds[one])
+    used = [cells[name] for name in names(one.number, cells)]
+    seeds, items = (min(filter(None, (getattr(cell, field) for cell in used)), default=0) for field in ("k", "n"))
+    slack = float(number.value) - border
+    low = slack - error_quantile(ALPHA / parts.holds, *number[1:])
+    high = slack + error_quantile(ALPHA / parts.fails, *number[1:])
+    written = {name: f"[{key[1]}, {key[2]}]" for name, key in instance.cells.items()}
+    return Evidence(
+        one,
+        verdict,
+        slack,
+        low,
+        high,
+        Sides(*map(float, whole)),
+        level,
+        seeds,
+        items,
+        needed=enough(bounds[one], float(number.of_items), float(number.of_seeds), items, seeds)
+        if verdict == "undecided"
+        else "",
+        part=predicates.text(one, written) if len(singles) > 1 else "",
+    )
 
-    def slack(values: Callable[[Draws], Array]) -> Array:
-        return _slack(instance.tree, {name: values(cell) for name, cell in cells.items()})
 
-    value = float(slack(lambda cell: cell.value + np.zeros(DRAWS))[0])
-    drawn = slack(lambda cell: cell.all)
-    low, high = _middle(drawn)
-    above, below = (float((side > 0).mean()) for side in (drawn, -drawn))
-    verdict: Verdict = "holds" if above >= SURE else "fails" if below >= SURE else undirected(high, paper_slack)
-    k, n = (min(filter(None, (getattr(cell, name) for cell in cells.values())), default=0) for name in ("k", "n"))
-    needed = ""
-    if verdict in ("undecided", "smaller"):
-        parts = (lambda cell: cell.value + cell.items, lambda cell: cell.value + cell.known_seeds)
-        of_items, of_seeds = (slack(part).var() for part in parts)
-        needed = enough(value, float(of_items), float(of_seeds), n, k)
-    p = min(1.0, 2 * (1 - max(above, below) + 1 / DRAWS))
-    return Evidence(verdict, value, low, high, p, k, n, needed)
+def exact(tree: Tree, numbers: Mapping[str, float], margins: Mapping[str, float]) -> float:
+    """The slack of a tree on numbers without errors: of All the least of its parts', of Any the greatest."""
+    if isinstance(tree, Single):
+        margin = min((margins[name] for name in names(tree.number, numbers)), default=0.0)
+        return float(_number(tree.number, numbers)) - border_of(tree, margin)
+    return (min if isinstance(tree, All) else max)(exact(part, numbers, margins) for part in tree.parts)
 
 
-def undirected(high: float, paper_slack: float | None) -> Verdict:
-    """The verdict on an instance of open direction whose slack is at most `high`."""
-    return "smaller" if paper_slack is not None and max(high, 2 * TINY) < paper_slack else "undecided"
+def estimate(number: ast.expr, cells: Cells) -> Estimate:
+    """A number of cells, linear near their values (delta method).
 
-
-def printed(instance: Instance, numbers: Mapping[Key, Interval]) -> float | None:
-    """The slack on the papers' numbers, taken as exact; None if one of them is missing."""
-    if not numbers.keys() >= set(instance.cells.values()):
-        return None
-    cells = {name: np.full(DRAWS, float(numbers[key].low)) for name, key in instance.cells.items()}
-    return float(_slack(instance.tree, cells)[0])
-
-
-def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> str:
-    """How many seeds, or seeds and test items, would decide a slack of this size with 80% power, in words.
-
-    `of_items`, `of_seeds`: the variances of the slack by items and by the mean over seeds; `n`, `k`: the numbers of items
-    and seeds. Decided is what is larger than its standard error times t(97.5%) + t(80%), with the degrees of freedom of
-    Welch (1947). Items grow with the seeds where theirs is more than half of the variance that would do. Of one seed the
-    items alone are given: what others would add is unknown. Empty if the slack is 0 or the seeds are unknown.
+    Cells of the same model and seeds are paired: the number is taken seed by seed, and its variance is s^2 / k with
+    k - 1 degrees of freedom. Of several such groups variances add up, with the degrees of freedom of Welch (1947). A
+    group of one seed adds nothing: its variance is unknown.
     """
-    from scipy.stats import t
+    used = names(number, cells)
+    at = {name: cells[name].value for name in used}
+    value = _number(number, at)
+    slopes = [
+        (_number(number, at | {name: at[name] + STEP}) - _number(number, at | {name: at[name] - STEP})) / (2 * STEP)
+        for name in used
+    ]
+    items = np.cov(np.stack([cells[name].items for name in used]), ddof=0).reshape(len(used), -1) if used else 0.0
+    of_items = np.einsum("i...,ij,j...->...", slopes, items, slopes) if used else 0.0
+    groups: dict[tuple[str, tuple[int, ...]], Any] = {}
+    for slope, name in zip(slopes, used, strict=True):
+        if len(seeds := cells[name].seeds) > 1:
+            group = cells[name].model, tuple(sorted(seeds))
+            groups[group] = groups.get(group, 0.0) + slope * np.stack([seeds[seed] for seed in group[1]])
+    parts = [(np.square(spread).sum(axis=0) / (k * (k - 1)), k - 1) for spread in groups.values() if (k := len(spread))]
+    of_seeds = sum((variance for variance, _ in parts), start=0.0)
+    squares = sum((variance**2 / freedom for variance, freedom in parts), start=0.0)
+    freedom = np.divide(of_seeds**2, squares, out=np.ones_like(of_seeds * 1.0), where=np.asarray(squares) > 0)
+    return Estimate(value, of_items, of_seeds, freedom)
 
-    most = (slack / (1.96 + 0.84)) ** 2  # the variance that would do
+
+def names(number: ast.expr, cells: Mapping[str, Any]) -> list[str]:
+    """The cells of a number, each once, in order."""
+    used = (node.id for node in ast.walk(number) if isinstance(node, ast.Name) and node.id in cells)
+    return sorted(set(used), key=list(cells).index)
+
+
+def border_of(one: Single, margin: float, side: int = 0) -> float:
+    """Where a comparison's number has to be above, moved in (`side` 1) or out (-1) by the margin."""
+    equal = (-1 if one.closed else 1) * margin if one.equal else 0.0
+    return equal + side * margin + (-TINY if one.closed else TINY)
+
+
+def each_tested(
+    singles: Mapping[Single, Estimate], margins: Mapping[Single, float], side: int = 0
+) -> dict[Single, Sides]:
+    """The tests of single comparisons, their borders as in `border_of`."""
+    return {one: number.above(border_of(one, margins[one], side)) for one, number in singles.items()}
+
+
+def joined(tree: Tree, singles: Mapping[Single, Sides]) -> Sides:
+    """The tests of a tree from those of its single comparisons."""
+    if isinstance(tree, Single):
+        return singles[tree]
+    parts = [joined(part, singles) for part in tree.parts]
+    every, some = ("holds", "fails") if isinstance(tree, All) else ("fails", "holds")
+    largest = np.maximum.reduce([getattr(part, every) for part in parts])
+    smallest = np.minimum.reduce([getattr(part, some) for part in parts])
+    return Sides(**{every: largest, some: np.minimum(1.0, _uncertain(parts) * smallest)})
+
+
+def _uncertain(parts: list[Sides]) -> Any:
+    """How many parts are uncertain, at least 1."""
+    return np.maximum(1, sum((part.holds > 0) & (part.fails > 0) for part in parts))
+
+
+def deciding(tree: Tree, singles: Mapping[Single, Sides]) -> tuple[Single, Sides]:
+    """The comparison that decides on a tree, and by how much each of its p-values is multiplied."""
+    whole = joined(tree, singles)
+    side = "holds" if whole.holds < whole.fails else "fails"
+    times = {"holds": 1.0, "fails": 1.0}
+    while not isinstance(tree, Single):
+        parts = [joined(part, singles) for part in tree.parts]
+        every, some = ("holds", "fails") if isinstance(tree, All) else ("fails", "holds")
+        times[some] *= float(_uncertain(parts))
+        p = [float(getattr(part, side)) for part in parts]
+        tree = tree.parts[p.index(max(p) if side == every else min(p))]
+    return tree, Sides(**times)
+
+
+def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) -> str:
+    """How many seeds, or seeds and test items, would find a difference with 80% power, in words.
+
+    `of_items`, `of_seeds`: the variances by items and by the mean over seeds; `n`, `k`: the numbers of items and seeds.
+    Found is what is larger than its standard error times t(97.5%) + t(80%), with the degrees of freedom of Welch (1947).
+    Items grow with the seeds where theirs is more than half of the variance that would do. Of one seed the items alone
+    are given: what others would add is unknown. Empty if the difference is 0, the seeds are unknown, or those that are
+    there would do.
+    """
+    from scipy.special import stdtrit
+
+    most = (difference / (1.96 + 0.84)) ** 2  # the variance that would do
     if not most or not k:
         return ""
     more_items = 2 * of_items > most
@@ -106,12 +252,15 @@ def enough(slack: float, of_items: float, of_seeds: float, n: int, k: int) -> st
         part = of_seeds * k / seeds
         both = part + of_items * (k / seeds if more_items else 1)
         freedom = (seeds - 1) * (both / part) ** 2
-        return bool(t.ppf(SURE, freedom) + t.ppf(0.8, freedom) <= abs(slack) / math.sqrt(both))
+        return bool(stdtrit(freedom, 1 - ALPHA) + stdtrit(freedom, 0.8) <= difference / math.sqrt(both))
 
+    found = f" to find {difference:g} (the margin)"
     if k == 1 or not of_seeds:
-        return _items(n, of_items / most)
+        return _items(n, of_items / most) + found if of_items > most else ""
+    if decide(k):
+        return ""
     needed = k + 1 + bisect_left(range(k + 1, MANY), True, key=decide)
-    return f"{needed:,} seeds" + (f" and {_items(n, needed / k)}" if more_items else "")
+    return f"{needed:,} seeds" + (f" and {_items(n, needed / k)}" if more_items else "") + found
 
 
 def _items(n: int, factor: float) -> str:
@@ -119,56 +268,23 @@ def _items(n: int, factor: float) -> str:
     return f"{math.ceil(n * factor):,} items" if n else f"{factor:.1f} times the items"
 
 
-def adjusted(p: Sequence[float]) -> list[float]:
-    """p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995), in the order of `p`."""
-    from scipy.stats import false_discovery_control
-
-    return [float(value) for value in false_discovery_control(p)] if p else []
-
-
-def _middle(drawn: Array) -> tuple[float, float]:
-    low, high = np.quantile(drawn, [1 - SURE, SURE])
-    return float(low), float(high)
-
-
-def _slack(node: ast.expr, cells: Cells) -> Array:
-    """The slack [DRAWS] of a predicate, as `claims.instances` parses it."""
+def _number(node: ast.expr, cells: Mapping[str, Any]) -> Any:
+    """The value of an arithmetic expression without extremes, as `predicates` leaves it."""
     match node:
-        case ast.BoolOp(op=op, values=parts):
-            least = np.minimum if isinstance(op, ast.And) else np.maximum
-            return least.reduce([_slack(part, cells) for part in parts])
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.Name(id=name):
+            return cells[name]
         case ast.UnaryOp(operand=operand):
-            return -_slack(operand, cells)
-        case ast.Compare(left=left, ops=ops, comparators=rest):
-            sides = pairwise(_number(side, cells) for side in (left, *rest))
-            return np.minimum.reduce([COMPARISONS[type(op)](*pair) for op, pair in zip(ops, sides, strict=True)])
+            return -_number(operand, cells)
+        case ast.BinOp(left=left, op=op, right=right):
+            return OPERATORS[type(op)](_number(left, cells), _number(right, cells))
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return FUNCTIONS[name](*(_number(arg, cells) for arg in args))
     raise ValueError(ast.unparse(node))
 
 
-def _number(node: ast.expr, cells: Cells) -> Array:
-    """The value [DRAWS] of an arithmetic expression. `claims.instances` has allowed nothing but FUNCTIONS and cells."""
-    value = eval(compile(ast.Expression(node), "claim", "eval"), {"__builtins__": {}}, FUNCTIONS | dict(cells))
-    return value + np.zeros(DRAWS)
-
-
-def _equal(a: Array, b: Array) -> Array:
-    difference = a - b
-    low, high = _middle(difference)
-    return TINY - abs(difference) if low == high or low > 0 or high < 0 else np.zeros(DRAWS)
-
-
-COMPARISONS: dict[type, Callable[[Array, Array], Array]] = {
-    ast.Lt: lambda a, b: b - a - TINY,
-    ast.Gt: lambda a, b: a - b - TINY,
-    ast.LtE: lambda a, b: b - a + TINY,
-    ast.GtE: lambda a, b: a - b + TINY,
-    ast.Eq: _equal,
-    ast.NotEq: lambda a, b: -_equal(a, b),
-}
-FUNCTIONS: dict[str, Any] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mean": lambda *values: sum(values) / len(values),
-    "min": lambda *values: np.minimum.reduce(np.broadcast_arrays(*values)),
-    "max": lambda *values: np.maximum.reduce(np.broadcast_arrays(*values)),
-    "abs": abs,
     "f1": lambda precision, recall: quotient(*np.broadcast_arrays(2.0 * precision * recall, precision + recall)),
 }

@@ -34,6 +34,7 @@ In all keys but `cell`, `{variable}` is our name. `encoder` names
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,21 @@ def load(path: Path | None = None) -> dict[str, list[Entry]]:
             raise InputError(f"{', '.join(min(twice))} appears twice", f"tables.yaml: {place}", remedy="remove one")
         tables[place] = held
     return tables
+
+
+PIPELINES = {"bleu", "translation", "smt", "agreement", "size"}  # tasks measured on what a whole pipeline made
+
+
+@cache
+def models() -> dict[tuple[str, str, str], str]:
+    """The model that each seed of a cell trained, by place, row and column; "" where a whole pipeline made what is
+    measured, from encoders that others share.
+    """
+    return {
+        (place, entry.row, entry.column): "" if entry.task in PIPELINES else entry.encoder
+        for place, held in load().items()
+        for entry in held
+    }
 
 
 def entries(place: str, block: Mapping[str, Any]) -> Iterator[Entry]:

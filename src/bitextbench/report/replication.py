@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.report.audit import NOT_COMPARABLE, NOT_RUN, Tried
+from bitextbench.report.audit import OUT, Tried
 from bitextbench.report.records import read_csv
 
-VERDICTS = ("holds", "smaller", "undecided", "fails")
+VERDICTS = ("holds", "level", "undecided", "fails")
 
 
 class Shown(NamedTuple):
@@ -65,9 +65,11 @@ def pairs(one: Iterable[Tried], other: Iterable[Tried]) -> list[Pair]:
 
 
 def _shown(line: Tried) -> Shown | None:
-    if line.verdict in (NOT_RUN, NOT_COMPARABLE) or line.slack is None or line.low is None or line.high is None:
+    """What a line shows; out of the papers' regime, too, where its interval tells the verdict."""
+    if line.slack is None or line.low is None or line.high is None:
         return None
-    return Shown(line.slack, line.low, line.high, line.verdict)
+    by_interval = "holds" if line.low > 0 else "fails" if line.high < 0 else "undecided"
+    return Shown(line.slack, line.low, line.high, by_interval if line.verdict == OUT else line.verdict)
 
 
 def of_folders(one: Path, other: Path) -> list[Pair]:
