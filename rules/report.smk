@@ -432,6 +432,7 @@ rule audit:
     input:
         references=sorted(map(str, Path("references").glob("*/*.csv"))),
         claims="references/claims.yaml",
+        metrics="references/metrics.yaml",
         tables=TABLES,
         measurements=[f"{RESULTS}/measurements/{place}.json" for place in PLACES],
     output:

@@ -1,6 +1,5 @@
 import csv
 import json
-import math
 import random
 import re
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, stdtr
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
@@ -61,12 +60,40 @@ def test_the_difference_is_the_mean_over_seeds_and_the_same_models_again_are_no_
 
 
 def test_the_interval_worked_out_by_hand():
+    """Variance 2 / 2 of the seeds, 0.25 of the test set: the sum of both errors by simulation."""
     seeds, sampled = np.array([1.0, 3.0]), np.array([2.0 - 0.5, 2.0 + 0.5])
-    # variance: 2 / 2 of the seeds, 0.25 of the test set; Welch: 1 * (1.25 / 1)^2 = 1.5625 degrees of freedom
     mean, low, high, p = significance._difference(seeds, sampled)
-    half = stdtrit(1.5625, 0.975) * math.sqrt(1.25)
-    assert (mean, low, high) == pytest.approx((2.0, 2.0 - half, 2.0 + half))
-    assert p == pytest.approx(2 * stdtr(1.5625, -2.0 / math.sqrt(1.25)))
+    rng = np.random.default_rng(1)
+    errors = rng.standard_t(1, 1_000_000) + rng.normal(0, 0.5, 1_000_000)
+    assert (mean, mean - low) == pytest.approx((2.0, high - mean))
+    assert (errors > high - mean).mean() == pytest.approx(0.025, abs=0.001)
+    assert p == pytest.approx((abs(errors) > 2.0).mean(), abs=0.002)
+
+
+@pytest.mark.parametrize("freedom", [1, 1.5, 2, 4, 40])
+@pytest.mark.parametrize("value", [-3.0, 0.0, 0.5, 2, 20])
+def test_an_error_of_one_part_is_that_part(value, freedom):
+    assert significance.error_tail(value, 0.0, 4.0, freedom) == pytest.approx(stdtr(freedom, -value / 2), rel=1e-4)
+    assert significance.error_tail(value, 4.0, 0.0, freedom) == pytest.approx(ndtr(-value / 2), rel=1e-9)
+
+
+def test_errors_are_judged_as_arrays_and_their_ends_are_found():
+    values = np.array([[0.5, 1.0], [2.0, -1.0]])
+    tails = significance.error_tail(values, 1.0, np.array([1.0, 0.0]), 2)
+    assert tails.shape == (2, 2)
+    assert tails[1, 0] == significance.error_tail(2.0, 1.0, 1.0, 2)
+    assert significance.error_tail(significance.error_quantile(0.001, 0.3, 2.0, 2), 0.3, 2.0, 2) == pytest.approx(0.001)
+    assert significance.error_quantile(0.025, 0.0, 0.0, 1) == 0
+    assert [*significance.error_tail(np.array([1e-9, -1e-9]), 0.0, 0.0, 1)] == [0, 1]
+
+
+@given(st.lists(st.floats(0, 1), max_size=8))
+def test_holm_by_an_oracle(p):
+    """The least level at which Holm's steps reject each."""
+    adjusted = significance.adjusted(p)
+    for one, found in zip(p, adjusted, strict=True):
+        smaller = sorted(p)[: sorted(p).index(one) + 1]
+        assert found == min(1, max((len(p) - rank) * value for rank, value in enumerate(smaller)))
 
 
 def test_seeds_that_differ_alike_are_paired():
@@ -159,4 +186,4 @@ def test_cells_say_how_they_differ_from_the_row_that_the_paper_tests_against(tmp
     assert re.search(r"cased; -.* BLEU \[-.*, \+.*\] against oracle, p = 0\.\d{4}, by", notes["forward", "en-fr"])
     assert "against" not in notes["oracle", "en-fr"] + notes["guo2018", "en-fr"]
     shown = CliRunner().invoke(cli, ["show", f"{tmp_path}/table3.csv"], catch_exceptions=False)
-    assert "against oracle, p < 0.0001" in shown.output
+    assert "against oracle, p < 0.0001" in " ".join(shown.output.split())

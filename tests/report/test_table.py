@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from scipy.special import ndtr
 
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation import significance
@@ -372,8 +373,9 @@ def cell(row: str, paper: float, ours: float, half: float = 1.0, column: str = "
 
 def compared(row: str, other: str, difference: float, half: float, column: str = "10M/test2017"):
     budget, test = column.split("/")
+    p = 2 * float(ndtr(-1.96 * abs(difference) / half))
     return significance.Comparison(
-        budget, test, row, other, 20 + difference, 20, difference, difference - half, difference + half, 0.5
+        budget, test, row, other, 20 + difference, 20, difference, difference - half, difference + half, p
     )
 
 
@@ -401,6 +403,15 @@ def test_reading_where_it_is_not():
     lowest, _, _, order = filtering.reading(rows, found)
     assert lowest == "Lowest row: COSINE in all 2 columns."
     assert order.strip() == "random < cosine is undecided in 10M/test2017, is reversed in 10M/test2018."
+
+
+def test_orders_are_corrected_for_the_comparisons_of_the_table():
+    rows = [cell("random", 19, 10), cell("cosine", 23, 15)]
+    one = compared("cosine", "random", 5, 4.9)
+    assert filtering.reading(rows, [one])[3].strip() == "random < cosine holds in all 1 columns."
+    head, order = filtering.reading(rows, [one, compared("a", "b", 1, 9)])[2:]
+    assert "of all 2 comparisons together, by Holm" in head
+    assert order.strip() == "random < cosine is undecided in all 1 columns."
 
 
 def test_rows_that_tie_in_the_paper_or_are_not_in_it_have_no_order():

@@ -146,8 +146,10 @@ def error_tail(value: Any, of_items: Any, of_seeds: Any, freedom: Any) -> Any:
     Given chi-square, t is normal: the sum is a mixture over the logarithm of chi-square, by the rectangle rule. Without any
     error it is 0 for a positive value, else 1.
     """
-    from scipy.special import gammaln, ndtr
+    from scipy.special import gammaln, ndtr, stdtr
 
+    if not np.any(of_items) and np.all(np.greater(of_seeds, 0)):
+        return stdtr(freedom, -value / np.sqrt(of_seeds))
     half = np.asarray(freedom, float) / 2
     steps = GRID.reshape(-1, *[1] * max(map(np.ndim, (value, of_items, of_seeds, freedom))))
     log_chi = np.log(2 * half) + steps / np.sqrt(half)

@@ -16,7 +16,7 @@ from typing import Any
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
-from bitextbench.evaluation.significance import Comparison
+from bitextbench.evaluation.significance import Comparison, adjusted
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.report import records
 from bitextbench.report.cells import Cell, Measurement, Scale, short
@@ -279,9 +279,12 @@ def _gap(columns: dict[str, list[Cell]]) -> str:
 
 def _orders(columns: dict[str, list[Cell]], comparisons: Sequence[Comparison]) -> list[str]:
     """A sentence for each two rows that the paper orders: the columns in which paired differences confirm this order,
-    reverse it, or leave it undecided (their interval contains 0).
+    reverse it, or leave it undecided (p, adjusted by Holm for all comparisons of the table, is above 5%).
     """
-    both = [*comparisons, *(one.reversed() for one in comparisons)]
+    corrected = [
+        one._replace(p=p) for one, p in zip(comparisons, adjusted([one.p for one in comparisons]), strict=True)
+    ]
+    both = [*corrected, *(one.reversed() for one in corrected)]
     differences = {(f"{one.budget}/{one.test}", one.row, one.other): one for one in both}
     where: dict[str, dict[str, list[str]]] = {}
     for name, column in columns.items():
@@ -289,11 +292,12 @@ def _orders(columns: dict[str, list[Cell]], comparisons: Sequence[Comparison]) -
             low, high = sorted(pair, key=lambda cell: cell.paper or Decimal(0))
             one = differences.get((name, high.row, low.row))
             if low.paper != high.paper and one:
-                state = "holds" if one.low > 0 else "is reversed" if one.high < 0 else "is undecided"
+                state = "is undecided" if one.p > 0.05 else "holds" if one.difference > 0 else "is reversed"
                 where.setdefault(f"{low.row} < {high.row}", {}).setdefault(state, []).append(name)
     if not where:
         return ["No two rows of this run are ordered by the paper."]
-    head = "The paper's order, by paired differences (same seeds, same test sentences; 95%):"
+    what = f"95% sure of all {len(comparisons)} comparisons together, by Holm"
+    head = f"The paper's order, by paired differences (same seeds, same test sentences; {what}):"
     return [head, *(f"  {pair} {_states(states, columns)}." for pair, states in where.items())]
 
 

@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from bitextbench.report.claims import Verdict
 from bitextbench.report.evidence import Evidence
@@ -65,7 +66,7 @@ def of_claims(claims: Sequence[Sequence[Evidence]]) -> list[Judged]:
 def statements(holds: Sequence[float], fails: Sequence[float], level: Sequence[float]) -> Statements:
     """The statements on a claim from the p-values of its instances."""
     mixed = len(holds) * max(min(holds), min(fails)) if len(holds) > 1 else 1.0
-    return Statements(min(1.0, mixed), most_of(holds), most_of(fails), most_of(level))
+    return Statements(min(1.0, mixed), *(float(most_of(p)) for p in (holds, fails, level)))
 
 
 def judged(claims: Sequence[Statements]) -> list[Judged]:
@@ -84,11 +85,12 @@ def _verdict(one: Statements, level: float) -> Verdict:
     return "level" if 2 * one.level <= level else "undecided"
 
 
-def most_of(p: Sequence[float]) -> float:
-    """The p-value that a statement is true in most instances, from its p-values in each."""
-    first = len(p) // 2
-    rest = np.sort(p)[first:]
-    return float(min(1.0, (len(rest) / np.arange(1, len(rest) + 1) * rest).min()))
+def most_of(p: ArrayLike) -> NDArray[np.float64]:
+    """The p-value [...] that a statement is true in most of m instances, from its p-values in each [..., m]."""
+    found = np.sort(p, axis=-1)
+    rest = found[..., found.shape[-1] // 2 :]
+    r = rest.shape[-1]
+    return np.minimum(1.0, (r / np.arange(1, r + 1) * rest).min(axis=-1))
 
 
 def adjusted(p: Sequence[float]) -> list[float]:
