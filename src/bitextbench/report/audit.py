@@ -17,7 +17,7 @@ for each entry of claims.yaml (`verdicts`):
 | holds | it does, at an error of 2.5% | in most instances |
 | fails | it does not, at an error of 2.5% | in most instances |
 | mixed | | it holds in some instances and fails in others |
-| level | there is no difference as large as the metric's margin | in most instances |
+| level | it is within the metric's margin of its border: of a > b, no difference as large as the margin | in most instances |
 | undecided | nothing of this | nothing of this |
 | out of regime | a number of ours is far from the paper's in the same cell (`metrics`) | all instances that were run are |
 | scale not comparable | the claim quotes the paper's figures, and the run has another scale | the same |

@@ -1,7 +1,6 @@
 """The report of a run: self-contained HTML pages, made from the files in results/<run> alone (`run`)."""
 
 import re
-import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +29,7 @@ VERDICTS = {
     "holds": "in most instances, at a false discovery rate of 5% over the claims of the run",
     "fails": "in most instances, at the same rate",
     "mixed": "it holds in some instances and fails in others, at the same rate",
-    "level": "in most instances no difference as large as the metric's margin is left open",
+    "level": "in most instances the slack is smaller than the metric's margin, to either side: no difference to speak of",
     "undecided": "the intervals are too wide",
     OUT: "in each instance a number of ours is far from the paper's, as of another kind of model: shown, not counted",
     NOT_COMPARABLE: "states the paper's own figures",
@@ -54,15 +53,6 @@ STATES = {
 
 
 COLOURS = 8  # that the style sheet tells apart
-
-
-class Finding(NamedTuple):
-    """A claim for the entrance page: the largest q and the median slack (in points) of its instances."""
-
-    claim: Judgement
-    q: float
-    effect: float
-    score: str
 
 
 def write(folder: Path) -> str:
@@ -138,7 +128,7 @@ class Site:
             f"Do the published numbers hold? The {self.run.name} run",
             sentence=self.sentence(),
             cards=self.cards(),
-            findings={verdict: self.findings(verdict) for verdict in ("holds", "fails")},
+            decided=[(claim, score(claim)) for claim in self.run.claims if claim.in_regime],
             states=STATES,
             maps={paper: held for paper, held in maps.items() if held},
             placed=placed,
@@ -191,16 +181,6 @@ class Site:
         """The number of claims with each verdict that any has, in the order of VERDICTS."""
         found = Counter(claim.verdict for claim in self.run.claims)
         return {name: found[name] for name in VERDICTS if found[name]}
-
-    def findings(self, verdict: str, number: int = 3) -> list[Finding]:
-        """The most certain claims with a verdict: smallest of the largest q of their instances, then largest effect."""
-        ranked = []
-        for claim in self.run.claims:
-            judged = [one for one in self.instances.get(claim.claim, []) if one.verdict == verdict]
-            if claim.verdict == verdict and judged:
-                q = max(1.0 if one.q is None else one.q for one in judged)
-                ranked.append(Finding(claim, q, statistics.median(one.slack or 0.0 for one in judged), score(claim)))
-        return sorted(ranked, key=lambda one: (one.q, -abs(one.effect), one.claim.claim))[:number]
 
     @cached_property
     def instances(self) -> dict[str, list[Tried]]:
