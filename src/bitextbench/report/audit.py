@@ -386,7 +386,7 @@ def _tried(case: Case, known: Metrics) -> Tried:
         p=float(f"{one.p:.3g}"),
         seeds=one.seeds or None,
         items=one.items or None,
-        needed=one.needed,
+        needed=one.needed if case.counts else "",
         part=one.part,
     )
 

@@ -536,4 +536,4 @@ def duration(seconds: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None else "< 0.001" if value < 0.0005 else f"{value:.3f}"
