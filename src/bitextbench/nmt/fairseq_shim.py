@@ -1,4 +1,4 @@
-"""fairseq 0.12.2, unmodified, under Python 3.11 and 3.12, torch 2.13 and numpy 2.4.
+"""fairseq 0.12.2 under Python 3.11 and 3.12, torch 2.13 and numpy 2.4: its own code, but for what this module replaces.
 
 `run("train", [...])` in a process, or `python -m bitextbench.nmt.fairseq_shim train ...` in place of `fairseq-train`.
 Importing this module imports torch (2.7 s) and fairseq (1.5 s), and mends what has moved since 2022:
