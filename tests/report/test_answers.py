@@ -76,3 +76,12 @@ def test_an_unknown_key_names_the_file(results):
     path.write_text(path.read_text().replace("question", "qestion"))
     with pytest.raises(InputError, match=r"answers\.yaml.*question"):
         answers.load(path)
+
+
+def test_a_report_has_the_answers_that_rest_on_its_run_and_are_borne_out(results):
+    path = write(results)
+    assert len(answers.borne_out(path, "run")) == 1
+    assert answers.borne_out(path, "other") == []
+    write(results, predicate="[run/table2: a x, c] < [run/table2: b, c]")
+    assert answers.borne_out(path, "run") == []
+    assert answers.borne_out(results / "none.yaml", "run") == []

@@ -17,6 +17,7 @@ can show it.
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -67,13 +68,30 @@ def load(path: Path, folders: Mapping[str, Path] | None = None) -> list[Answer]:
 
     Raises InputError for a wrong structure, a cell without a number of ours, and an answer that the numbers do not bear out.
     """
+    tables = Tables(path.parent, folders or {})
+    return [_answer(entry, tables, path) for entry in read(path)]
+
+
+def borne_out(path: Path, run: str) -> list[Answer]:
+    """The answers of a file that rest on numbers of a run and that the numbers bear out; none where there is no file."""
+    if not path.exists():
+        return []
+    tables, found = Tables(path.parent, {}), []
+    for entry in read(path):
+        with suppress(InputError):
+            if f"[{run}/" in " ".join(one["predicate"] for one in entry["so"]):
+                found.append(_answer(entry, tables, path))
+    return found
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The entries of a file. Raises InputError for a wrong structure."""
     entries = read_yaml(path)
     try:
         jsonschema.validate(entries, SCHEMA)
     except jsonschema.ValidationError as error:
         raise InputError(f"{error.json_path}: {error.message}", path, remedy="see the head of answers.py") from None
-    tables = Tables(path.parent, folders or {})
-    return [_answer(entry, tables, path) for entry in entries]
+    return list(entries)
 
 
 def _answer(entry: Mapping[str, Any], tables: "Tables", path: Path) -> Answer:

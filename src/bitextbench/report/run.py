@@ -10,6 +10,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json
 from bitextbench.evaluation import significance
 from bitextbench.report import cells, encoders, filtering, measurements, records
+from bitextbench.report.answers import Answer, borne_out
 from bitextbench.report.audit import Judgement, Number, Tried
 from bitextbench.report.cells import Cell
 from bitextbench.report.claims import Key
@@ -102,6 +103,7 @@ class Run:
     examples: list[str]
     files: list[str]  # CSV, JSON, pictures
     missing: list[Missing]
+    answers: list[Answer]  # of results/answers.yaml, those that rest on this run
 
     @property
     def scale(self) -> str:
@@ -154,6 +156,7 @@ def load(folder: Path) -> Run:
         within(folder, ".md"),
         within(folder, ".csv", ".json", ".png"),
         missing,
+        borne_out(folder.resolve().parent / "answers.yaml", folder.resolve().name),
     )
 
 
