@@ -73,15 +73,23 @@ def load(path: Path, folders: Mapping[str, Path] | None = None) -> list[Answer]:
 
 
 def borne_out(path: Path, run: str) -> list[Answer]:
-    """The answers of a file that rest on numbers of a run and that the numbers bear out; none where there is no file."""
+    """The answers of a file that rest on a run, or on the study of its encoders, and that the numbers bear out; none where
+    there is no file.
+    """
     if not path.exists():
         return []
     tables, found = Tables(path.parent, {}), []
     for entry in read(path):
         with suppress(InputError):
-            if f"[{run}/" in " ".join(one["predicate"] for one in entry["so"]):
+            if any(place.startswith((f"{run}/", f"{run}-encoders/")) for place in rests_on(entry)):
                 found.append(_answer(entry, tables, path))
     return found
+
+
+def rests_on(entry: Mapping[str, Any]) -> set[str]:
+    """The tables that the predicates of an entry name."""
+    made = (_claim("", one["predicate"], one.get("for", {}), "") for one in entry["so"])
+    return {key[0] for claim in made for one in claims.instances(claim) for key in one.cells.values()}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -108,13 +116,17 @@ def holds(
     sentence: str, predicate: str, variables: Mapping[str, Sequence[Any]], tables: "Tables", place: str = ""
 ) -> set[str]:
     """The verdicts of a predicate on the values of our numbers; `place` is the table of the cells that name none."""
-    values = {name: [str(one) for one in held] for name, held in variables.items()}
-    claim = Claim(sentence, place, predicate, variables=values)
+    claim = _claim(sentence, predicate, variables, place)
     numbers: dict[Key, Interval] = {}
     for one in claims.instances(claim):
         for table in {key[0] for key in one.cells.values()}:
             numbers |= tables.points(table)
     return {str(verdict) for verdict in claims.judge(claim, numbers)}
+
+
+def _claim(sentence: str, predicate: str, variables: Mapping[str, Sequence[Any]], place: str) -> Claim:
+    values = {name: [str(one) for one in held] for name, held in variables.items()}
+    return Claim(sentence, place, predicate, variables=values)
 
 
 class Tables:

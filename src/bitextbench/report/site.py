@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +15,7 @@ import jinja2
 from bitextbench.base.outputs import atomic
 from bitextbench.config import FIGURE4
 from bitextbench.report import encoders, filtering, plots, settings
-from bitextbench.report.audit import NOT_COMPARABLE, NOT_RUN, OUT, Judgement, Tried
+from bitextbench.report.audit import DECIDED, NOT_COMPARABLE, NOT_RUN, OUT, Judgement, Tried
 from bitextbench.report.cells import WARNING, Cell, short
 from bitextbench.report.claims import CELL, Key
 from bitextbench.report.references import PAPERS, title
@@ -29,7 +31,7 @@ VERDICTS = {
     "holds": "in most instances, at a false discovery rate of 5% over the claims of the run",
     "fails": "in most instances, at the same rate",
     "mixed": "it holds in some instances and fails in others, at the same rate",
-    "level": "in most instances the slack is smaller than the metric's margin, to either side: no difference to speak of",
+    "level": "in most instances no difference as large as the metric's margin is left open",
     "undecided": "the intervals are too wide",
     OUT: "in each instance a number of ours is far from the paper's, as of another kind of model: shown, not counted",
     NOT_COMPARABLE: "states the paper's own figures",
@@ -66,8 +68,7 @@ def write(folder: Path) -> str:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         with atomic(folder / name) as part:
             part.write_text(text, encoding="utf-8")
-    absent = f"; missing: {', '.join(one.path for one in run.missing)}" if run.missing else ""
-    return f"{folder / 'index.html'}: {len(made)} pages{absent}"
+    return f"the report: {folder / 'index.html'}, {len(made)} pages"
 
 
 class Site:
@@ -90,22 +91,44 @@ class Site:
         )
 
     def pages(self) -> dict[str, str]:
-        """The text of each page, by its path in the run's folder."""
+        """The text of each page, by its path in the run's folder: of what the run has."""
+        computed = [table for table in self.run.tables.values() if table.csv]
+        makers = {page: make for page, make in self.others.items() if page in self.menu.values()}
         return {
             "index.html": self.entrance(),
-            "claims.html": self.claims(),
-            **{table.page: self.table(table) for table in self.run.tables.values()},
-            "encoders.html": self.encoders(),
-            "filtering.html": self.filtering(),
-            "settings.html": self.settings(),
-            "provenance.html": self.provenance(),
+            **{table.page: self.table(table) for table in computed},
+            **{page: make() for page, make in makers.items()},
         }
+
+    @property
+    def others(self) -> dict[str, Callable[[], str]]:
+        """What makes each page but the entrance and the tables'."""
+        return {
+            "claims.html": self.claims,
+            "encoders.html": self.encoders,
+            "filtering.html": self.filtering,
+            "settings.html": self.settings,
+            "provenance.html": self.provenance,
+        }
+
+    @cached_property
+    def menu(self) -> dict[str, str]:
+        """MENU without the pages for which the run has no data."""
+        run = self.run
+        data = {
+            "claims.html": run.claims,
+            "encoders.html": run.encoders or run.learning or run.trained or FIGURE4 in run.tables,
+            "filtering.html": run.sweep or run.roc or run.thresholds or set(OWN) & run.tables.keys(),
+            "settings.html": run.settings,
+            "provenance.html": run.provenance,
+        }
+        return {name: page for name, page in MENU.items() if data.get(page, True)}
 
     def page(self, template: str, name: str, heading: str, **parts: Any) -> str:
         """A page from a template; `name` is its path in the run's folder."""
         return self.environment.get_template(template).render(
             run=self.run,
-            menu=MENU,
+            menu=self.menu,
             here=name,
             root="../" * name.count("/"),
             title=heading,
@@ -125,10 +148,11 @@ class Site:
         return self.page(
             "index.html",
             "index.html",
-            f"Do the published numbers hold? The {self.run.name} run",
+            f"What works, and do the published numbers hold? The {self.run.name} run",
             sentence=self.sentence(),
             cards=self.cards(),
-            decided=[(claim, score(claim)) for claim in self.run.claims if claim.in_regime],
+            decided={verdict: [one for one in self.run.claims if one.verdict == verdict] for verdict in DECIDED},
+            meanings=VERDICTS,
             states=STATES,
             maps={paper: held for paper, held in maps.items() if held},
             placed=placed,
@@ -136,24 +160,23 @@ class Site:
 
     def sentence(self) -> str:
         """A sentence on the run."""
-        tables = [table for table in self.run.tables.values() if table.csv]
-        said = f"The {self.run.name} run computes {len(tables)} tables of numbers on mining and filtering parallel text"
-        hardware, spent = self.run.provenance.get("hardware"), self.run.provenance.get("time_and_memory", {})
-        if hardware and spent.get("wall_s_sum"):
-            machine = f"{hardware['cores']} cores" + (f" and {len(hardware['gpus'])} GPUs" if hardware["gpus"] else "")
-            said += f", on {machine}; {spent['jobs']:,} jobs, up to that of Table 2, add up to {duration(spent['wall_s_sum'])}"
-        return f"{said}. Each number stands beside the one that a paper printed, and each claim that a paper makes in words is judged on ours."
+        number = sum(bool(table.csv) for table in self.run.tables.values())
+        return (
+            f"The {self.run.name} run has {number} tables. Each of our numbers stands next to the paper's, with a 95% interval,"
+            " and each claim that a paper makes in words is tested on ours."
+        )
 
     def cards(self) -> list[dict[str, Any]]:
         """The cards of the entrance page: counts of numbers, claims and settings."""
         numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
-        same = Counter(line.equal for line in self.run.settings if line.equal)
+        settings = self.run.settings if self.run.scale == "paper" else []  # they are those of the paper scale
+        same = Counter(line.equal for line in settings if line.equal)
         cards = [
             card(
                 "Numbers",
                 numbers.total() - numbers["not run"],
                 numbers,
-                "of the papers have ours beside them",
+                "of the papers' numbers have one of ours next to them",
                 "#tables",
                 "All tables",
             ),
@@ -210,25 +233,32 @@ class Site:
         counts = Counter(mark for *_, mark in held)
         said = ", ".join(f"{counts[mark]} {mark.replace('-', ' ')}" for mark in STATES if counts[mark])
         return {
-            "page": self.run.tables[place].page,
+            "page": self.run.tables[place].page if self.run.tables[place].csv else "",
             "name": title(place).partition(", ")[2],
             "rows": len(rows),
             "columns": len(columns),
-            "squares": [(columns.index(column), rows.index(row), mark) for row, column, mark in held],
+            "squares": [
+                (columns.index(column), rows.index(row), mark, f"{row}, {column}: {STATES[mark]}")
+                for row, column, mark in held
+            ],
             "said": f"{title(place)}: {said}",
         }
 
     # ---- claims
 
     def claims(self) -> str:
-        total = len(self.run.claims)
+        order = [*VERDICTS]
+        claims = sorted(self.run.claims, key=lambda claim: order.index(claim.verdict))
         return self.page(
             "claims.html",
             "claims.html",
             "Claims",
-            sentence=f"{total} claims that the papers make in words: {counted(self.counts)}.",
-            claims=[self.claim(claim) for claim in self.run.claims],
+            sentence=f"Of {len(claims)} claims that the papers make in words, {counted(self.counts)}.",
+            groups={
+                verdict: [self.claim(one) for one in held] for verdict, held in groupby(claims, attrgetter("verdict"))
+            },
             links=self.links,
+            code=code,
             meanings=VERDICTS,
             counts=self.counts,
             shown_papers=list(dict.fromkeys(claim.paper for claim in self.run.claims)),
@@ -264,6 +294,7 @@ class Site:
                 cell.column,
             ): f"{table.page}#c{rows.index(cell.row_label)}-{columns.index(cell.column)}"
             for table in self.run.tables.values()
+            if table.csv
             for rows, columns in [(names(table.cells, "row_label"), names(table.cells, "column"))]
             for cell in table.cells
         }
@@ -411,6 +442,11 @@ def state(verdict: str, claims: Counter[str]) -> str:
         return "not-run"
     (first, most), (_, second) = [*claims.most_common(2), ("computed", 0), ("", 0)][:2]
     return "undecided" if most == second else first
+
+
+def code(claim: Judgement) -> str:
+    """The predicate of a claim, with its variables in capitals."""
+    return re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), claim.predicate)
 
 
 def score(claim: Judgement) -> str:
