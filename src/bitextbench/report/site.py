@@ -31,7 +31,7 @@ VERDICTS = {
     "holds": "in most instances, at a false discovery rate of 5% over the claims of the run",
     "fails": "in most instances, at the same rate",
     "mixed": "it holds in some instances and fails in others, at the same rate",
-    "level": "in most instances no difference as large as the metric's margin is left open",
+    "level": "in most instances the slack is smaller than the metric's margin, to either side: no difference to speak of",
     "undecided": "the intervals are too wide",
     OUT: "in each instance a number of ours is far from the paper's, as of another kind of model: shown, not counted",
     NOT_COMPARABLE: "states the paper's own figures",
