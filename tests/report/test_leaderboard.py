@@ -58,7 +58,7 @@ def run(folder: Path, *cells: Cell) -> Path:
 def runs(tmp_path: Path) -> list[Path]:
     muse = run(
         tmp_path / "muse",
-        cell("muse", "mining/zh-en", 94.3, note="the <sample>"),
+        cell("muse", "bucc/zh-en", 94.3, note="the <sample>"),
         cell("muse", "tatoeba/de-en", 97.9),
         cell("muse", "cost/sentences/s", 1234.5),
         cell("muse", "alignment/de-en", 1.0, ours=None),
@@ -74,7 +74,7 @@ def test_runs_stand_beside_each_other_and_beside_what_others_published(runs: lis
     with open(tmp_path / "out/leaderboard.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     assert [(line["encoder"], line["task"], line["column"], line["value"]) for line in lines] == [
-        ("muse", "mining", "zh-en", "94.3"),
+        ("muse", "bucc", "zh-en", "94.3"),
         ("muse", "tatoeba", "de-en", "97.9"),
         ("muse", "cost", "sentences/s", "1234.5"),
         ("trained & small", "tatoeba", "de-en", "12.0"),
@@ -101,10 +101,10 @@ def test_runs_stand_beside_each_other_and_beside_what_others_published(runs: lis
 def test_what_cannot_be_set_beside_each_other(runs: list[Path], tmp_path: Path):
     with pytest.raises(InputError, match=r"a run without a leaderboard; give its configuration `leaderboard`"):
         leaderboard.write([*runs, tmp_path / "none"], tmp_path, tmp_path / "out")
-    with pytest.raises(InputError, match=r"muse, mining/zh-en is also in .*; give each run once"):
+    with pytest.raises(InputError, match=r"muse, bucc/zh-en is also in .*; give each run once"):
         leaderboard.write([runs[0], runs[0]], tmp_path, tmp_path / "out")
     (tmp_path / "leaderboard.csv").write_text("encoder,column,value,source\nother,singing/de-en,98.0,Someone\n")
-    with pytest.raises(InputError, match=r"no group singing in a leaderboard; known: mining"):
+    with pytest.raises(InputError, match=r"no group singing in a leaderboard; known: bucc"):
         leaderboard.write(runs, tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
