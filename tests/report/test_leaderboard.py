@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import read, resolve
+from bitextbench.config import read, resolve, schema
 from bitextbench.report import leaderboard
 from bitextbench.report.cells import Cell, to_csv
 from bitextbench.workflow import Files
@@ -23,7 +23,7 @@ CONFIG = {
 
 
 def board(**rows: str) -> list[leaderboard.Entry]:
-    return leaderboard.entries(CONFIG | {"leaderboard": rows})
+    return leaderboard.entries(CONFIG | {"leaderboard": {row: {"encoder": name} for row, name in rows.items()}})
 
 
 def test_an_encoder_is_measured_on_every_group_and_by_the_methods_that_score_by_it():
@@ -33,6 +33,13 @@ def test_an_encoder_is_measured_on_every_group_and_by_the_methods_that_score_by_
     assert {entry.row for entry in found} == {"mUSE"}
     assert len({entry.column for entry in found}) == len(found)
     assert leaderboard.entries(CONFIG) == []
+    some = leaderboard.entries(CONFIG | {"leaderboard": {"mUSE": {"encoder": "muse", "groups": ["tatoeba"]}}})
+    assert {entry.column.partition("/")[0] for entry in some} == {"tatoeba"}
+
+
+def test_the_schema_knows_the_groups():
+    rows = schema()["$defs"]["leaderboard_row"]["properties"]
+    assert rows["groups"]["items"]["enum"] == [*leaderboard.groups()]
 
 
 def test_an_encoder_of_each_pair_is_that_of_the_column():

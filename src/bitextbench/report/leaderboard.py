@@ -72,10 +72,10 @@ def entries(config: Mapping[str, Any]) -> list[Entry]:
     """What is to be measured of each encoder that `leaderboard` of a configuration names; {} for none."""
     return [
         entry
-        for row, encoder in config.get(PLACE, {}).items()
-        for name, group in groups().items()
-        for block in group["cells"]
-        for entry in _entries(config, row, encoder, name, block)
+        for row, wanted in config.get(PLACE, {}).items()
+        for name in wanted.get("groups", groups())
+        for block in groups()[name]["cells"]
+        for entry in _entries(config, row, wanted["encoder"], name, block)
     ]
 
 
