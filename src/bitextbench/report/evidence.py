@@ -170,7 +170,9 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
         for name in used
     ]
     items = np.cov(np.stack([cells[name].items for name in used]), ddof=0).reshape(len(used), -1) if used else 0.0
-    of_items = np.einsum("i...,ij,j...->...", slopes, items, slopes) if used else 0.0
+    of_items = (
+        np.maximum(np.einsum("i...,ij,j...->...", slopes, items, slopes), 0.0) if used else 0.0
+    )  # equal cells: rounding
     groups: dict[tuple[str, tuple[int, ...]], Any] = {}
     for slope, name in zip(slopes, used, strict=True):
         if len(seeds := cells[name].seeds) > 1:
