@@ -17,14 +17,14 @@ os.environ.update(PATH=os.pathsep.join([os.path.dirname(sys.executable), os.envi
 from bitextbench.base.errors import InputError
 
 try:
-    from bitextbench.base import run_lock, snakemake_internals
+    from bitextbench.base import run_lock, snakemake_internals, sources
 except InputError as error:
     raise WorkflowError(str(error)) from None
 from bitextbench.base.files import write_json
 from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, leaderboard, plan
-from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, rule_graph
+from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, registered, rule_graph
 
 snakemake_internals.measure_to_the_end()
 try:
@@ -73,6 +73,22 @@ wildcard_constraints:
 def spec(value):
     """A part of the configuration as one argument of a command."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def provenance(wildcards, input, output):
+    """Options by which a command says what its table was made from; the configuration is on standard input."""
+    made = [f"--made-of={path}" for path in input]
+    return [f"--own-provenance={output.provenance}", "--own-config=@/dev/stdin", *made]
+
+
+def whole_config(wildcards, input):
+    """The configuration: an argument has 128 KiB at most. As it follows from the inputs, no key of it makes a table anew."""
+    return spec(config)
+
+
+def code(command, *members):
+    """The version of the code that a rule runs. `members`: kind and name, by wildcards, of those that its arguments name."""
+    return lambda w: sources.version(command, *(path for kind, of in members for path in files.members(kind, [of(w)])))
 
 
 def any_of(names):

@@ -22,6 +22,7 @@ rule language_model:
         mem_mb=megabytes(2, 1500),
         runtime=hours(4),
     params:
+        version=code("step fit-language"),
         texts=lambda w, input: option(
             "--text",
             [
@@ -55,7 +56,9 @@ rule corpus:
         mem_mb=3000,  # a chunk of rows, the excluded sentences, and what sorting digests may take
         runtime=expected("corpus"),
     params:
+        version=lambda w: sources.version("step corpus", *files.made_by(w.corpus)),
         spec=lambda w: spec(files.corpus_spec(w.corpus)),
+        entries=lambda w: [registered(name, "parsers") for name in datasets(config, [w.corpus])],
         excluded=lambda w, input: [f"--exclude={os.path.basename(folder)}={folder}" for folder in input.excluded],
         seed=config["seed"],
         languages=corpus_languages,

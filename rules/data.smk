@@ -15,6 +15,7 @@ rule fetch:
         mem_mb=1000,
         runtime=expected("fetch"),
     params:
+        entry=lambda w: registered(w.dataset, "files"),
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench fetch {wildcards.dataset:q}"

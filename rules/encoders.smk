@@ -6,6 +6,7 @@ WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]
 dictionary = lambda key: lambda w: files.tokens(*filter(None, [vectors_entry(w).get(key)]))
 encoder_entry = lambda w: config["encoders"][w.encoder]
+encoder_type = lambda w: encoder_entry(w)["type"]
 trained = rf"(?!(?:{any_of(pretrained(config))})/)[^/]+"  # any name but those
 encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
@@ -28,12 +29,15 @@ rule skip_gram:
         mem_mb=megabytes(8, 2500),
         runtime=hours(96),  # one thread, so that runs do not differ
     params:
+        version=code("step skip-gram"),
         pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
         spec=lambda w: spec(vectors_entry(w)["skip_gram"]),
+        # checkpoints outlive a failed job: they are no output
+        checkpoints=f"{WORK}/checkpoints/word_vectors/{{vectors}}.{{side}}",
         case=CASE,
     shell:
         "python -m bitextbench step skip-gram {input.tokens:q} --side {wildcards.side:q} {params.pieces:q} {params.case:q}"
-        " --spec {params.spec:q} --out {output:q} > {log:q} 2>&1"
+        " --spec {params.spec:q} --checkpoints {params.checkpoints:q} --out {output:q} >> {log:q} 2>&1"
 
 
 rule map_words:
@@ -57,6 +61,7 @@ rule map_words:
         mem_mb=megabytes(4, 3000),
         runtime=hours(12),
     params:
+        version=code("step map-words"),
         spec=lambda w: spec(vectors_entry(w)["mapping"]),
         dictionaries=lambda w, input: [f"--dictionary={path}" for path in input.seed]
         + [f"--test={path}" for path in input.test],
@@ -92,6 +97,7 @@ rule hard_negatives:
         gpu=encoder_gpus,
         runtime=expected("hard_negatives", encoder_gpus),
     params:
+        version=code("step hard-negatives"),
         vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
         ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
         options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"]
@@ -135,6 +141,7 @@ rule train_encoder:
         gpu=encoder_gpus,
         runtime=hours(72),
     params:
+        version=code("train", ("encoders", encoder_type)),
         spec=lambda w: spec({key: value for key, value in encoder_entry(w).items() if key != "gpus"}),
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
@@ -177,6 +184,7 @@ rule encode:
         runtime=expected("encoding", encoder_gpus),
         turn=1,
     params:
+        version=code("step encode", ("encoders", encoder_type)),
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=allocated,
@@ -200,6 +208,7 @@ rule pretrained:  # a model that is there: which files it has, by hash
         mem_mb=1000,
         runtime=hours(1),
     params:
+        version=code("step pretrained"),
         named=lambda w: encoder_entry(w).get("name") or encoder_entry(w)["folder"],
         files=lambda w, input: [f"--file={path}" for path in input],
     shell:
@@ -228,6 +237,7 @@ rule encode_pretrained:
         gpu=encoder_gpus,
         runtime=hours(24),
     params:
+        version=code("step encode-pretrained"),
         prefix=lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else [],
         languages=corpus_languages,
         out=lambda w, output: output.src.removesuffix(".src.npy"),

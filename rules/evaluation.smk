@@ -39,6 +39,9 @@ rule alignment:  # kim2019 section 4.1
         mem_mb=megabytes(8, 2500),
         runtime=expected("alignment"),
     params:
+        version=lambda w: sources.version(
+            "evaluate alignment", *files.members("similarities", compared_by("alignment", w))
+        ),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("alignment"),
@@ -67,6 +70,7 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         gpu=encoder_gpus,
         runtime=expected("reconstruction", encoder_gpus),
     params:
+        version=code("evaluate reconstruction"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("reconstruction"),
@@ -96,6 +100,7 @@ rule documents:  # guo2018 section 4.2, yang2019 section 5.3
         gpu=encoder_gpus,
         runtime=expected("documents", encoder_gpus),
     params:
+        version=code("evaluate documents"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarity=similarities("documents"),
@@ -125,6 +130,7 @@ rule mining:  # artetxe2019 section 4.1, yang2019 section 6
         gpu=encoder_gpus,
         runtime=expected("mining", encoder_gpus),
     params:
+        version=code("evaluate mining"),
         languages=corpus_languages,
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -154,6 +160,7 @@ rule recognition:  # zhang2016 section 6.2.2
         gpu=encoder_gpus,
         runtime=hours(2),
     params:
+        version=code("evaluate recognition", ("encoders", encoder_type)),
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         similarity=similarities("recognition"),
         case=CASE,
@@ -183,6 +190,7 @@ rule separation:  # yang2019 section 5.4
         gpu=encoder_gpus,
         runtime=expected("separation", encoder_gpus),
     params:
+        version=code("evaluate separation"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         gpus=allocated,
@@ -208,6 +216,7 @@ rule posteriors:  # kim2019 section 4.1
         gpu=likelihoods_gpus,
         runtime=expected("posteriors", likelihoods_gpus),
     params:
+        version=code("step posteriors"),
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
         stems=lambda w, input: [path.removesuffix(".src.ids.npy") for path in input.src],
         gpus=allocated,
@@ -235,6 +244,7 @@ rule rescoring_pairs:  # what the model of each half learns from, and rescores
         gpu=rescorer("gpus"),
         runtime=hours(4),
     params:
+        version=code("step rescoring-pairs"),
         languages=lambda w: languages(files.pair(rescored(w))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -274,6 +284,7 @@ rule train_rescorer:
         gpu=rescorer("gpus"),
         runtime=hours(24),
     params:
+        version=code("train", ("encoders", rescorer("type"))),
         spec=lambda w: spec({key: rescorer(key)(w) for key in ("type", "model", "training")}),
         checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
         corpora=lambda w, input: [
@@ -311,6 +322,7 @@ rule rescoring:
         gpu=rescorer("gpus"),
         runtime=hours(8),
     params:
+        version=code("evaluate rescoring", ("encoders", rescorer("type"))),
         languages=corpus_languages,
         models=lambda w, input: [f"--model={path}" for path in input.models],
         gpus=allocated,
@@ -338,6 +350,7 @@ rule measure_encoder:
         mem_mb=megabytes(4, 2500),
         runtime=hours(4),
     params:
+        version=code("step measure-encoder"),
         name=lambda w: re.sub(r"\.seed\d+", "", w.encoder),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -360,6 +373,7 @@ rule encoder_cost:  # of a whole encoder: sentences in a second of one core, and
         mem_mb=4000,
         runtime=hours(1),
     params:
+        version=code("step encoder-cost"),
         named=lambda w, input: config["encoders"][w.encoder].get("name") or os.path.dirname(input.model),
         prefix=lambda w: (
             [f"--prefix={config['encoders'][w.encoder]['prefix']}"]
@@ -389,6 +403,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         mem_mb=LEAST["fit_similarity"],
         runtime=hours(4),
     params:
+        version=code("evaluate agreement", ("similarities", of_method("similarity"))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
@@ -414,6 +429,7 @@ rule quality:
         mem_mb=2000,
         runtime=hours(2),
     params:
+        version=code("evaluate quality"),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:
         "python -m bitextbench evaluate quality --corpus {input.corpus:q} {params.scores:q} --out {output:q} > {log:q} 2>&1"
@@ -433,6 +449,7 @@ rule selection_precision:
         mem_mb=megabytes(3, 1500, lambda w, input: input.scores),
         runtime=hours(1),
     params:
+        version=code("evaluate selection"),
         words=lambda w: BUDGETS[w.budget],
         side=config["selection"]["count"],
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
@@ -456,6 +473,7 @@ rule sweep:
         mem_mb=megabytes(3, 2000, lambda w, input: input.scores),
         runtime=hours(2),
     params:
+        version=code("evaluate sweep"),
         side=config["selection"]["count"],
         scores=scores_by_method(CURVES),
     shell:
@@ -477,6 +495,7 @@ rule distribution:
         mem_mb=megabytes(10, 2000),
         runtime=hours(2),
     params:
+        version=code("evaluate distribution"),
         scores=scores_by_method(CURVES),
         logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
     shell:
@@ -497,6 +516,7 @@ rule shares:
         mem_mb=megabytes(3, 1500),
         runtime=hours(1),
     params:
+        version=code("evaluate shares"),
         scores=lambda w, input: [f"--scores={path}" for path in input],
     shell:
         "python -m bitextbench evaluate shares {params.scores:q} --out {output:q} > {log:q} 2>&1"
@@ -518,6 +538,7 @@ rule bleu:
         mem_mb=1500,
         runtime=hours(1),
     params:
+        version=code("step bleu"),
         language=TGT,
         hypotheses=lambda w, input: option(
             "--hypotheses",
@@ -543,6 +564,7 @@ rule significance:
         mem_mb=1500,
         runtime=hours(1),
     params:
+        version=code("step significance"),
         languages=option("--language", [(test, TGT) for test in TESTS]),
         hypotheses=option(
             "--hypotheses",
@@ -594,6 +616,7 @@ rule validation_bleu:  # of a study: the validation set translated, which is no 
         gpu=config["nmt"]["gpus"],
         runtime=hours(8),
     params:
+        version=code("step validation-bleu"),
         data=lambda w, input: f"{input.data}/{w.seed}",
         model=lambda w, input: f"{input.models}/{w.seed}/model.pt",
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
@@ -643,6 +666,8 @@ rule size:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        version=code("step size"),
     shell:
         "python -m bitextbench step size --corpus {input:q} --out {output:q} 2> {log:q}"
 
@@ -661,6 +686,8 @@ rule translation:
     resources:
         mem_mb=1500,
         runtime=hours(1),
+    params:
+        version=code("evaluate translation"),
     shell:
         "python -m bitextbench evaluate translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
         " --training {input.training:q} --out {output:q} > {log:q} 2>&1"

@@ -33,6 +33,7 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
         gpu=mined_gpus,
         runtime=expected("mine_corpus", mined_gpus),
     params:
+        version=code("step mine-corpus"),
         spec=lambda w: spec(files.mined_spec(translation(w)["train"]["mined"])),
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         src=shard_options("src"),
@@ -71,6 +72,7 @@ rule searched:
         mem_mb=megabytes(20, 1500, lambda w, input: input.corpus),  # each distinct sentence once
         runtime=hours(2),
     params:
+        version=code("step searched"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
     shell:
@@ -99,6 +101,7 @@ rule search_block:
         gpu=mining_gpus,
         runtime=hours(12),
     params:
+        version=code("step search-block"),
         spec=of_mining("margin", "k", "index"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -121,6 +124,8 @@ rule merge_neighbours:
     resources:
         mem_mb=megabytes(2, 2000),
         runtime=hours(4),
+    params:
+        version=code("merge-neighbours"),
     shell:
         "python -m bitextbench merge-neighbours {input:q} --out {output:q} 2> {log:q}"
 
@@ -141,6 +146,7 @@ rule mine_blocks:
         mem_mb=megabytes(20, 2000),
         runtime=hours(4),
     params:
+        version=code("step mine-blocks"),
         spec=of_mining("margin", "retrieval", "threshold"),
         languages=lambda w: languages(files.pair(mining_corpus(w))),
     shell:

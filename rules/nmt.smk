@@ -34,6 +34,7 @@ rule nmt_prepare:
         mem_mb=megabytes(10, 1500),
         runtime=hours(4),
     params:
+        version=code("step nmt-prepare"),
         selected=lambda w, input: [os.path.dirname(path) for path in input.selected],
         valid=lambda w, input: os.path.dirname(input.valid[0]),
         spec=nmt_spec(PREPARE_KEYS),
@@ -63,6 +64,7 @@ rule nmt_train:  # and translation, in the same process
         gpu=config["nmt"]["gpus"],
         runtime=hours(72),
     params:
+        version=code("step nmt-train"),
         data=lambda w, input: [f"{input.data}/{seed}" for seed in batch_of(w)],
         spec=nmt_spec(MODEL_KEYS),
         languages=languages(config["pair"]),
@@ -95,6 +97,7 @@ rule likelihood_data:
         mem_mb=LEAST["likelihood_data"],  # a shard, and the lengths of all sentences
         runtime=hours(8),
     params:
+        version=code("step likelihood-data"),
         corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(likelihoods_entry(w))],
         longest=lambda w: likelihoods_entry(w)["max_length"],
     shell:
@@ -122,6 +125,7 @@ rule likelihood_train:
         gpu=likelihoods_gpus,
         runtime=hours(72),
     params:
+        version=code("step likelihood-train"),
         spec=lambda w: spec(likelihoods_entry(w)[LIKELIHOOD_MODELS[w.model]]),
         longest=lambda w: likelihoods_entry(w)["max_length"],
         # checkpoints outlive a failed job: they are no output
@@ -152,6 +156,7 @@ rule likelihoods:
         gpu=likelihoods_gpus,
         runtime=expected("likelihoods", likelihoods_gpus),
     params:
+        version=code("step likelihoods"),
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(LIKELIHOOD_MODELS, input.models)],
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
         gpus=allocated,
@@ -197,6 +202,7 @@ rule training_text:
         mem_mb=megabytes(8, 1500),  # a corpus
         runtime=hours(2),
     params:
+        version=code("step training-text"),
         selections=lambda w, input: [f"--selection={os.path.dirname(path)}" for path in input.selections],
         corpora=lambda w: [f"--corpus={corpus}={WORK}/tokens/{corpus}" for corpus in whole(w)],
         languages=PAIR,

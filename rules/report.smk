@@ -38,6 +38,20 @@ TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
 LEARNED = [f"{RESULTS}/{name}.csv" for name in ("training", "learning")] if TRAINED else []
 PAGED = [*TABLES, *AUDITED, *FIGURES, *LEARNED, *EXAMPLES]  # what the pages of a run are made of
+# and, where they have been made, of these
+SHOWN = [
+    f"{RESULTS}/{name}"
+    for name in (
+        "precision.csv",
+        "quality.csv",
+        "roc.csv",
+        "sweep.csv",
+        "distribution.csv",
+        "encoders.csv",
+        "leaderboard.csv",
+        "rules.json",
+    )
+]
 CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
 
 example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
@@ -73,7 +87,8 @@ rule table2:
         mem_mb=1500,
         runtime=hours(1),
     params:
-        config=spec(config),  # given on standard input: an argument has 128 KiB at most
+        version=code("step table"),
+        config=whole_config,
         scale=config["scale"],
         cells=cell_options(
             {
@@ -106,6 +121,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
     output:
         csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
         measurements=f"{RESULTS}/measurements/{{place}}.json",
+        provenance=f"{RESULTS}/{{place}}.provenance.json",
     log:
         f"logs/{RUN}/grid_table/{{place}}.log",
     wildcard_constraints:
@@ -116,6 +132,9 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step table"),
         scale=config["scale"],
         cells=lambda w: cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[w.place]))),
         compared=lambda w, input: option(
@@ -124,7 +143,7 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         + (["--compared=tokens"] if w.place in DECODED else []),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.compared:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule kim2019_figure3:
@@ -134,6 +153,7 @@ rule kim2019_figure3:
     output:
         csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/figure3.json",
+        provenance=f"{RESULTS}/kim2019/figure3.provenance.json",
     log:
         f"logs/{RUN}/kim2019_figure3.log",
     conda:
@@ -142,6 +162,9 @@ rule kim2019_figure3:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step table"),
         scale=config["scale"],
         cells=lambda w, input: cell_options(
             {"row": f"{STUDIES['shares']}-{row}", "column": "share", "files": [f"{path}#{key}"], "seed": seed}
@@ -150,7 +173,7 @@ rule kim2019_figure3:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule kim2019_table5:
@@ -164,6 +187,7 @@ rule kim2019_table5:
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/table5.json",
+        provenance=f"{RESULTS}/kim2019/table5.provenance.json",
     log:
         f"logs/{RUN}/kim2019_table5.log",
     conda:
@@ -172,6 +196,9 @@ rule kim2019_table5:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step table"),
         scale=config["scale"],
         cells=lambda w, input: cell_options(
             {
@@ -184,7 +211,7 @@ rule kim2019_table5:
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule yang2019_figure4:
@@ -195,6 +222,7 @@ rule yang2019_figure4:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
         measurements=f"{RESULTS}/measurements/yang2019/figure4.json",
+        provenance=f"{RESULTS}/yang2019/figure4.provenance.json",
     log:
         f"logs/{RUN}/yang2019_figure4.log",
     conda:
@@ -203,6 +231,9 @@ rule yang2019_figure4:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step figure-margins"),
         points=lambda w, input: option(
             "--point",
             [(margin, seed, *of) for (margin, seed, _), *of in zip(MARGIN_ENCODERS, input.mining, input.separation)],
@@ -210,7 +241,7 @@ rule yang2019_figure4:
         scale=config["scale"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q}"
-        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule artetxe2019_figure2:
@@ -219,6 +250,7 @@ rule artetxe2019_figure2:
     output:
         csv=report(f"{RESULTS}/artetxe2019/figure2.csv", category="tables"),
         png=report(f"{RESULTS}/artetxe2019/figure2.png", category="tables"),
+        provenance=f"{RESULTS}/artetxe2019/figure2.provenance.json",
     log:
         f"logs/{RUN}/artetxe2019_figure2.log",
     conda:
@@ -227,9 +259,12 @@ rule artetxe2019_figure2:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step figure-thresholds"),
         points=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
     shell:
-        "python -m bitextbench step figure-thresholds {params.points:q} --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        "python -m bitextbench step figure-thresholds {params.points:q} --picture {output.png:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule quality_table:
@@ -240,6 +275,7 @@ rule quality_table:
         roc=report(f"{RESULTS}/roc.csv", category="quality"),
         png=report(f"{RESULTS}/quality.png", category="quality"),
         measurements=f"{RESULTS}/measurements/quality.json",
+        provenance=f"{RESULTS}/quality.provenance.json",
     log:
         f"logs/{RUN}/quality_table.log",
     conda:
@@ -248,6 +284,9 @@ rule quality_table:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step quality-table"),
         scale=config["scale"],
         cells=lambda w, input: cell_options(
             {"row": corpus, "column": method, "files": [path], "seed": seed}
@@ -255,7 +294,7 @@ rule quality_table:
         ),
     shell:
         "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
-        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule precision_table:
@@ -264,6 +303,7 @@ rule precision_table:
     output:
         csv=report(f"{RESULTS}/precision.csv", category="selection"),
         measurements=f"{RESULTS}/measurements/precision.json",
+        provenance=f"{RESULTS}/precision.provenance.json",
     log:
         f"logs/{RUN}/precision_table.log",
     conda:
@@ -272,6 +312,9 @@ rule precision_table:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step table"),
         scale=config["scale"],
         cells=lambda w, input: cell_options(
             {"row": method, "column": f"{budget} words", "files": [path], "seed": seed}
@@ -279,7 +322,7 @@ rule precision_table:
         ),
     shell:
         "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule compare_encoders:
@@ -299,7 +342,8 @@ rule compare_encoders:
         mem_mb=1500,
         runtime=10,
     params:
-        config=spec(config),  # given on standard input: an argument has 128 KiB at most
+        version=code("step compare-encoders"),
+        config=whole_config,
         benchmarks=f"{WORK}/benchmarks",
     shell:
         "python -m bitextbench step compare-encoders {input:q} --config @/dev/stdin --benchmarks {params.benchmarks:q}"
@@ -312,6 +356,7 @@ rule leaderboard:  # encoders by tasks, for `bitextbench leaderboard`
     output:
         csv=report(f"{RESULTS}/leaderboard.csv", category="encoders"),
         measurements=f"{RESULTS}/measurements/leaderboard.json",
+        provenance=f"{RESULTS}/leaderboard.provenance.json",
     log:
         f"logs/{RUN}/leaderboard.log",
     conda:
@@ -320,11 +365,14 @@ rule leaderboard:  # encoders by tasks, for `bitextbench leaderboard`
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step table"),
         scale=config["scale"],
         cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
     shell:
         "python -m bitextbench step table --name {rule:q} {params.cells:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule learning_curves:
@@ -333,6 +381,7 @@ rule learning_curves:
     output:
         costs=report(f"{RESULTS}/training.csv", category="encoders"),
         curves=report(f"{RESULTS}/learning.csv", category="encoders"),
+        provenance=f"{RESULTS}/learning.provenance.json",
     log:
         f"logs/{RUN}/learning_curves.log",
     conda:
@@ -341,9 +390,12 @@ rule learning_curves:
         mem_mb=1000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step learning-curves"),
         folders=lambda w, input: list(map(os.path.dirname, input)),
     shell:
-        "python -m bitextbench step learning-curves {params.folders:q} --costs {output.costs:q} --out {output.curves:q} 2> {log:q}"
+        "python -m bitextbench step learning-curves {params.folders:q} --costs {output.costs:q} --out {output.curves:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule mined_examples:
@@ -364,6 +416,7 @@ rule mined_examples:
         mem_mb=megabytes(4, 2500),
         runtime=expected("mined_examples"),
     params:
+        version=code("step examples"),
         chosen=lambda w: MINED_EXAMPLES[w.page],
         languages=lambda w: languages(files.pair(example(w.page, "corpus"))),
         src=shard_options("src"),
@@ -387,6 +440,7 @@ rule kim2019_table4:
         mem_mb=megabytes(10, 1500, lambda w, input: input.scores),
         runtime=hours(2),
     params:
+        version=code("step examples"),
         scores=scores_by_method(example("kim2019/table4", "methods") or []),
     shell:
         "python -m bitextbench step examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
@@ -406,6 +460,7 @@ rule guo2018_table1:
         mem_mb=megabytes(2, 1500),
         runtime=hours(2),
     params:
+        version=code("step examples"),
         hard=lambda w, input: input.hard[0].removesuffix(".src.ids.npy"),
         seed=config["seed"],
     shell:
@@ -424,6 +479,8 @@ rule zhang2016_table1:
     resources:
         mem_mb=megabytes(20, 1500),
         runtime=hours(2),
+    params:
+        version=code("step examples"),
     shell:
         "python -m bitextbench step examples phrases {input:q} --out {output:q} 2> {log:q}"
 
@@ -439,6 +496,7 @@ rule audit:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),
         claims=report(f"{RESULTS}/claims.csv", category="audit"),
         instances=report(f"{RESULTS}/instances.csv", category="audit"),
+        provenance=f"{RESULTS}/audit.provenance.json",
     log:
         f"logs/{RUN}/audit.log",
     conda:
@@ -447,10 +505,13 @@ rule audit:
         mem_mb=2000,
         runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step audit"),
         measurements=lambda w, input: option("--measurements", ([path] for path in input.measurements)),
     shell:
         "python -m bitextbench step audit {input.tables:q} {params.measurements:q} --references references --claims {output.claims:q}"
-        " --instances {output.instances:q} --out {output.numbers:q} > {log:q} 2>&1"
+        " --instances {output.instances:q} --out {output.numbers:q} {params.provenance:q} > {log:q} 2>&1 <<< {params.config:q}"
 
 
 rule settings:  # what the papers say, beside what is configured at paper scale, whichever run this is
@@ -466,6 +527,8 @@ rule settings:  # what the papers say, beside what is configured at paper scale,
     resources:
         mem_mb=1500,
         runtime=10,
+    params:
+        version=code("step settings"),
     shell:
         "python -m bitextbench step settings --references references --config {input.config:q} --out {output:q} > {log:q} 2>&1"
 
@@ -473,6 +536,7 @@ rule settings:  # what the papers say, beside what is configured at paper scale,
 rule report_pages:  # from the CSVs alone, as `bitextbench report` does
     input:
         PAGED,
+        shown=[path for path in SHOWN if os.path.exists(path)],
     output:
         index=report(f"{RESULTS}/index.html", category="report"),
     log:
@@ -483,6 +547,7 @@ rule report_pages:  # from the CSVs alone, as `bitextbench report` does
         mem_mb=1500,
         runtime=10,
     params:
+        version=lambda w: sources.version("report", *sorted(sources.PACKAGE.glob("report/templates/*"))),
         folder=lambda w, output: os.path.dirname(output.index),
     shell:
         "python -m bitextbench report {params.folder:q} > {log:q} 2>&1"

@@ -47,7 +47,8 @@ def megabytes(factor, least, of=lambda wildcards, input: input):
 
     def memory(wildcards, input, attempt):
         size(input)  # of inputs that are not there yet nothing is known
-        return int(max(least, factor * size(of(wildcards, input)) / 1e6)) * more(attempt)
+        read = of(wildcards, input)
+        return int(max(least, factor * size([read] if isinstance(read, str) else read) / 1e6)) * more(attempt)
 
     return memory
 

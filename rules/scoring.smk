@@ -33,6 +33,7 @@ rule fit_similarity:
         mem_mb=LEAST["fit_similarity"],  # the scores of the pool and the vectors of the chosen pairs
         runtime=hours(4),
     params:
+        version=code("step fit-similarity", ("similarities", of_method("similarity"))),
         name=of_method("similarity"),
         spec=lambda w: spec(method_entry(w)),
         positives=lambda w, input: [f"--positives={path.removesuffix('.src.npy')}" for path in input.positives],
@@ -62,6 +63,7 @@ rule fit_text_similarity:
         mem_mb=megabytes(20, 3000),  # n-grams of the whole bitext
         runtime=hours(12),
     params:
+        version=code("step fit-text-similarity", ("similarities", of_method("similarity"))),
         name=of_method("similarity"),
         spec=lambda w: spec(method_entry(w)),
         bitext=lambda w, input: [f"--bitext={path}" for path in input.bitext],
@@ -92,6 +94,7 @@ rule tune_confidence:  # guo2018 section 4.4
         mem_mb=LEAST["fit_similarity"],  # the vectors of the examples
         runtime=hours(4),
     params:
+        version=code("step tune-confidence", ("similarities", of_method("similarity"))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
@@ -124,6 +127,7 @@ rule neighbourhoods:
         gpu=method_gpus,
         runtime=expected("neighbourhoods", method_gpus),
     params:
+        version=code("step neighbourhoods", ("similarities", of_method("similarity"))),
         name=of_method("similarity"),
         spec=lambda w: spec(files.options(w.method)),
         src=shard_options("src"),
@@ -158,6 +162,7 @@ rule score:
         runtime=expected("score"),
         turn=1,
     params:
+        version=code("step score", ("similarities", of_method("similarity"))),
         similarity=of_method("similarity"),
         vectors=lambda w, input: [f"--{side}-vectors={path}" for side, path in zip(SIDES, input.vectors)],
         likelihoods=lambda w, input: f"--likelihoods={input.likelihoods}" if input.likelihoods else "",
@@ -185,7 +190,9 @@ rule published_scores:
         mem_mb=1000,
         runtime=hours(1),
     params:
+        version=code("step published-scores"),
         dataset=of_method("dataset"),
+        entry=lambda w: registered(method_entry(w)["dataset"], "parsers"),
         column=of_method("column"),
         languages=corpus_languages,
         data=DATA,
@@ -211,6 +218,7 @@ rule select:
         mem_mb=2000,  # a block of each shard
         runtime=hours(8),
     params:
+        version=code("step select"),
         method="{method}",
         budget="{budget}",
         seed="{seed}",
@@ -243,6 +251,7 @@ rule selected_pairs:  # plain, with scores and line numbers; asked for by name, 
         mem_mb=megabytes(2, 2000, lambda w, input: input.scores),
         runtime=hours(8),
     params:
+        version=code("step selected-pairs"),
         scores=lambda w, input: [f"--scores={path}" for path in input.scores],
     shell:
         "python -m bitextbench step selected-pairs --corpus {input.corpus:q} {params.scores:q} --selection {input.selection:q}"

@@ -35,6 +35,7 @@ rule smt_text:
         mem_mb=1500,
         runtime=hours(1),
     params:
+        version=code("step smt-text"),
         folder=f"{WORK}/tokens/{{corpus}}",
         stem=f"{SMT_FOLDER}/text/{{corpus}}",
         case=CASE,
@@ -57,6 +58,7 @@ rule smt_align:
         mem_mb=megabytes(40, 2000),  # all pairs of words that occur together
         runtime=hours(24),
     params:
+        version=code("step smt-align"),
         folders=smt_folders(SMT_BITEXT),
         case=CASE,
     shell:
@@ -78,6 +80,7 @@ rule smt_language_model:
         mem_mb=megabytes(40, 2000),  # numbers of all n-grams
         runtime=hours(12),
     params:
+        version=code("step smt-language-model"),
         folders=smt_folders(SMT_LANGUAGE),
         order=SMT.get("order"),
         case=CASE,
@@ -103,6 +106,7 @@ rule smt_grammar:  # the rules that the development and test sets can use
         mem_mb=megabytes(40, 2000),
         runtime=hours(24),
     params:
+        version=code("step smt-grammar"),
         folders=smt_folders(SMT_BITEXT),
         sources=[f"--source={path}" for path in smt_sources],
         limit=SMT.get("limit"),
@@ -130,6 +134,7 @@ rule smt_similarity:
         gpu=encoder_gpus,
         runtime=hours(8),
     params:
+        version=code("step smt-similarity", ("encoders", encoder_type)),
         case=CASE,
         gpus=allocated,
     shell:
@@ -155,6 +160,7 @@ rule smt_tune:  # section 6.1: "to run MERT three times", each from another star
         mem_mb=megabytes(20, 2000),
         runtime=hours(48),
     params:
+        version=code("step smt-tune"),
         references=lambda w, input: [f"--references={path}" for path in input.references],
         decoder=[*decoder, *(f"--{key}={SMT[key]}" for key in ("nbest", "rounds") if key in SMT)],
     shell:
@@ -180,6 +186,7 @@ rule smt_decode:
         mem_mb=megabytes(20, 2000),
         runtime=hours(12),
     params:
+        version=code("step smt-decode"),
         decoder=decoder,
     shell:
         "python -m bitextbench step smt-decode --grammar {input.grammar:q} --lm {input.model:q} --weights {input.weights:q}"
@@ -200,6 +207,7 @@ rule smt_bleu:  # of all systems and tunings: a process takes longer to start th
         mem_mb=1500,
         runtime=hours(1),
     params:
+        version=code("step smt-bleu"),
         hypotheses=lambda w, input: option(
             "--hypotheses",
             zip((f"{system}.{start}" for system in SYSTEMS for start in STARTS), input.hypotheses),
@@ -228,6 +236,7 @@ rule smt_significance:
         mem_mb=1500,
         runtime=hours(1),
     params:
+        version=code("step smt-significance"),
         hypotheses=lambda w: option("--hypotheses", decoded(w)),
         references=lambda w: option(
             "--references",

@@ -24,6 +24,7 @@ rule tokens:
         runtime=expected("tokens"),
         turn=1,
     params:
+        version=code("step tokens"),
         languages=corpus_languages,
         chinese=config["text"]["chinese"],
     shell:
@@ -48,6 +49,7 @@ rule bpe:
         mem_mb=megabytes(8, 1500),  # sentencepiece keeps its sample in memory
         runtime=hours(12),
     params:
+        version=code("step bpe"),
         folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         vocab=lambda w: FEATURES[w.features]["vocab"],
         sample=lambda w: FEATURES[w.features]["sample"],
@@ -75,6 +77,7 @@ rule features:
         mem_mb=megabytes(4, 1500),  # the words of a shard, and the counts of all
         runtime=hours(12),
     params:
+        version=code("step features"),
         folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         spec=lambda w: spec(FEATURES[w.features]),
         kind=lambda w: FEATURES[w.features]["type"],
@@ -108,6 +111,7 @@ rule ids:
         runtime=expected("ids"),
         turn=1,
     params:
+        version=code("step ids"),
         folder=subpath(output[0], parent=True),
         case=CASE,
     shell:
@@ -158,6 +162,7 @@ rule wordpiece_ids:
         mem_mb=megabytes(40, 1000, shard_of),
         runtime=hours(4),
     params:
+        version=code("step wordpiece-ids"),
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench step wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --vocab {input.vocab:q} --out {params.folder:q} 2> {log:q}"

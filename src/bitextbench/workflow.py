@@ -3,6 +3,7 @@
 Files are named as the rules name them: <work>/<what>/<maker>/<corpus>/<shard>. Lists have a file for each shard, in order.
 """
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,9 +12,10 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from bitextbench.base import members, portable
+from bitextbench.base import members, portable, sources
 from bitextbench.base.memory import LARGE_PAGES
 from bitextbench.config import PRETRAINED, Config, of_seed, pretrained, seeded, seeds_of, sharers
+from bitextbench.data import registry
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
@@ -117,6 +119,18 @@ class Files:
     def identifier(self, rules: Mapping[str, Any]) -> str | list[str]:
         """What has to be fetched or made before a filter can identify languages."""
         return self.dataset(LID) if rules.get("language") == LID else self.language_model(rules)
+
+    def made_by(self, corpus: str) -> list[str]:
+        """The modules that make rows of a corpus that no data set has."""
+        parts = self.config["corpora"][corpus]["parts"]
+        return ["data.synth"] if any("generated" in part or "lexicon" in part for part in parts) else []
+
+    def members(self, kind: str, names: Iterable[str]) -> list[str | Path]:
+        """The modules of members, or their files where they are plugins; names that are of no member are left out."""
+        known = members.sources(kind)
+        own = members.KINDS[kind][1].replace("/", ".")
+        found = (known[name] for name in names if name in known)
+        return [f"{own}.{path.stem}" if path.is_relative_to(sources.PACKAGE) else path for path in found]
 
     # ---- encoders
 
@@ -442,6 +456,20 @@ def environment(config: Config) -> dict[str, str]:
     if mirrors := [*(place for place in config["mirrors"] if place not in own), *filter(None, [own])]:
         pages["BITEXTBENCH_MIRROR"] = ":".join(mirrors)
     return pages | (portable.ENVIRONMENT if config["arithmetic"] == "portable" else {})
+
+
+def registered(name: str, what: str) -> list[str]:
+    """What decides the bytes of a data set, by its entry in the registry: of its "files", or of its "parsers".
+
+    A file with a checksum may come from anywhere. A parser is its arguments and its code.
+    """
+    entry = registry.entry(name)
+    if what == "files":
+        return [f"{file.path} {file.sha256 or file.sha1 or file.url}" for file in entry.files]
+    return [
+        f"{parser.name} {json.dumps(parser.arguments)} {sources.part('data.parsers', parser.name)}"
+        for parser in entry.parsers
+    ]
 
 
 def batches(config: Config) -> dict[str, list[int]]:

@@ -336,3 +336,29 @@ def test_bad_input_is_an_error():
         word_mapping.learn(x, y._replace(vectors=y.vectors[:, :3]), Settings())
     with pytest.raises(InputError, match="no entry of the dictionary has vectors on both sides"):
         word_mapping.learn(x, y, Settings(start="dictionary"), dictionary=[("x", "y")])
+
+
+@pytest.mark.parametrize("subwords", [True, False])
+def test_skip_gram_goes_on_after_its_last_epoch_and_ends_in_the_same_bytes(tmp_path: Path, monkeypatch, subwords):
+    text = tmp_path / "text"
+    rng = np.random.default_rng(1)
+    text.write_text("".join(" ".join(f"w{n}" for n in rng.integers(0, 50, 8)) + "\n" for _ in range(300)))
+    options = {"dimension": 8, "epochs": 3, "min_count": 1, "subwords": subwords}
+    word_mapping.skip_gram(text, tmp_path / "whole.vec", **options)
+    checkpoints, keep, killed = tmp_path / "checkpoints", word_mapping._keep, []
+
+    def killed_after(*done):
+        keep(*done)
+        killed.append(done[-1])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(word_mapping, "_keep", killed_after)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            word_mapping.skip_gram(text, tmp_path / "broken.vec", **options, checkpoints=checkpoints)
+    assert killed == [1, 2, 3]
+    with pytest.raises(InputError, match="checkpoint of another configuration or other data"):
+        word_mapping.skip_gram(text, tmp_path / "x.vec", **options | {"dimension": 9}, checkpoints=checkpoints)
+    word_mapping.skip_gram(text, tmp_path / "broken.vec", **options, checkpoints=checkpoints)
+    assert (tmp_path / "broken.vec").read_bytes() == (tmp_path / "whole.vec").read_bytes()
+    assert not checkpoints.exists()

@@ -197,12 +197,16 @@ def test_an_early_stop_survives_a_break(trained, tmp_path):
     assert parameters(tmp_path / "model.pt") == parameters(tmp_path / "whole.pt")
 
 
-def test_checkpoints_of_another_run_are_not_continued(trained, tmp_path):
-    short = SPEC | {"max_updates": 2}
-    for seed, name in ((7, "seven.pt"), (1, "one.pt")):
-        train.train(trained / "data", PAIR, short, seed, tmp_path / name, tmp_path / "checkpoints")
-    train.train(trained / "data", PAIR, short, 1, tmp_path / "fresh.pt", tmp_path / "other")
-    assert parameters(tmp_path / "one.pt") == parameters(tmp_path / "fresh.pt") != parameters(tmp_path / "seven.pt")
+def test_checkpoints_of_another_run_are_an_error_and_stay(trained, tmp_path):
+    checkpoints = shutil.copytree(trained / "checkpoints", tmp_path / "checkpoints")
+    before = sorted(path.name for path in checkpoints.iterdir())
+    for spec, seed in ((SPEC, 7), (SPEC | {"max_updates": 2}, 1)):
+        with pytest.raises(InputError, match=r"checkpoint of another configuration or other data; .*remove it"):
+            train.train(trained / "data", PAIR, spec, seed, tmp_path / "model.pt", checkpoints)
+    (checkpoints / "run.json").unlink()  # and those of which nobody knows
+    with pytest.raises(InputError, match="another configuration"):
+        train.train(trained / "data", PAIR, SPEC, 1, tmp_path / "model.pt", checkpoints)
+    assert sorted(path.name for path in checkpoints.iterdir()) == [name for name in before if name != "run.json"]
 
 
 def test_a_linear_rate_falls_to_0_with_or_without_a_break(trained, tmp_path):

@@ -39,14 +39,21 @@ from bitextbench.cli.options import (
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
+@click.option("--checkpoints", type=FILE, help="Folder where a killed run finds its last epoch.")
 @click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format.")
 def skip_gram(
-    tokens: tuple[Path, ...], side: str, bpe: Path | None, lowercase: bool, spec: dict[str, int], out: Path
+    tokens: tuple[Path, ...],
+    side: str,
+    bpe: Path | None,
+    lowercase: bool,
+    spec: dict[str, int],
+    checkpoints: Path | None,
+    out: Path,
 ) -> None:
     """Learn word vectors from shards of tokenised text by skip-gram, as fastText does, or without `subwords` as word2vec."""
     from bitextbench.encoders import word_mapping
 
-    word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase)
+    word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase, checkpoints=checkpoints)
 
 
 @step.command("map-words")

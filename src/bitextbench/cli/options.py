@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+import functools
 import json
 import math
 from collections.abc import Callable
@@ -233,6 +234,25 @@ picture_option = click.option("--picture", type=OUT, required=True, help="PNG.")
 measurements_option = click.option(
     "--measurements", type=OUT, help="Where the measurements of its cells go, for the audit: JSON."
 )
+
+
+def provenance_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command write what its table was made from, too."""
+
+    @click.option("--own-config", type=Spec(), help="The whole configuration, whose hash goes into the provenance.")
+    @click.option("--made-of", type=FILE, multiple=True, help="A file or folder whose hashes go into the provenance.")
+    @click.option("--own-provenance", type=OUT, help="Where the provenance goes: JSON.")
+    @functools.wraps(command)
+    def run(own_config: Any, made_of: tuple[Path, ...], own_provenance: Path | None, **settings: Any) -> None:
+        command(**settings)
+        if own_provenance:
+            from bitextbench.report.provenance import collect_own
+
+            collect_own(own_config or {}, made_of, own_provenance)
+
+    return run
+
+
 csv_option = click.option("-o", "--out", type=OUT, required=True, help="CSV.")
 SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
 

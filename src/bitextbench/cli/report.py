@@ -23,6 +23,7 @@ from bitextbench.cli.options import (
     out_option,
     page_option,
     picture_option,
+    provenance_options,
     scale_option,
     seed_option,
     src_option,
@@ -125,6 +126,7 @@ def compare_encoders(
     "--costs", type=FILE, required=True, help="CSV: parameters, updates, CPU seconds, best development score."
 )
 @click.option("-o", "--out", type=OUT, required=True, help="CSV: loss and development score by update.")
+@provenance_options
 def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
     """Collect the learning curves and costs of the encoders in FOLDERS."""
     from bitextbench.report.training import write
@@ -145,6 +147,7 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 @picture_option
 @measurements_option
 @out_option
+@provenance_options
 def figure_margins(
     points: tuple[tuple[float, int, Path, Path], ...],
     scale: Any,
@@ -170,6 +173,7 @@ def figure_margins(
 @click.option("--point", "points", type=(NATURAL, FILE), multiple=True, required=True, help="PAIRS BLEU")
 @picture_option
 @csv_option
+@provenance_options
 def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: Path) -> None:
     """Draw the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
     from bitextbench.base.files import read_json
@@ -194,6 +198,7 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 @click.option("--provenance", type=FILE, help="Where the provenance goes.")
 @measurements_option
 @out_option
+@provenance_options
 def table(
     reference: Path | None,
     name: str | None,
@@ -258,6 +263,7 @@ def table(
 @click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
 @click.option("--instances", type=FILE, required=True, help="Where the CSV of their instances goes.")
 @out_option
+@provenance_options
 def audit(
     tables: tuple[Path, ...], folder: Path, measurements: tuple[Path, ...], claims: Path, instances: Path, out: Path
 ) -> None:
@@ -352,6 +358,7 @@ def report(folder: Path) -> None:
 @click.option("--roc", type=OUT, required=True, help="CSV: the points of the ROC curves.")
 @measurements_option
 @out_option
+@provenance_options
 def quality_table(
     cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, measurements: Path | None, out: Path
 ) -> None:

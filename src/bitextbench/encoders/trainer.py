@@ -21,6 +21,7 @@ import numpy as np
 import xxhash
 
 from bitextbench import encoders
+from bitextbench.base.checkpoints import OTHER, REMEDY
 from bitextbench.base.device import autocast, exact, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, write_json
@@ -489,8 +490,7 @@ class Checkpoint(NamedTuple):
             return Progress()
         saved = encoders.read(self.path, "remove it to train from the start")
         if saved.pop("fingerprint", None) != self.fingerprint:
-            remedy = "restore those, or remove it to train from the start"
-            raise InputError("checkpoint of another configuration or other data", self.path, remedy=remedy)
+            raise InputError(OTHER, self.path, remedy=REMEDY)
         model.load_state_dict(saved.pop("model"))
         optimizer.load_state_dict(saved.pop("optimizer"))
         log(f"going on from update {saved['update']:,} ({self.path})")

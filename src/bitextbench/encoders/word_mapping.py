@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from bitextbench.base.bootstrap import rate
+from bitextbench.base.checkpoints import claim
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_lines, write_json
-from bitextbench.base.outputs import scratch
+from bitextbench.base.files import existing, read_json, read_lines, sha256, write_json
+from bitextbench.base.outputs import remove, scratch
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.word_vectors import WordVectors, read, write
@@ -82,14 +83,22 @@ def settings_of(given: dict[str, Any]) -> Settings:
 
 
 def skip_gram(
-    text: Path, out: Path, *, dimension: int = 512, epochs: int = 5, min_count: int = 5, subwords: bool = True
+    text: Path,
+    out: Path,
+    *,
+    dimension: int = 512,
+    epochs: int = 5,
+    min_count: int = 5,
+    subwords: bool = True,
+    checkpoints: Path | None = None,
 ) -> int:
     """Train skip-gram vectors on tokenised lines and write `out` (.vec), words by falling frequency.
 
     With `subwords` those of fastText (Bojanowski et al. 2017): a word's vector is the mean of its own and those of its
     n-grams. Without, those of word2vec (Mikolov et al. 2013). Other parameters are the defaults of the two programs.
     gensim trains both, in one thread, as the order of updates is part of the result: one machine, the same bytes in
-    each run. Returns the number of words. Raises InputError where no word is frequent enough.
+    each run. With `checkpoints`, a folder, a run that was killed goes on from its last epoch. Returns the number of words.
+    Raises InputError where no word is frequent enough, and for checkpoints of another run.
     """
     from gensim.models.fasttext import FastText
     from gensim.models.word2vec import LineSentence, Word2Vec
@@ -102,9 +111,31 @@ def skip_gram(
     program, defaults = (FastText, {"alpha": 0.05, "sample": 1e-4}) if subwords else (Word2Vec, {})
     model = program(vector_size=dimension, sg=1, min_count=min_count, workers=1, sorted_vocab=0, **defaults)
     model.build_vocab_from_freq(frequent)
-    model.train(lines, total_words=counts.total(), epochs=epochs)
+    first, alpha, low, done = 0, model.alpha, model.min_alpha, checkpoints and checkpoints / "epochs.json"
+    if checkpoints:
+        sizes = {"dimension": dimension, "epochs": epochs, "min_count": min_count, "subwords": subwords}
+        claim(checkpoints, sizes | {"text": sha256(text)})
+        if done.exists():
+            first = read_json(done)["epochs"]
+            model = program.load(str(checkpoints / f"{first}.model"))
+            log(f"skip-gram: going on after epoch {first:,} of {epochs:,}")
+    rates = [alpha - (alpha - low) * epoch / epochs for epoch in range(epochs + 1)]  # falls as in one call
+    for epoch in range(first, epochs):
+        model.train(lines, total_words=counts.total(), epochs=1, start_alpha=rates[epoch], end_alpha=rates[epoch + 1])
+        if checkpoints:
+            _keep(model, checkpoints, epoch + 1)
     write(WordVectors(list(frequent), torch.from_numpy(model.wv.vectors)), out)
+    if checkpoints:
+        remove(checkpoints)
     return len(frequent)
+
+
+def _keep(model: Any, checkpoints: Path, epochs: int) -> None:
+    """Write a checkpoint, then remove the one before."""
+    model.save(str(checkpoints / f"{epochs}.model"))
+    write_json(checkpoints / "epochs.json", {"epochs": epochs})
+    for path in checkpoints.glob(f"{epochs - 1}.model*"):
+        path.unlink()
 
 
 def learn_vectors(
@@ -115,12 +146,13 @@ def learn_vectors(
     *,
     pieces: Path | None = None,
     lowercase: bool = True,
+    checkpoints: Path | None = None,
 ) -> int:
     """`skip_gram` of the words of token shards, corpus by corpus, or of their BPE `pieces`; `spec`: its keywords.
 
     Raises InputError for an unknown key, no text of this side, and as `skip_gram` does.
     """
-    keys = list(inspect.signature(skip_gram).parameters)[2:]
+    keys = list(inspect.signature(skip_gram).parameters)[2:-1]
     if unknown := set(spec) - set(keys):
         raise InputError(f"unknown key {', '.join(sorted(unknown))}", "skip_gram", remedy=f"known: {', '.join(keys)}")
     corpora = itertools.groupby(shards, lambda path: path.parent)
@@ -134,8 +166,9 @@ def learn_vectors(
         lines = (" ".join(bpe.encode(line, out_type=str)) for line in lines)
     with scratch() as folder:
         text = folder / "text"
-        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return skip_gram(text, out, **spec)
+        with open(text, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        return skip_gram(text, out, **spec, checkpoints=checkpoints)
 
 
 def map_files(

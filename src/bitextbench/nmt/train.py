@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.arrays import verify_zip
+from bitextbench.base.checkpoints import claim
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, sha256, write_json
-from bitextbench.base.outputs import atomic, remove
+from bitextbench.base.files import existing, sha256
+from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.nmt.data import Pair
 
@@ -77,7 +78,7 @@ def fit(
     """Train what fairseq's options `model` describe, as `train` does; `out` says what it is `about`."""
     options = [*device_options(device, threads), "--seed", str(seed), *arguments(model | _schedule(spec))]
     hashes = {path.name: sha256(path) for path in sorted(existing(data_bin).iterdir())}
-    _keep_own(checkpoints, {"options": options, "data": hashes})
+    claim(checkpoints, {"options": options, "data": hashes})
     if not _finished(checkpoints / "checkpoint_last.pt", spec):
         from bitextbench.nmt import fairseq_shim
 
@@ -155,16 +156,6 @@ def _schedule(spec: dict) -> dict[str, Any]:
         "log-format": "simple",
         "log-interval": spec["validate_every"],
     }
-
-
-def _keep_own(checkpoints: Path, run: dict) -> None:
-    """Empty the folder unless its checkpoints come from this very run."""
-    path = checkpoints / "run.json"
-    if not path.exists() or read_json(path) != run:
-        if checkpoints.exists():
-            log(f"nmt train: the checkpoints in {checkpoints} are of another run; starting afresh")
-        remove(checkpoints)
-        write_json(path, run)
 
 
 def _finished(last: Path, spec: dict) -> bool:

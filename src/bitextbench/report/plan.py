@@ -29,6 +29,7 @@ HOUR = 3600
 UNCOUNTED, BYTES, UNSIZED = 3_000_000, 100, 3_000_000_000
 SLACK, SHORTEST = 4, HOUR / 2  # of time limits, over what is expected
 KEPT = (
+    "skip_gram",
     "train_encoder",
     "train_rescorer",
     "nmt_train",

@@ -44,7 +44,7 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
             "code": {"bitextbench": __version__, **commit()},
             "data": data_sets([value for _, value in files if "dataset" in value]),
             "inputs": [{"path": Path(path).as_posix(), "sha256": sha256(path)} for path in sorted(inputs)],
-            "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+            "config_sha256": hash_of(config),
             "config": config,
             "hardware": hardware(),
             "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
@@ -52,6 +52,29 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
             "rules": rules,
         },
     )
+
+
+def collect_own(config: dict[str, Any], inputs: Sequence[Path], out: Path) -> None:
+    """Write the provenance of one table or page: what it was made from, by which code and where; the configuration by its hash.
+
+    `inputs`: files, and folders whose JSON files count. Raises InputError for one that is missing.
+    """
+    files = sorted(file for path in inputs for file in (path.rglob("*.json") if path.is_dir() else [existing(path)]))
+    write_json(
+        out,
+        {
+            "code": {"bitextbench": __version__, **commit()},
+            "inputs": [{"path": path.as_posix(), "sha256": sha256(path)} for path in files],
+            "config_sha256": hash_of(config),
+            "hardware": hardware(),
+            "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        },
+    )
+
+
+def hash_of(config: dict[str, Any]) -> str:
+    """The SHA-256 of a configuration."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def data_sets(manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
