@@ -111,11 +111,11 @@ def skip_gram(
     program, defaults = (FastText, {"alpha": 0.05, "sample": 1e-4}) if subwords else (Word2Vec, {})
     model = program(vector_size=dimension, sg=1, min_count=min_count, workers=1, sorted_vocab=0, **defaults)
     model.build_vocab_from_freq(frequent)
-    first, alpha, low, done = 0, model.alpha, model.min_alpha, checkpoints and checkpoints / "epochs.json"
+    first, alpha, low = 0, model.alpha, model.min_alpha
     if checkpoints:
         sizes = {"dimension": dimension, "epochs": epochs, "min_count": min_count, "subwords": subwords}
         claim(checkpoints, sizes | {"text": sha256(text)})
-        if done.exists():
+        if (done := checkpoints / "epochs.json").exists():
             first = read_json(done)["epochs"]
             model = program.load(str(checkpoints / f"{first}.model"))
             log(f"skip-gram: going on after epoch {first:,} of {epochs:,}")
