@@ -241,7 +241,7 @@ def test_a_gpu_is_named_as_torch_names_it():
     for path in COMMANDS:
         for option in COMMANDS[path].params:
             if "--gpus" in option.opts and path != ("plan",):
-                assert [option.callback(None, option, number) for number in (0, 1)] == ["cpu", "cuda"], path
+                assert [option.type.convert(number, option, None) for number in (0, 1)] == ["cpu", "cuda"], path
 
 
 def test_a_configuration_may_be_larger_than_an_argument():
@@ -256,18 +256,7 @@ def test_a_configuration_may_be_larger_than_an_argument():
             assert before.endswith("<<< "), f"{path.name}: the configuration is an argument"
 
 
-def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name, command in sorted(group.commands.items()):
-        yield (*path, name), command
-        if isinstance(command, click.Group):
-            yield from commands(command, (*path, name))
-
-
-EXAMPLES = {
-    path: command.epilog.splitlines()[-1].split()
-    for path, command in commands(cli)
-    if "bitextbench " in (command.epilog or "")
-}
+EXAMPLES = {path: command.epilog.splitlines()[-1].split() for path, command in COMMANDS.items() if path[0] != "step"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=" ".join)
@@ -275,7 +264,7 @@ def test_the_example_of_a_command_is_one_that_it_takes(path):
     program, *args = EXAMPLES[path]
     assert program == "bitextbench"
     assert tuple(args[: len(path)]) == path
-    command = dict(commands(cli))[path]
+    command = COMMANDS[path]
     rest = list(itertools.takewhile(lambda word: word not in ("<", ">", "|"), args[len(path) :]))
     if not isinstance(command, click.Group):
         with contextlib.suppress(
@@ -287,10 +276,8 @@ def test_the_example_of_a_command_is_one_that_it_takes(path):
 
 
 def test_help_is_cut_nowhere():
-    for path, command in [((), cli), *commands(cli)]:
-        if isinstance(command, click.Group):
-            said = command.get_help(click.Context(command, info_name=" ".join(("bitextbench", *path))))
-            assert "..." not in said.partition("Commands:")[2]
+    for group in (cli, *(one for one in cli.commands.values() if isinstance(one, click.Group))):
+        assert "..." not in group.get_help(click.Context(group, info_name="bitextbench")).partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("kind", ["encoders", "similarities", "margins", "rules", "datasets"])
@@ -305,3 +292,23 @@ def test_what_can_be_named_is_listed(kind):
         "rules": "max_ratio",
         "datasets": "newstest2018.de-en",
     }[kind] in names
+
+
+@pytest.mark.parametrize(
+    ("given", "device"),
+    [
+        (["--device", "cpu"], "cpu"),
+        (["--device", "cuda"], "cuda"),
+        (["--gpus", "0"], "cpu"),
+        (["--gpus", "4"], "cuda"),
+        ([], "cpu"),
+    ],
+)
+def test_a_device_is_named_or_a_number_of_gpus(given, device):
+    context = cli.commands["mine"].make_context("mine", ["a.de", "a.en", "-o", "out.tsv", *given])
+    assert context.params["device"] == device
+
+
+def test_another_device_is_refused():
+    with pytest.raises(click.BadParameter, match="'tpu' is not a device: cpu, cuda"):
+        cli.commands["mine"].make_context("mine", ["a.de", "a.en", "-o", "out.tsv", "--device", "tpu"])

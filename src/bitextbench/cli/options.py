@@ -141,6 +141,19 @@ class Output(click.Path):
         return path
 
 
+class Device(click.ParamType):
+    """cpu, cuda, or a number of GPUs: cuda where it is not 0."""
+
+    name = "cpu|cuda"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if str(value).isdecimal():
+            return "cuda" if int(value) else "cpu"
+        if value not in ("cpu", "cuda"):
+            self.fail(f"{value!r} is not a device: cpu, cuda", param, ctx)
+        return str(value)
+
+
 OUT, OUT_FOLDER = Output("file"), Output("folder")
 src_option = click.option("--src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", required=True, help="Target language code.")
@@ -151,12 +164,12 @@ cores_option = click.option(
     "--threads", type=THREADS, default=cores, show_default="all cores", help="CPU threads; results do not depend on it."
 )
 device_option = click.option(
+    "--device",
     "--gpus",
     "device",
-    type=NATURAL,
-    default=0,
-    callback=lambda _, __, gpus: "cuda" if gpus else "cpu",
-    help="0 computes on the CPU.",
+    type=Device(),
+    default="cpu",
+    help="cpu or cuda; rules give a number of GPUs, 0 for the CPU.",
 )
 lowercase_option = click.option(
     "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."
