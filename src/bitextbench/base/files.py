@@ -40,7 +40,7 @@ MAGIC = {
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # how its texts begin
 MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
 MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
-RATIO_FROM = 1 << 20  # smaller than this does no harm
+RATIO_FROM = 1 << 24  # smaller than this does no harm: a side of millions of empty lines, pages of one line
 # what unpackers raise; bz2 and zstd an OSError without a number
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
 
@@ -199,14 +199,23 @@ def existing(path: str | Path) -> Path:
 def open_bytes(path: str | Path) -> IO[bytes]:
     """Open a plain, .gz, .bz2, .xz or .zst file for reading, unpacked: see `unpacked`.
 
-    Raises InputError for a folder, and where name and contents do not agree on how it is packed.
+    Of a pipe, the first bytes tell how it is packed. Raises InputError for a folder, and where name and contents do not
+    agree on how it is packed.
     """
     path = existing(path)
     if path.is_dir():
         raise InputError("is a folder", path, remedy="name a file")
     file = opened(path)
+    if not path.is_file():
+        return unpacked_by_magic(file, path)
     check_packing(file.peek(8), path)
-    return unpacked(file, path, file) if path.suffix in COMPRESSED else file
+    return unpacked(file, path, file.raw) if path.suffix in COMPRESSED else file
+
+
+def unpacked_by_magic(file: io.BufferedReader, path: Path) -> IO[bytes]:
+    """A stream that has no name of its own, unpacked if its first bytes say that it is packed."""
+    packing = next((suffix for magic, suffix in MAGIC.items() if file.peek(8).startswith(magic)), "")
+    return unpacked(file, path, file.raw, packing) if packing else file
 
 
 class Metered(io.FileIO):
@@ -216,11 +225,18 @@ class Metered(io.FileIO):
         super().__init__(path)
         self.meter = meters[-1] if meters else Meter()
         self.meter.total += os.fstat(self.fileno()).st_size
+        self.count = 0
 
     def readinto(self, buffer: Any) -> int:
         count = super().readinto(buffer)
         self.meter.done += count
+        self.count += count
         return count
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file; of a pipe, those read so far."""
+        return max(self.count, os.fstat(self.fileno()).st_size)
 
 
 def opened(path: Path) -> io.BufferedReader:
@@ -239,18 +255,20 @@ def check_packing(begin: bytes, path: Path) -> None:
         raise InputError(f"is not packed as {named}", path, remedy=f"call it {path.name.removesuffix(path.suffix)}")
 
 
-def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.BufferedReader:
-    """The unpacked content of a packed stream, read ahead by a thread; the suffix of `path` tells the packing.
+def unpacked(packed: io.BufferedReader, path: Path, source: Any, packing: str = "") -> io.BufferedReader:
+    """The unpacked content of a packed stream, read ahead by a thread; the suffix of `path` tells the packing, if it is not
+    given.
 
-    `position.tell()`: the number of packed bytes read so far. Raises InputError (at once, or while reading) if the
-    stream is empty, damaged, truncated, followed by other data, or unpacks to more than MAX_BYTES or MAX_RATIO times
-    its size.
+    `source.size`: the number of packed bytes, or of those read so far. Raises InputError (at once, or while reading) if
+    the stream is empty, damaged, truncated, followed by other data, or unpacks to more than MAX_BYTES, or to more than
+    RATIO_FROM and MAX_RATIO times its size.
     """
     stream: Any
+    packing = packing or path.suffix
     with damage(path):
         if not packed.peek(1):
             raise EOFError("no bytes")
-        match path.suffix:
+        match packing:
             case ".gz" | ".tgz":
                 stream = gzip.GzipFile(fileobj=packed)
             case ".zst":
@@ -258,8 +276,8 @@ def unpacked(packed: io.BufferedReader, path: Path, position: Any) -> io.Buffere
 
                 stream = pyarrow.input_stream(packed, compression="zstd")
             case _:
-                stream = Streams(packed, lzma.LZMADecompressor if path.suffix == ".xz" else bz2.BZ2Decompressor)
-    return io.BufferedReader(Ahead(io.BufferedReader(Guarded(stream, path, position), BLOCK)), BLOCK)
+                stream = Streams(packed, lzma.LZMADecompressor if packing == ".xz" else bz2.BZ2Decompressor)
+    return io.BufferedReader(Ahead(io.BufferedReader(Guarded(stream, path, source), BLOCK)), BLOCK)
 
 
 class Ahead(io.RawIOBase):
@@ -315,8 +333,8 @@ class Streams(io.RawIOBase):
 
 
 class Guarded(io.RawIOBase):
-    """An unpacking stream with limits of size; `packed.tell()` is the number of packed bytes read, or `packed` their
-    number.
+    """An unpacking stream with limits of size; `packed.size`, or `packed`, is the number of packed bytes: of the whole file, as
+    a text may begin with what packs best.
     """
 
     def __init__(self, stream: Any, path: Path, packed: Any) -> None:
@@ -329,7 +347,7 @@ class Guarded(io.RawIOBase):
         with damage(self.path):
             data = self.stream.read(len(buffer))
         self.count += len(data)
-        packed = self.packed if isinstance(self.packed, int) else self.packed.tell()
+        packed = self.packed if isinstance(self.packed, int) else self.packed.size
         if self.count > MAX_BYTES or self.count > max(RATIO_FROM, MAX_RATIO * packed):
             what = f"unpacks to more than {self.count:,} bytes from {packed:,}"
             raise InputError(what, self.path, remedy="is this the right file? If it is, unpack it first")
@@ -355,11 +373,18 @@ def damage(path: str | Path) -> Iterator[None]:
         ):  # zipfile seeks to a place before the file
             raise
         what = " ".join(str(error).split())
+        if "too much memory" in what:  # of zstd
+            remedy = "pack it again without --long, or unpack it first"
+            raise InputError(f"needs more memory to unpack than is given to it ({what})", path, remedy=remedy) from None
         raise InputError(f"damaged or truncated archive ({what})", path, remedy="fetch it again") from None
 
 
 def read_lines(
-    path: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+    path: str | Path,
+    *,
+    max_bytes: int = MAX_LINE_BYTES,
+    too_long: list[int] | None = None,
+    bad: dict[int, str] | None = None,
 ) -> Iterator[str]:
     """The lines of a text file (plain, .gz, .bz2, .xz, .zst), without their line ends.
 
@@ -367,34 +392,48 @@ def read_lines(
     counted in the log.
 
     Over-long lines are errors. With `too_long` their numbers (from 1) are added to it instead, and they are read as
-    empty. Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose
+    empty; with `bad`, lines with NUL or invalid UTF-8 are, and what is wrong with them is added by number. Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose
     lines end with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
-        yield from decode_lines(stream, path, max_bytes=max_bytes, too_long=too_long)
+        yield from decode_lines(stream, path, max_bytes=max_bytes, too_long=too_long, bad=bad)
 
 
 def decode_lines(
-    stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+    stream: IO[bytes],
+    name: str | Path,
+    *,
+    max_bytes: int = MAX_LINE_BYTES,
+    too_long: list[int] | None = None,
+    bad: dict[int, str] | None = None,
 ) -> Iterator[str]:
     """The lines of an open byte stream; `name` is for messages. See `read_lines`."""
-    for lines in _verified(stream, name, max_bytes, _decoded, too_long):
+    for lines in _verified(stream, name, max_bytes, _decoded, too_long, bad):
         yield from lines
 
 
 def read_arrays(
-    path: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+    path: str | Path,
+    *,
+    max_bytes: int = MAX_LINE_BYTES,
+    too_long: list[int] | None = None,
+    bad: dict[int, str] | None = None,
 ) -> Iterator[pa.StringArray]:
     """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line."""
     with open_bytes(path) as stream:
-        yield from decode_arrays(stream, path, max_bytes=max_bytes, too_long=too_long)
+        yield from decode_arrays(stream, path, max_bytes=max_bytes, too_long=too_long, bad=bad)
 
 
 def decode_arrays(
-    stream: IO[bytes], name: str | Path, *, max_bytes: int = MAX_LINE_BYTES, too_long: list[int] | None = None
+    stream: IO[bytes],
+    name: str | Path,
+    *,
+    max_bytes: int = MAX_LINE_BYTES,
+    too_long: list[int] | None = None,
+    bad: dict[int, str] | None = None,
 ) -> Iterator[pa.StringArray]:
     """The same of an open byte stream; `name` is for messages."""
-    for lines in _verified(stream, name, max_bytes, _as_array, too_long):
+    for lines in _verified(stream, name, max_bytes, _as_array, too_long, bad):
         yield lines if isinstance(lines, pa.StringArray) else pa.array([*lines], pa.string())
 
 
@@ -430,6 +469,7 @@ def _verified(
     max_bytes: int,
     decode: Callable[[bytes, int], Any],
     too_long: list[int] | None = None,
+    bad: dict[int, str] | None = None,
 ) -> Iterator[Any]:
     """Blocks of lines as `decode` returns them; for None, an iterator over the lines that raises at the first wrong
     one.
@@ -439,7 +479,7 @@ def _verified(
         if not number and block.startswith(UTF16):
             raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
         lines = decode(block, max_bytes)
-        yield _checked(block, name, number, max_bytes, too_long) if lines is None else lines
+        yield _checked(block, name, number, max_bytes, too_long, bad) if lines is None else lines
         number += block.count(b"\n") if lines is None else len(lines)
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
@@ -498,7 +538,14 @@ def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
     return pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
-def _checked(block: bytes, name: str | Path, before: int, max_bytes: int, too_long: list[int] | None) -> Iterator[str]:
+def _checked(
+    block: bytes,
+    name: str | Path,
+    before: int,
+    max_bytes: int,
+    too_long: list[int] | None,
+    bad: dict[int, str] | None,
+) -> Iterator[str]:
     """The lines of a block, checked one by one; `before`: the number of lines before the block."""
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
         text = line.removesuffix(b"\r")
@@ -511,11 +558,15 @@ def _checked(block: bytes, name: str | Path, before: int, max_bytes: int, too_lo
             remedy = END_LINES if returns else "split or remove it"
             what += f" and holds {returns:,} carriage returns" if returns else ""
             raise InputError(what, name, line=number, remedy=remedy)
-        if b"\0" in text:
-            remedy = "remove the byte; is this a text file?"
-            raise InputError("line holds a NUL byte", name, line=number, remedy=remedy)
         try:
-            yield text.decode("utf-8")
+            decoded = text.decode("utf-8")
+            what, remedy = "line holds a NUL byte", "remove the byte; is this a text file?"
+            wrong = "\0" in decoded
         except UnicodeDecodeError as error:
-            what = f"invalid UTF-8 at byte {error.start + 1} of the line"
-            raise InputError(what, name, line=number, remedy="convert the file to UTF-8") from None
+            decoded, wrong, remedy = "", True, "convert the file to UTF-8"
+            what = "line holds a NUL byte" if b"\0" in text else f"invalid UTF-8 at byte {error.start + 1} of the line"
+        if wrong and bad is None:
+            raise InputError(what, name, line=number, remedy=remedy)
+        if wrong and bad is not None:
+            bad[number] = what
+        yield "" if wrong else decoded

@@ -10,12 +10,16 @@ from typing import Any
 import click
 
 from bitextbench import __version__
+from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import check_distinct
+from bitextbench.base.pipes import DASH, check_inputs, end_of_pipe, is_dash
 from bitextbench.cli.options import Output
 
 
 class Command(click.Command):
-    """A command that refuses an output that is an input, or another output, before it begins."""
+    """A command that refuses an output that is an input, or another output, and two inputs that are one stream, before it
+    begins. Where the reader of its standard output has gone, it ends with 141, without a word.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         outputs, inputs = (
@@ -27,16 +31,22 @@ class Command(click.Command):
             ]
             for written in (True, False)
         )
-        check_distinct(outputs, inputs)
-        return super().invoke(ctx)
+        if [*map(str, outputs)].count(DASH) > 1:
+            raise InputError("two outputs to standard output", remedy="name a file for one of them")
+        check_inputs(inputs)
+        check_distinct(*([path for path in held if not is_dash(path)] for held in (outputs, inputs)))
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # else click takes it for an error of its own
+            end_of_pipe()
 
 
 def paths(value: Any) -> Iterator[Path]:
-    """The paths in the value of a parameter; not "-", which is a stream."""
+    """The paths in the value of a parameter."""
     if isinstance(value, tuple):
         for part in value:
             yield from paths(part)
-    elif isinstance(value, Path) and str(value) != "-":
+    elif isinstance(value, Path):
         yield value
 
 

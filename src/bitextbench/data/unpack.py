@@ -23,7 +23,7 @@ def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
 
     Raises InputError (at once, or while reading) for a missing file or member, a damaged or truncated archive, a member
     name that leads out of the archive, a member that is not a plain file, and an archive that unpacks to more than
-    MAX_BYTES or to more than MAX_RATIO times its size.
+    MAX_BYTES or to more than RATIO_FROM and MAX_RATIO times its size.
     """
     name, _, member = place.partition("/")
     path = folder / name
@@ -49,12 +49,11 @@ def _parts(path: Path) -> Sequence[Path]:
 
 
 class _Parts(io.RawIOBase):
-    """Several files, read as one; `count` is the number of bytes read."""
+    """Several files, read as one."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.files = [opened(path) for path in paths]
         self.current = 0
-        self.count = 0
 
     def readable(self) -> bool:
         return True
@@ -62,13 +61,14 @@ class _Parts(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while self.current < len(self.files):
             if size := self.files[self.current].readinto(buffer):
-                self.count += size
                 return size
             self.current += 1
         return 0
 
-    def tell(self) -> int:
-        return self.count
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.raw.size for file in self.files)  # type: ignore[attr-defined]
 
     def close(self) -> None:
         for file in self.files:
