@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base import files
 from bitextbench.base.errors import InputError
-from bitextbench.formats import pairs
+from bitextbench.formats import inputs, pairs
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +136,7 @@ def test_texts_are_read_as_a_line_at_a_time_would_be(crawl, block, packed):
         errors.append(f"the two sides differ in lines: a has {len(expected[0])} and b has {len(expected[1])}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK", block)
-        patch.setattr(pairs, "read_arrays", partial(files.read_arrays, max_bytes=MOST))
+        patch.setattr(inputs, "decode_arrays", partial(files.decode_arrays, max_bytes=MOST))
         if not errors:
             assert rows(*names) == [*zip(*expected, strict=True)]
             return

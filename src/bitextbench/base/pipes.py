@@ -15,6 +15,7 @@ from typing import IO, Any, NoReturn
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import BLOCK, open_bytes, unpacked_by_magic
+from bitextbench.base.outputs import atomic, scratch
 
 STDIN = Path("standard input")  # for messages
 DASH = "-"  # the name of a standard stream
@@ -24,6 +25,11 @@ PIPE = 141  # the exit code of a program whose reader has gone: 128 + SIGPIPE
 def is_dash(path: str | Path) -> bool:
     """Whether a path names a standard stream."""
     return str(path) == DASH
+
+
+def shown(path: Path, *, output: bool = False) -> str:
+    """The name of an input, or of an output, in messages."""
+    return str(path) if not is_dash(path) else "standard output" if output else str(STDIN)
 
 
 class Counted(io.RawIOBase):
@@ -64,6 +70,20 @@ def standard_output() -> Iterator[IO[bytes]]:
         stream.flush()
     except BrokenPipeError:
         end_of_pipe()
+
+
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """`outputs.atomic`; for "-" a temporary file, whose bytes go to standard output when the block ends well."""
+    if not is_dash(path):
+        with atomic(path) as part:
+            yield part
+        return
+    with scratch() as folder:
+        part = folder / "output"
+        yield part
+        with open(part, "rb") as file, standard_output() as stream:
+            shutil.copyfileobj(file, stream, BLOCK)
 
 
 def end_of_pipe() -> NoReturn:

@@ -8,14 +8,17 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    COLUMNS,
     COUNT,
     ENCODER,
     FILE,
     LANGUAGE,
     OUT,
     OUT_FOLDER,
+    OUT_OR_DASH,
     SHARE,
     Mapping,
+    Names,
     Spec,
     batch_tokens_option,
     checkpoints_option,
@@ -25,7 +28,9 @@ from bitextbench.cli.options import (
     lowercase_option,
     out_option,
     prefix_option,
+    repair_option,
     seed_option,
+    skip_bad_option,
     spec_option,
     src_option,
     tgt_option,
@@ -145,25 +150,35 @@ def hard_negatives(
 )
 @prefix_option
 @form_option
+@click.option("--columns", type=Names(2), default=(), help=f"Column of {COLUMNS}")
+@skip_bad_option
+@repair_option
 @device_option
 @threads_option
-@click.option("-o", "--out", type=OUT, required=True, help="Vectors, .npy [sentences, d].")
+@click.option(
+    "-o", "--out", type=OUT_OR_DASH, required=True, help="Vectors, .npy [sentences, d]; - is standard output."
+)
 def encode(
     text: Path,
     encoder: str,
     language: str | None,
     side: str | None,
     prefix: str | None,
-    form: str,
+    form: tuple[str, str],
+    columns: tuple[str, ...],
+    skip_bad: bool,
+    repair: bool,
     device: str,
     threads: int,
     out: Path,
 ) -> None:
-    """Encode sentences of your own: plain, .gz, .xz or .zst lines, id<TAB>sentence, Parquet, or - for standard input."""
+    """Encode sentences of your own: lines, id<TAB>sentence, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input."""
     from bitextbench.encoders.plain import encode_text, sentence_encoder
+    from bitextbench.formats.inputs import Reading
 
     loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
-    encode_text(text, loaded, out, language=language, side=side, form=form)
+    reading = Reading(skip_bad, repair)
+    encode_text(text, loaded, out, language=language, side=side, form=form[0], columns=columns, reading=reading)
 
 
 @cli.command(

@@ -67,25 +67,25 @@ def _aligned(src: Sequence[Path], tgt: Sequence[Path]) -> tuple[Any, Any]:
     return sides
 
 
-def _lines(path: Path | None, side: str, form: str, vectors: Any) -> Any:
+def _lines(path: Path | None, side: str, form: tuple[str, str], vectors: Any) -> Any:
     """The lines of a side, one for each vector; None without a text."""
     from bitextbench.formats import sentences
     from bitextbench.mining import texts as mining
 
     if path is None:
         return None
-    text = sentences.read(path, side, form)
+    text = sentences.read(path, side, form[side == "tgt"])
     mining.check_lengths(text, vectors)
     return text.text
 
 
-def _truth(src_text: Path, tgt_text: Path, form: str, gold: Path, candidates: Path) -> tuple[Any, ...]:
+def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, candidates: Path) -> tuple[Any, ...]:
     """Both texts, the gold pairs and the candidates."""
     from bitextbench.formats import mined_pairs as pairs
     from bitextbench.formats import sentences
     from bitextbench.formats.gold import read_gold
 
-    src, tgt = sentences.read(src_text, "src", form), sentences.read(tgt_text, "tgt", form)
+    src, tgt = sentences.read(src_text, "src", form[0]), sentences.read(tgt_text, "tgt", form[1])
     return src, tgt, read_gold(gold, src, tgt), pairs.read(candidates)
 
 
@@ -106,7 +106,7 @@ def evaluate_bucc(
     src_text: Path,
     tgt_text: Path,
     gold: Path,
-    form: str,
+    form: tuple[str, str],
     threshold: float | None,
     curve: Path | None,
     seed: int,
@@ -223,7 +223,7 @@ def evaluate_alignment(
     models: tuple[Path, ...],
     src_text: Path | None,
     tgt_text: Path | None,
-    form: str,
+    form: tuple[str, str],
     seed: int,
     k: int,
     out: Path | None,
@@ -273,7 +273,7 @@ def evaluate_separation(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
     tgt_text: Path,
-    form: str,
+    form: tuple[str, str],
     k: int,
     out: Path | None,
     **settings: Any,
@@ -304,7 +304,7 @@ def evaluate_reconstruction(
     similarities: tuple[str, ...],
     src_text: Path | None,
     tgt_text: Path | None,
-    form: str,
+    form: tuple[str, str],
     seed: int,
     k: int,
     out: Path | None,

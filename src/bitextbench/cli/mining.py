@@ -10,15 +10,18 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
 from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
+    COLUMNS,
     COUNT,
     FILE,
+    KINDS,
     LANGUAGE,
     LIMIT,
     NATURAL,
     OUT,
+    OUT_OR_DASH,
     SHARE,
     SIMILARITY,
-    Output,
+    Names,
     Spec,
     bootstrap_option,
     cache_option,
@@ -30,8 +33,10 @@ from bitextbench.cli.options import (
     form_option,
     out_option,
     prefix_option,
+    repair_option,
     search_options,
     seed_option,
+    skip_bad_option,
     src_option,
     src_shards_option,
     tgt_option,
@@ -234,6 +239,10 @@ def _vectors(
 @click.option("--src-emb", type=FILE, help="In place of an encoder: vectors of A, .npy [n, d].")
 @click.option("--tgt-emb", type=FILE, help="Vectors of B.")
 @form_option
+@click.option("--src-columns", type=Names(2), default=(), help=f"Column of A with {COLUMNS}")
+@click.option("--tgt-columns", type=Names(2), default=(), help="The same of B.")
+@skip_bad_option
+@repair_option
 @click.option("--margin", default="ratio", help=f"Score of a pair: {SIMILARITY}")
 @click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
 @click.option("--threshold", type=LIMIT, help="The least score of a pair; none keeps all.")
@@ -244,7 +253,13 @@ def _vectors(
 )
 @click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
 @search_options(k=4)
-@click.option("-o", "--out", type=OUT, required=True, help="Score, ids, sentences: .tsv, .tsv.gz, .parquet or .tmx.")
+@click.option(
+    "-o",
+    "--out",
+    type=OUT_OR_DASH,
+    required=True,
+    help="Score, ids, sentences: .tsv, .tsv.gz, .parquet, .tmx; - is TSV.",
+)
 def mine(
     src_text: Path,
     tgt_text: Path,
@@ -255,7 +270,11 @@ def mine(
     cache: Path | None,
     src_emb: Path | None,
     tgt_emb: Path | None,
-    form: str,
+    form: tuple[str, str],
+    src_columns: tuple[str, ...],
+    tgt_columns: tuple[str, ...],
+    skip_bad: bool,
+    repair: bool,
     margin: str,
     retrieval: str,
     threshold: float | None,
@@ -269,12 +288,11 @@ def mine(
 ) -> None:
     """Mine parallel pairs out of two texts (Artetxe and Schwenk 2019).
 
-    A text is a sentence a line, id<TAB>sentence, plain, .gz, .xz or .zst, or Parquet; - is standard input.
+    A text is a sentence a line, id<TAB>sentence, JSON lines or TMX (each plain, .gz, .bz2, .xz or .zst), Parquet, or a Moses zip; - is standard input.
     """
+    from bitextbench.formats.inputs import Reading
     from bitextbench.mining import texts
 
-    if str(src_text) == str(tgt_text) == "-":
-        raise InputError("both texts are standard input", remedy="name a file for one of them")
     if (precision_target is None) != (gold is None) or (gold and threshold is not None):
         remedy = "give --threshold, or --precision-target with --gold"
         raise InputError("options of the threshold do not go together", remedy=remedy)
@@ -291,7 +309,9 @@ def mine(
         gold=gold,
         target=precision_target,
         languages=languages,
-        form=form,
+        forms=form,
+        columns=(src_columns, tgt_columns),
+        reading=Reading(skip_bad, repair),
         keep_duplicates=keep_duplicates,
         index=index,
         **search,
@@ -307,7 +327,9 @@ def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
 
 SCORER_OPTIONS = (
     click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
-    click.option("--columns", help="Of one file of pairs: source, target, perhaps id. Numbers from 1; names in Parquet."),
+    click.option("--columns", type=Names(3), default=(), help=f"Of one file of pairs: sources, targets, perhaps ids: {KINDS}"),
+    skip_bad_option,
+    repair_option,
     encoder_option,
     prefix_option,
     click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
@@ -320,15 +342,13 @@ SCORER_OPTIONS = (
 )  # fmt: skip
 
 
-def pairs_of(texts: tuple[Path, ...], columns: str | None) -> dict[str, Any]:
+def pairs_of(texts: tuple[Path, ...], columns: tuple[str, ...], **settings: Any) -> dict[str, Any]:
     """The files of pairs as `formats.pairs` takes them."""
     from bitextbench.formats import pairs
 
     if len(texts) > 2:
         raise InputError(f"{len(texts)} files", texts[2], remedy="give two texts, or one file of pairs")
-    if [*map(str, texts)] == ["-", "-"]:
-        raise InputError("both texts are standard input", remedy="name a file for one of them")
-    return dict(pairs.files(texts, columns.split(",") if columns else ()))
+    return dict(pairs.files(texts, columns, **settings))
 
 
 def scorers_of(
@@ -376,18 +396,22 @@ def scorers_of(
 @click.option("--share", type=SHARE, help="Or this share of those that pass the rules.")
 @click.option("--threshold", type=LIMIT, help="Or those that score at least this.")
 @click.option(
-    "--explain", type=OUT, help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz)."
+    "--explain",
+    type=OUT_OR_DASH,
+    help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz; - is standard output).",
 )
 @click.option(
     "-o",
     "--out",
-    type=OUT,
+    type=OUT_OR_DASH,
     required=True,
-    help="Score, ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx.",
+    help="Score, ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx; - is TSV on standard output.",
 )
 def filter_command(
     texts: tuple[Path, ...],
-    columns: str | None,
+    columns: tuple[str, ...],
+    skip_bad: bool,
+    repair: bool,
     src_language: str,
     tgt_language: str,
     rules: dict[str, Any] | None,
@@ -410,7 +434,7 @@ def filter_command(
     threads: int,
     out: Path,
 ) -> None:
-    """Filter a crawl: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
+    """Filter a crawl: line n of A belongs to line n of B, or A alone has pairs: text with tabs, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input.
 
     Drops what the rules reject, then copies, then low scores; keeps the order of lines. Without an encoder or a similarity nothing is scored.
     """
@@ -422,7 +446,7 @@ def filter_command(
     languages = (src_language, tgt_language)
     scorers = scorers_of(names, scorer, languages, encoder, prefix, chinese, seed, device, threads)
     crawl.filter_crawl(
-        pairs_of(texts, columns),
+        pairs_of(texts, columns, skip_bad=skip_bad, repair=repair),
         languages,
         out,
         rules=rules,
@@ -444,10 +468,12 @@ def filter_command(
     "--similarity", "similarities", multiple=True, help="Score of a pair: cosine, levenshtein, ...; one or several."
 )
 @click.option("--append", is_flag=True, help="Write each pair as it was read, and its scores behind it.")
-@click.option("-o", "--out", type=Output("file", stream=True), default="-", help="A text; - is standard output.")
+@click.option("-o", "--out", type=OUT_OR_DASH, default="-", help="A text; - is standard output.")
 def score(
     texts: tuple[Path, ...],
-    columns: str | None,
+    columns: tuple[str, ...],
+    skip_bad: bool,
+    repair: bool,
     src_language: str | None,
     tgt_language: str | None,
     encoder: str | None,
@@ -463,13 +489,14 @@ def score(
     threads: int,
     out: Path,
 ) -> None:
-    """Score pairs in a stream: line n of A belongs to line n of B, or A alone has pairs (text with tabs, Parquet, - for standard input).
+    """Score pairs in a stream: line n of A belongs to line n of B, or A alone has pairs: text with tabs, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input.
 
     Writes the scores of a pair to a line. Memory does not grow with the number of pairs.
     """
     from bitextbench.mining import stream
 
-    files, languages = pairs_of(texts, columns), (src_language, tgt_language)
+    languages = src_language, tgt_language
+    files = pairs_of(texts, columns, languages=languages, skip_bad=skip_bad, repair=repair)
     scorers = scorers_of(similarities, scorer, languages, encoder, prefix, chinese, seed, device, threads)
     if not scorers:
         raise InputError("nothing says what to score by", remedy="give a --similarity, or a fitted --scorer")

@@ -91,6 +91,38 @@ class LanguageCode(click.ParamType):
 LANGUAGE = LanguageCode()
 
 
+class Forms(click.ParamType):
+    """The forms of two texts: one for both, or one for each between commas."""
+
+    name = "FORM[,FORM]"
+    known = ("auto", "lines", "bucc")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        forms = value.split(",")
+        if len(forms) > 2 or not set(forms) <= {*self.known}:
+            self.fail(f"{value!r} is not one of {', '.join(self.known)}, or two of them, as bucc,lines", param, ctx)
+        return forms[0], forms[-1]
+
+
+class Names(click.ParamType):
+    """Names between commas, at most `most`."""
+
+    name = "NAME[,NAME]"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = tuple(value.split(","))
+        if not all(names) or len(names) > self.most:
+            self.fail(f"{value!r} is not 1 to {self.most} names between commas", param, ctx)
+        return names
+
+
 class Mapping(click.ParamType):
     """NAME=PATH: a dict from names to paths."""
 
@@ -155,6 +187,7 @@ class Device(click.ParamType):
 
 
 OUT, OUT_FOLDER = Output("file"), Output("folder")
+OUT_OR_DASH = Output("file", stream=True)
 src_option = click.option("--src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", required=True, help="Target language code.")
 seed_option = click.option("--seed", type=SEED, default=1, help="Of all that is drawn at random.")
@@ -207,10 +240,16 @@ cache_option = click.option(
 form_option = click.option(
     "--text-format",
     "form",
-    type=click.Choice(["auto", "lines", "bucc"]),
+    type=Forms(),
     default="auto",
-    help="Of text files: bucc is id<TAB>sentence.",
+    help="Of text files: lines, bucc (id<TAB>sentence), auto; of the two texts one by one: bucc,lines.",
 )
+KINDS = "names in Parquet and JSON lines (translation.de), numbers from 1 in text."
+COLUMNS = f"the sentences, and perhaps their ids: {KINDS}"
+SKIP_BAD = "Bad lines (no UTF-8, NUL, too few columns) count as empty, and are logged; without it they are errors."
+skip_bad_option = click.option("--skip-bad", is_flag=True, help=SKIP_BAD)
+REPAIR = "Mend entities, mojibake, invisible characters, NFC and quotes first; the log counts lines by kind."
+repair_option = click.option("--repair", is_flag=True, help=REPAIR)
 src_text_option = click.option("--src-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
 tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="The same of the targets.")
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")

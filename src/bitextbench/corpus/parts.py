@@ -15,7 +15,8 @@ from bitextbench.formats.bitext import PARALLEL, SIDES
 
 Languages = tuple[str, str]
 KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label", "doc")
-FILES = (*SIDES, "pairs", "columns")
+SETTINGS = ("columns", "languages", "skip_bad", "repair", "quiet", "names")  # of files
+FILES = (*pairs.TEXTS, *SETTINGS)
 
 
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
@@ -99,7 +100,7 @@ def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Tabl
 
 def _files(files: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
     """The rows of the user's files (`formats.pairs`); a side without a file is null, and ids are documents."""
-    for held in pairs.read(files):
+    for held in pairs.read({"languages": languages, **files}):
         columns = {{"id": "doc"}.get(name, name): held[name] for name in held.column_names}
         yield table(len(held), **columns)
 
@@ -122,13 +123,19 @@ SOURCES: dict[str, Callable[[Any, Languages, Path, int], Tables]] = {
 
 def own_files(corpus: Mapping[str, Any]) -> list[str]:
     """The user's own files that the parts of a corpus name."""
-    return [part["files"][key] for part in corpus["parts"] for key in FILES[:-1] if key in part.get("files", {})]
+    return [part["files"][key] for part in corpus["parts"] for key in pairs.TEXTS if key in part.get("files", {})]
 
 
 def title(part: Mapping[str, Any]) -> str:
     """The name of a part in counts.json."""
     kind = next(kind for kind in SOURCES if kind in part)
     named = (
-        [str(value) for key, value in part["files"].items() if key != "columns"] if kind == "files" else [part[kind]]
+        [
+            part["files"].get("names", {}).get(key, str(part["files"][key]))
+            for key in part["files"]
+            if key in pairs.TEXTS
+        ]
+        if kind == "files"
+        else [part[kind]]
     )
     return " ".join([kind, *named])

@@ -1,5 +1,6 @@
 """Encoding of plain sentences by an encoder in a folder, of this project or published."""
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,10 +13,12 @@ from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json, sha256, write_json
 from bitextbench.base.outputs import check_output
+from bitextbench.base.pipes import is_dash, shown, written
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, sentences
 from bitextbench.formats.bitext import SIDES
+from bitextbench.formats.inputs import PLAIN, Reading
 
 BLOCK = 8192  # sentences that are encoded together
 IN_PACKAGES = ("muse", "e5-small")  # the encoders whose weights are in packages
@@ -65,17 +68,22 @@ def encode_text(
     language: str | None = None,
     side: str | None = None,
     form: str = "auto",
+    columns: Sequence[str] = (),
+    reading: Reading = PLAIN,
 ) -> dict[str, int]:
     """Write the vectors of a text (see `formats.sentences.read`) to `out`, float32 [sentences, d], atomically: row by row,
     and with the hash of the text.
 
     The steps (tokens, ids, vectors) are those of the workflow; so the vectors are the same. An empty sentence, and a line
-    that is too long, has a zero vector. Returns {"sentences", "empty", "too_long", "cut"}, and logs it.
+    that is too long or bad, has a zero vector. Returns {"sentences", "empty", "too_long", "cut", "bad" if any are}, and
+    logs it.
     Raises InputError as the encoder does, and for an output that cannot be written, before it encodes.
     """
     chosen = encoder.side(language, side)
-    check_output(out)
-    lines = sentences.read(text, chosen if chosen in SIDES else "src", form)
+    if not is_dash(out):
+        check_output(out)
+    usual = chosen if chosen in SIDES else "src"
+    lines = sentences.read(text, usual, form, language=language, columns=columns, reading=reading)
     cut = 0
 
     def rows(vectors: NDArray[np.float32]) -> Iterator[None]:
@@ -86,13 +94,18 @@ def encode_text(
                 cut += done.cut
                 yield from itertools.repeat(None, done.rows)
 
-    with arrays.create(out, (len(lines), encoder.dimension), np.float32, lines.digest) as vectors:
+    shape = len(lines), encoder.dimension
+    with (
+        written(out) if is_dash(out) else contextlib.nullcontext(out) as place,
+        arrays.create(place, shape, np.float32, lines.digest) as vectors,
+    ):
         for _ in progress(rows(vectors), f"encode {lines.name}", total=len(lines), unit="sentences"):
             pass
-    empty = sum(not line.strip() for line in lines.text) - len(lines.too_long)
+    empty = sum(not line.strip() for line in lines.text) - len(lines.too_long) - len(lines.bad)
     counts = {"sentences": len(lines), "empty": empty, "too_long": len(lines.too_long), "cut": cut}
+    counts |= {"bad": len(lines.bad)} if lines.bad else {}
     said = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())
-    log(f"encode: {said}; vectors in {out}")
+    log(f"encode: {said}; vectors in {shown(out, output=True)}")
     return counts
 
 

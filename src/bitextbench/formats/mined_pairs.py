@@ -22,8 +22,8 @@ from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_lines
 from bitextbench.base.languages import standard
-from bitextbench.base.outputs import atomic
 from bitextbench.base.outputs import check_output as check_writable
+from bitextbench.base.pipes import is_dash, written
 from bitextbench.formats import bitext
 from bitextbench.formats.sentences import Sentences
 
@@ -77,12 +77,13 @@ def check_output(path: Path, languages: Languages) -> None:
     if form == ".tmx" and None in languages:
         remedy = "give --src-language and --tgt-language, or write .tsv"
         raise InputError("TMX says what languages it holds", path, remedy=remedy)
-    check_writable(path)
+    if not is_dash(path):
+        check_writable(path)
 
 
 def form_of(path: Path) -> tuple[str, str]:
-    """The format (.tsv, .tmx, .parquet) and the packing ("", .gz, .xz, .zst) that a name asks for. Raises InputError
-    for others.
+    """The format (.tsv, .tmx, .parquet) and the packing ("", .gz, .xz, .zst) that a name asks for; "-", standard output, is TSV.
+    Raises InputError for others.
     """
     packing = path.suffix if path.suffix in PACKERS else ""
     form = Path(path.name.removesuffix(packing)).suffix or ".tsv"
@@ -103,7 +104,7 @@ def write(path: Path, mined: Mined, src: Sentences, tgt: Sentences, *, languages
 def write_blocks(path: Path, blocks: Iterator[tuple[Any, ...]], *, languages: Languages = (None, None)) -> None:
     """`write`, of blocks of pairs: scores float32 [n], and four sequences or Arrow columns of n texts, as COLUMNS."""
     form, packing = form_of(path)
-    with atomic(path) as part:
+    with written(path) as part:
         if form == ".parquet":
             schema = pa.schema(zip(COLUMNS, [pa.float32(), *[pa.string()] * 4], strict=True))
             with bitext.writer(part, schema) as writer:

@@ -73,11 +73,13 @@ def _pairs(files: Files) -> Iterator[pa.Table]:
 def _texts(files: Files) -> Iterator[pa.Table]:
     sides = [side for side in SIDES if side in files]
     texts = [_input(files, side) for side in sides]
-    columns = (
-        (chunk for table in text.tables(Wanted([side], [_languages(files)[side]])) for chunk in table[side].chunks)
-        for side, text in zip(sides, texts, strict=True)
-    )
-    for both in side_by_side_of([*columns], [text.name for text in texts]):
+    columns = [_column(text, side, _languages(files)[side]) for side, text in zip(sides, texts, strict=True)]
+    for both in side_by_side_of(columns, [text.name for text in texts]):
         yield pa.table(dict(zip(sides, both, strict=True)))
     for text in texts:
         text.report()
+
+
+def _column(text: Input, side: str, language: str | None) -> Iterator[pa.StringArray]:
+    for table in text.tables(Wanted([side], [language])):
+        yield from table[side].chunks

@@ -19,7 +19,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
 from bitextbench.base.languages import spaced
 from bitextbench.base.memory import peak
-from bitextbench.base.outputs import atomic, check_output, scratch
+from bitextbench.base.outputs import check_output, scratch
+from bitextbench.base.pipes import copied, is_dash, shown, state, written
 from bitextbench.base.progress import log
 from bitextbench.corpus import parts
 from bitextbench.corpus.build import build
@@ -126,22 +127,27 @@ def filter_crawl(
     rules = usual_rules(languages) if rules is None else rules
     check_rules(rules, languages)
     check(limit, scorer, lesson)
-    _check_outputs(files, languages, out, explain, lesson)
-    part: dict[str, Any] = {"files": files, "doc": "line"}
-    spec = {"parts": [part], "filter": dict(rules), "deduplicate": True}
-    with scratch(out) as temporary:
+    _check_outputs(languages, out, explain, lesson)
+    with scratch(None if is_dash(out) else out) as temporary:
+        files = _at_hand(files, languages, temporary)
+        before = _states(files)
+        spec = {"parts": [{"files": files, "doc": "line"}], "filter": dict(rules), "deduplicate": True}
         corpus = temporary / "corpus"
         counts = build("crawl", spec, languages, temporary, {}, corpus, seed=1, threads=search.get("threads"))
-        n = counts["out"]
+        files, n = {**files, "quiet": True}, counts["out"]
         scores = np.zeros(n, np.float32)
         if scorer and n:
             scores = _scores(scorer, corpus, n, lesson, folder or cache_folder(), search)
+        elif scorer and lesson.save:
+            _learn_alone(scorer, lesson, temporary / "scorer.npz")
         cut = _cut(scores, corpus, limit, languages[1])
         keep = np.ones(n, bool) if cut is None else scores >= np.float32(cut)
         numbers = _numbers(corpus)
-        mined_pairs.write_blocks(out, _kept(corpus, scores, keep, _ids(files, numbers[keep])), languages=languages)
+        kept = _kept(corpus, scores, keep, _ids(files, numbers[keep]))
+        _check_unchanged(files, before)
+        mined_pairs.write_blocks(out, kept, languages=languages)
         if explain:
-            _explain(explain, part, languages, rules, numbers, keep, scores)
+            _explain(explain, files, before, languages, rules, numbers, keep, scores)
         if scorer and scorer.model and lesson.save:
             scorer.save(lesson.save)
     result = {
@@ -158,13 +164,31 @@ def filter_crawl(
     return result
 
 
-def _check_outputs(files: Files, languages: Languages, out: Path, explain: Path | None, lesson: Lesson) -> None:
+def _check_outputs(languages: Languages, out: Path, explain: Path | None, lesson: Lesson) -> None:
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
     if lesson.save:
         check_output(lesson.save)
-    if files.get("pairs") == "-" and (explain or len(files.get("columns", ())) > 2):
-        raise InputError("standard input is read once", remedy="name a file for --explain, and for ids")
+
+
+def _at_hand(files: Files, languages: Languages, folder: Path) -> Files:
+    """The files as `formats.pairs` takes them, for two passes: what can be read once is copied to `folder` first."""
+    held = {key: Path(files[key]) for key in pairs.TEXTS if key in files}
+    copies = dict(zip(held, copied([*held.values()], folder), strict=True))
+    given = {key: shown(path) for key, path in held.items() if copies[key] != path}
+    return {"languages": languages, **files, **{key: str(path) for key, path in copies.items()}, "names": given}
+
+
+def _states(files: Files) -> dict[str, Any]:
+    """What changes when one of the texts is written to."""
+    return {files[key]: state(Path(files[key])) for key in pairs.TEXTS if key in files}
+
+
+def _check_unchanged(files: Files, before: Mapping[str, Any]) -> None:
+    """Raises InputError for a text that was written to between two passes."""
+    for path, was in before.items():
+        if _states(files)[path] != was:
+            raise InputError("has changed while it was read", path, remedy="filter it again, when it is written")
 
 
 def _texts(corpus: Path, columns: Sequence[str] = bitext.SIDES) -> Iterator[pa.Table]:
@@ -194,6 +218,14 @@ def _scores(
     return by_blocks(scorer, vectors)
 
 
+def _learn_alone(scorer: Scorer, lesson: Lesson, made: Path) -> None:
+    """Fit a scorer where no pair is left to score. Raises InputError for one whose bad examples are pairs of the crawl."""
+    if "vectors" in scorer.needs:
+        what = f"no pair is left, and {scorer.name} takes its bad examples from them"
+        raise InputError(what, "--save-scorer", remedy="loosen --rules, or leave it out")
+    scorer.fit_words(clean_pairs(lesson.clean), lesson.settings, made)
+
+
 def _words(text: pa.ChunkedArray, language: str) -> NDArray[np.int64]:
     """The words of each line [n] as the WMT18 task counts them; of a language without spaces, lengths in words, at least 1."""
     if spaced(language):
@@ -221,7 +253,7 @@ def _numbers(corpus: Path) -> NDArray[np.int64]:
 def _ids(files: Files, numbers: NDArray[np.int64]) -> pa.ChunkedArray:
     """The ids of the pairs in these lines, ascending: the crawl's own, or the numbers."""
     parts, done = [], 0
-    for table in pairs.read(files) if "pairs" in files and files["pairs"] != "-" else ():
+    for table in pairs.read(files) if "pairs" in files else ():
         if "id" not in table.column_names:
             break
         first, last = np.searchsorted(numbers, [done + 1, done + len(table) + 1])
@@ -247,7 +279,8 @@ def _kept(
 
 def _explain(
     path: Path,
-    part: Mapping[str, Any],
+    files: Files,
+    before: Mapping[str, Any],
     languages: Languages,
     rules: Mapping[str, Any],
     numbers: NDArray[np.int64],
@@ -256,8 +289,8 @@ def _explain(
 ) -> None:
     """Write what became of each line: kept, below, or the reason for which it was dropped."""
     names, done = [*ALL_RULES], 0
-    with atomic(path) as written, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](written) as file:
-        for table in parts.read(part, languages, Path(), 0):
+    with written(path) as part, mined_pairs.PACKERS[mined_pairs.form_of(path)[1]](part) as file:
+        for table in parts.read({"files": files}, languages, Path(), 0):
             both = pc.and_(*(filled(table[side]) for side in bitext.SIDES)).to_pylist()
             why = prefilter(table, rules, languages).why.tolist()
             fates = [
@@ -273,6 +306,7 @@ def _explain(
             lines = zip(range(done + 1, done + len(table) + 1), fates, shown, strict=True)
             file.write("".join(f"{number}\t{fate}\t{score}\n" for number, fate, score in lines).encode())
             done += len(table)
+        _check_unchanged(files, before)
 
 
 def _summary(counts: Mapping[str, Any], out: Path) -> str:
@@ -280,6 +314,6 @@ def _summary(counts: Mapping[str, Any], out: Path) -> str:
     reasons = "".join(f", {number:,} {reason}" for reason, number in dropped.most_common())
     below = f", {counts['below']:,} below {counts['cutoff']:.4f}" if counts["below"] else ""
     return (
-        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} kept in {out}\n"
+        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} kept in {shown(out, output=True)}\n"
         f"filter: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most"
     )

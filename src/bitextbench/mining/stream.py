@@ -1,7 +1,6 @@
 """Scores pairs in a stream: one output line per input line, in the same order, with some thousand lines in memory."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import peak
 from bitextbench.base.outputs import atomic, check_output, scratch
+from bitextbench.base.pipes import copied, is_dash, read_once, shown, standard_output
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.formats import bitext, mined_pairs, pairs
@@ -40,10 +40,11 @@ def score_stream(
     started, counts = time.monotonic(), {"pairs": 0, "empty": 0, "cut": 0}
     for scorer in scorers:
         check(scorer, bool(clean))
-    if str(out) != "-":
+    if not is_dash(out):
         check_output(out)
     with scratch() as folder, _output(out) as file:
         _learn([scorer for scorer in scorers if scorer.learns], clean, settings, folder)
+        files = _at_hand(files, folder)
         for table in progress(
             bitext.of_rows(pairs.read(files, whole=append), ROWS), "score", unit="pairs", size=len, by_bytes=True
         ):
@@ -92,11 +93,25 @@ def _learn(scorers: Sequence[Scorer], clean: Sequence[Path], settings: Mapping[s
 
 @contextlib.contextmanager
 def _output(path: Path) -> Iterator[IO[bytes]]:
-    if str(path) == "-":
-        yield sys.stdout.buffer
+    if is_dash(path):
+        with standard_output() as stream:
+            yield stream
         return
     with (
         atomic(path) as part,
         mined_pairs.PACKERS[path.suffix if path.suffix in mined_pairs.PACKERS else ""](part) as file,
     ):
         yield file
+
+
+def _at_hand(files: Files, folder: Path) -> Files:
+    """Two streams are copied to `folder` first: what writes them may write one after the other."""
+    held = {key: Path(files[key]) for key in bitext.SIDES if key in files}
+    if sum(map(read_once, held.values())) < 2:
+        return files
+    copies = zip(held, copied([*held.values()], folder), strict=True)
+    return {
+        **files,
+        **{key: str(copy) for key, copy in copies},
+        "names": {key: shown(path) for key, path in held.items()},
+    }

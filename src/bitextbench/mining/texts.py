@@ -13,9 +13,13 @@ from bitextbench import neighbours
 from bitextbench.base.arrays import source_of
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import peak
+from bitextbench.base.outputs import scratch
+from bitextbench.base.pipes import copied, read_once, shown
 from bitextbench.base.progress import log
 from bitextbench.formats import mined_pairs, sentences
+from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.gold import Gold, read_gold
+from bitextbench.formats.inputs import PLAIN, Reading
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Distinct, Embeddings, distinct, read_pair
@@ -74,13 +78,16 @@ def mine(
     gold: Path | None = None,
     target: float | None = None,
     languages: tuple[str | None, str | None] = (None, None),
-    form: str = "auto",
+    forms: tuple[str, str] = ("auto", "auto"),
+    columns: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    reading: Reading = PLAIN,
     keep_duplicates: bool = False,
     index: str | None = None,
     **search: Any,
 ) -> dict[str, Any]:
     """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
+    `forms`, `columns`, `reading`: how to read the texts (`sentences.read`).
     Empty sentences, lines that are too long and later copies of a sentence are not searched (artetxe2019 section 3.1:
     "excluding duplicates"), nor are those that have the vector of another. With `keep_duplicates` they have their pairs,
     with the score of the first copy. `target` (of 1): the lowest threshold at which this
@@ -93,7 +100,7 @@ def mine(
     check_strategy(retrieval)
     mined_pairs.check_output(out, languages)
     log("1 of 4: read")
-    texts = sentences.read(src_text, "src", form), sentences.read(tgt_text, "tgt", form)
+    texts = _read((src_text, tgt_text), forms, languages, columns, reading)
     truth = read_gold(gold, *texts) if gold else None
     rows, counts = zip(*(searched(text, keep_duplicates) for text in texts), strict=True)
     log("2 of 4: encode")
@@ -127,6 +134,32 @@ def mine(
     }
     log(_summary(result, out))
     return result
+
+
+def _read(
+    paths: tuple[Path, Path],
+    forms: Sequence[str],
+    languages: Sequence[str | None],
+    columns: Sequence[Sequence[str]],
+    reading: Reading,
+) -> tuple[Sentences, Sentences]:
+    """Both texts. Two streams are copied first: what writes them may write one after the other."""
+    with scratch() as folder:
+        places = copied(paths, folder) if all(map(read_once, paths)) else paths
+        src, tgt = (
+            sentences.read(
+                place,
+                side,
+                form,
+                language=language,
+                columns=chosen,
+                reading=reading if place == path else reading._replace(name=shown(path)),
+            )
+            for path, place, side, form, language, chosen in zip(
+                paths, places, SIDES, forms, languages, columns, strict=True
+            )
+        )
+    return src, tgt
 
 
 Rows = tuple[NDArray[np.int64], ...]
@@ -238,7 +271,7 @@ def check_lengths(text: Sentences, vectors: Embeddings) -> None:
 
 
 def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Places of the sentences to search, and counts: in, empty, too_long (if any are), duplicate, searched.
+    """Places of the sentences to search, and counts: in, empty, too_long and bad (if any are), duplicate, searched.
 
     Raises InputError when no sentence is left.
     """
@@ -246,9 +279,9 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
     rows = full if keep_duplicates else full[first_copies(text.text[place] for place in full)]
     if not len(rows):
         raise InputError("has empty sentences only", text.name, remedy="both sides need at least one sentence")
-    too_long = {"too_long": len(text.too_long)} if text.too_long else {}
-    empty, duplicate = len(text) - len(full) - len(text.too_long), len(full) - len(rows)
-    return rows, {"in": len(text), "empty": empty, **too_long, "duplicate": duplicate, "searched": len(rows)}
+    left_out = {name: len(places) for name, places in (("too_long", text.too_long), ("bad", text.bad)) if places}
+    empty, duplicate = len(text) - len(full) - sum(left_out.values()), len(full) - len(rows)
+    return rows, {"in": len(text), "empty": empty, **left_out, "duplicate": duplicate, "searched": len(rows)}
 
 
 def _summary(counts: dict[str, Any], out: Path) -> str:
@@ -256,7 +289,7 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
     low = f"below the threshold of {counts['threshold']:.4f}" if "threshold" in counts else "below the threshold"
     lines = [
         f"mine: {', '.join(sides)}; {counts['candidates']:,} candidates ({counts['undefined']:,} undefined), "
-        f"{counts['retrieved']:,} retrieved, {counts['below_threshold']:,} {low}, {counts['pairs']:,} pairs in {out}"
+        f"{counts['retrieved']:,} retrieved, {counts['below_threshold']:,} {low}, {counts['pairs']:,} pairs in {shown(out, output=True)}"
     ]
     if counts["cut"]:
         lines.append(f"mine: {counts['cut']:,} sentences have more tokens than the encoder takes, and were cut")
