@@ -78,7 +78,9 @@ REMEDIES = {
 def _remedy(error: OSError) -> str | None:
     """The remedy for an error of the system; None if no user can cause the error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        place = Path(error.filename or ".").absolute()
+        if not error.filename:  # of a stream
+            return "free some space, or write to another disk"
+        place = Path(error.filename).absolute()
         free = shutil.disk_usage(next(folder for folder in place.parents if folder.is_dir())).free
         return f"{free:,} bytes are free there: free some space, or name another place"
     if error.errno is None and "requested and" in str(error):  # as numpy says that a disk is full

@@ -201,7 +201,7 @@ def _scores(
 ) -> NDArray[np.float32]:
     """The scores of all pairs [n]; fits the scorer first, if it learns."""
     made = corpus.parent / "scorer.npz"
-    clean = clean_pairs(lesson.clean) if scorer.learns else None
+    clean = clean_pairs(lesson.clean, scorer.languages) if scorer.learns else None
     if "vectors" not in scorer.needs:
         if clean is not None:
             scorer.fit_words(clean, lesson.settings, made)
@@ -223,7 +223,7 @@ def _learn_alone(scorer: Scorer, lesson: Lesson, made: Path) -> None:
     if "vectors" in scorer.needs:
         what = f"no pair is left, and {scorer.name} takes its bad examples from them"
         raise InputError(what, "--save-scorer", remedy="loosen --rules, or leave it out")
-    scorer.fit_words(clean_pairs(lesson.clean), lesson.settings, made)
+    scorer.fit_words(clean_pairs(lesson.clean, scorer.languages), lesson.settings, made)
 
 
 def _words(text: pa.ChunkedArray, language: str) -> NDArray[np.int64]:

@@ -86,7 +86,7 @@ def check(scorer: Scorer, clean: bool) -> None:
 
 
 def _learn(scorers: Sequence[Scorer], clean: Sequence[Path], settings: Mapping[str, Any], scratch: Path) -> None:
-    good = clean_pairs(clean) if scorers else None
+    good = clean_pairs(clean, scorers[0].languages) if scorers else None
     for number, scorer in enumerate(scorers):
         scorer.fit_words(good, settings, scratch / f"{number}.npz")
 
