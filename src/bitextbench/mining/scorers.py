@@ -214,7 +214,10 @@ def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **
 def clean_pairs(paths: Sequence[Path], languages: Languages) -> pa.Table:
     """The pairs of two texts that have both sides, in memory. Raises InputError for none."""
     table = pa.concat_tables(
-        [pa.table({side: pa.array([], pa.string()) for side in SIDES}), *pairs.read(pairs.files(paths, languages=languages))]
+        [
+            pa.table({side: pa.array([], pa.string()) for side in SIDES}),
+            *pairs.read(pairs.files(paths, languages=languages)),
+        ]
     )
     clean = table.filter(pc.and_(*(filled(table[side]) for side in SIDES)))
     if not len(clean):

@@ -1,5 +1,6 @@
 """Mines parallel pairs from two monolingual texts and their vectors: artetxe2019 section 3, from files to a file."""
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -87,13 +88,12 @@ def mine(
 ) -> dict[str, Any]:
     """Mine pairs, write them to `out` (see `formats.mined_pairs`), and return and log the counts.
 
-    `forms`, `columns`, `reading`: how to read the texts (`sentences.read`).
-    Empty sentences, lines that are too long and later copies of a sentence are not searched (artetxe2019 section 3.1:
-    "excluding duplicates"), nor are those that have the vector of another. With `keep_duplicates` they have their pairs,
-    with the score of the first copy. `target` (of 1): the lowest threshold at which this
-    share of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX. `index`: of faiss, for an
-    approximate search (`neighbours.approximate`). `search`: options of `neighbours.search`. Raises InputError for bad
-    input, before the search where that can be.
+    `forms`, `columns`, `reading`: of `sentences.read`. Empty sentences, lines that are too long and later copies of a
+    sentence are not searched (artetxe2019 section 3.1: "excluding duplicates"), nor are those that have the vector of
+    another. With `keep_duplicates` they have their pairs, with the score of the first copy. `target` (of 1): the lowest
+    threshold at which this share of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX.
+    `index`: of faiss, for an approximate search (`neighbours.approximate`). `search`: options of `neighbours.search`.
+    Raises InputError for bad input, before the search where that can be.
     """
     started = time.monotonic()
     metric, rule = metric_and_margin(margin)
@@ -108,9 +108,7 @@ def mine(
     log("3 of 4: search")
     figures: dict[str, Any] = {}
     once = distinct(src), distinct(tgt)
-    for count, side in zip(counts, once, strict=True):
-        if alike := len(side.which) - len(side.first):
-            count |= {"alike": alike, "searched": len(side.first)}
+    _count_alike(counts, once)
     src, tgt = (side.vectors for side in once)
     if index:
         both, figures["neighbours_found"] = approximate.search(src, tgt, k, index, metric=metric, **search)
@@ -126,7 +124,7 @@ def mine(
         pair_counts |= {"pairs": len(mined.src), "below_threshold": pair_counts["retrieved"] - len(mined.src)}
     log("4 of 4: write")
     mined_pairs.write(out, mined, *texts, languages=languages)
-    result = dict(zip(("src", "tgt"), counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
+    result = dict(zip(SIDES, counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
     result |= {
         "quantiles": quantiles(mined.scores),
         "seconds": round(time.monotonic() - started, 1),
@@ -144,8 +142,9 @@ def _read(
     reading: Reading,
 ) -> tuple[Sentences, Sentences]:
     """Both texts. Two streams are copied first: what writes them may write one after the other."""
-    with scratch() as folder:
-        places = copied(paths, folder) if all(map(read_once, paths)) else paths
+    streams = all(map(read_once, paths))
+    with scratch() if streams else contextlib.nullcontext(Path()) as folder:
+        places = copied(paths, folder) if streams else paths
         src, tgt = (
             sentences.read(
                 place,
@@ -253,6 +252,13 @@ def at_precision(
     last = int(ends[reached[-1]])
     figures = {"precision": float(precision[reached[-1]]), "recall": int(right[: last + 1].sum()) / len(truth)}
     return mined.take(np.arange(last + 1)), {"threshold": float(mined.scores[last]), **figures}
+
+
+def _count_alike(counts: Sequence[dict[str, int]], once: Sequence[Distinct]) -> None:
+    """Count the sentences of each side that have the vector of another."""
+    for count, side in zip(counts, once, strict=True):
+        if alike := len(side.which) - len(side.first):
+            count |= {"alike": alike, "searched": len(side.first)}
 
 
 def quantiles(scores: NDArray[np.float32]) -> list[float]:
