@@ -106,14 +106,10 @@ def mine(
     log("2 of 4: encode")
     (src, tgt), cut = vectors(texts, rows)
     log("3 of 4: search")
-    figures: dict[str, Any] = {}
     once = distinct(src), distinct(tgt)
     _count_alike(counts, once)
     src, tgt = (side.vectors for side in once)
-    if index:
-        both, figures["neighbours_found"] = approximate.search(src, tgt, k, index, metric=metric, **search)
-    else:
-        both = neighbours.search(src, tgt, k, metric=metric, **search)
+    both, figures = _neighbours(src, tgt, k, index, metric=metric, **search)
     mined, pair_counts = mine_pairs(both, rule, retrieval, threshold, once if keep_duplicates else None)
     if not keep_duplicates:
         rows = tuple(side[one.first] for side, one in zip(rows, once, strict=True))
@@ -252,6 +248,16 @@ def at_precision(
     last = int(ends[reached[-1]])
     figures = {"precision": float(precision[reached[-1]]), "recall": int(right[: last + 1].sum()) / len(truth)}
     return mined.take(np.arange(last + 1)), {"threshold": float(mined.scores[last]), **figures}
+
+
+def _neighbours(
+    src: Embeddings, tgt: Embeddings, k: int, index: str | None, **search: Any
+) -> tuple[Both, dict[str, float]]:
+    """The neighbours of both directions; of an approximate search, which share of the true ones it found."""
+    if index is None:
+        return neighbours.search(src, tgt, k, **search), {}
+    both, found = approximate.search(src, tgt, k, index, **search)
+    return both, {"neighbours_found": found}
 
 
 def _count_alike(counts: Sequence[dict[str, int]], once: Sequence[Distinct]) -> None:
