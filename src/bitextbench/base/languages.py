@@ -137,7 +137,7 @@ def unknown_language(given: str, known: Iterable[str], where: str) -> InputError
     """The error for a language that is not among the `known` codes, with the code that was perhaps meant."""
     known = sorted(set(known))
     remedy = (
-        f"known: {', '.join(known)}" if len(known) < 20 else "give a code of BCP 47 or ISO 639, as de, zh-Hans, deu"
+        f"known: {', '.join(known)}" if len(known) < 20 else "give a code of ISO 639 or BCP 47, as de, deu, zh-Hans"
     )
     word = given.lower().replace("_", "-").strip("- ")
     close = difflib.get_close_matches(word, NAMES, 1)

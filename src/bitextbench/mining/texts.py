@@ -121,11 +121,7 @@ def mine(
     log("4 of 4: write")
     mined_pairs.write(out, mined, *texts, languages=languages)
     result = dict(zip(SIDES, counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
-    result |= {
-        "quantiles": quantiles(mined.scores),
-        "seconds": round(time.monotonic() - started, 1),
-        "peak_mib": peak(),
-    }
+    result |= _run_figures(mined, started)
     log(_summary(result, out))
     return result
 
@@ -258,6 +254,11 @@ def _neighbours(
         return neighbours.search(src, tgt, k, **search), {}
     both, found = approximate.search(src, tgt, k, index, **search)
     return both, {"neighbours_found": found}
+
+
+def _run_figures(mined: Mined, started: float) -> dict[str, Any]:
+    seconds = round(time.monotonic() - started, 1)
+    return {"quantiles": quantiles(mined.scores), "seconds": seconds, "peak_mib": peak()}
 
 
 def _count_alike(counts: Sequence[dict[str, int]], once: Sequence[Distinct]) -> None:
