@@ -58,11 +58,14 @@ class Estimate(NamedTuple):
     freedom: Any
 
     def above(self, border: Any = 0.0) -> "Sides":
-        """The tests of: the true number is above a border."""
+        """The tests of: the true number is above a border. A tie to the last digit (two scores that rank alike) is not held
+        against "greater".
+        """
         away = self.value - border
         smaller = error_tail(abs(away), *self[1:])
         larger = 1 - smaller
-        return Sides(np.where(away > 0, smaller, larger), np.where(away > 0, larger, smaller))
+        fails = np.where((away < 0) & (away > -2 * TINY), 1.0, smaller)
+        return Sides(np.where(away > 0, smaller, larger), np.where(away > 0, larger, fails))
 
 
 class Sides(NamedTuple):
@@ -127,6 +130,7 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], margins: Mapping[Key, f
     used = [cells[name] for name in names(one.number, cells)]
     seeds, items = (min(filter(None, (getattr(cell, field) for cell in used)), default=0) for field in ("k", "n"))
     slack = float(number.value) - border
+    slack = 0.0 if -2 * TINY < slack < 0 else slack  # a tie
     low = slack - error_quantile(ALPHA / parts.holds, *number[1:])
     high = slack + error_quantile(ALPHA / parts.fails, *number[1:])
     written = {name: f"[{key[1]}, {key[2]}]" for name, key in instance.cells.items()}
