@@ -214,7 +214,7 @@ rule posteriors:  # kim2019 section 4.1
     resources:
         mem_mb=megabytes(4, LEAST["likelihoods"]),
         gpu=likelihoods_gpus,
-        runtime=expected("posteriors", likelihoods_gpus),
+        runtime=hours(24),
     params:
         version=code("step posteriors"),
         models=lambda w, input: [f"--model={name}={path}" for name, path in zip(TRANSLATION_MODELS, input.models)],
@@ -514,7 +514,7 @@ rule shares:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(3, 1500),
-        runtime=hours(1),
+        runtime=hours(4),
     params:
         version=code("evaluate shares"),
         scores=lambda w, input: [f"--scores={path}" for path in input],

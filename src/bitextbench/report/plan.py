@@ -134,7 +134,6 @@ class Costs:
             "score": lambda job: self._shard(job, core["score"], "scores"),
             "corpus": lambda job: self._shard(job, core["corpus"], "corpus"),
             "likelihoods": self._likelihoods,
-            "posteriors": self._posteriors,
             "skip_gram": self._skip_gram,
             "encoding": self._encoding,
             **dict.fromkeys(("size", "table2"), lambda job: JobCost(0)),  # of counts
@@ -232,14 +231,6 @@ class Costs:
         pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
         network = amounts.transformer(entry["translation"], self._vocabulary())
         return self._products(job, 4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four of about one size
-
-    def _posteriors(self, job: Job) -> JobCost:
-        """The cost of scoring each sentence of one side with each of the other by two models."""
-        network = amounts.transformer(
-            self.config["likelihoods"][job.wildcards["likelihoods"]]["translation"], self._vocabulary()
-        )
-        pairs = self.pairs(job.wildcards["corpus"]) ** 2
-        return self._products(job, 2 * 2 * network * pairs * amounts.TOKENS, "transformer")
 
     def _skip_gram(self, job: Job) -> JobCost:
         entry = self.config["word_vectors"][job.wildcards["vectors"]]
