@@ -31,6 +31,7 @@ ONE = [
     tried("copied", 5, 1, "holds"),
     tried("skipped", 5, 1, "holds"),
     tried("absent", 5, 1, "holds"),
+    tried("reworded", 5, 1, "holds"),
 ]
 OTHER = [
     tried("copied", 5, 1, "holds"),
@@ -38,6 +39,7 @@ OTHER = [
     tried("alike", 4, 1, "holds"),
     tried("fades", 0.7, 1, "undecided"),
     Tried("skipped", "p", "1", "said", "Tested.", "x", "", "not run"),
+    replace(tried("reworded", 4, 1, "holds"), predicate="[a, x] >= [b, x] + 1"),
 ]
 
 

@@ -58,10 +58,15 @@ class Pair:
 
 
 def pairs(one: Iterable[Tried], other: Iterable[Tried]) -> list[Pair]:
-    """The instances that both runs have judged, but for those with the same evidence, which comes from one table."""
-    judged = [{(line.claim, line.values): shown for line in run if (shown := _shown(line))} for run in (one, other)]
+    """The instances that both runs have judged by one predicate, but for those with the same evidence, which comes from
+    one table.
+    """
+    judged = [
+        {(line.claim, line.values, line.predicate): shown for line in run if (shown := _shown(line))}
+        for run in (one, other)
+    ]
     both = [(key, judged[0][key], judged[1][key]) for key in judged[0] if key in judged[1]]
-    return [Pair(*key, first, second) for key, first, second in both if first != second]
+    return [Pair(claim, values, first, second) for (claim, values, _), first, second in both if first != second]
 
 
 def _shown(line: Tried) -> Shown | None:
