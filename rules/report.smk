@@ -4,8 +4,10 @@ from bitextbench.config import (
     FIGURE3,
     FIGURE4,
     NEGATIVES,
+    SECTION3,
     judged,
     margin_encoders,
+    poolings,
     portions,
     seeds_of,
     selectors,
@@ -32,8 +34,8 @@ GRIDS = [
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
 STUDIED = [NEGATIVES, FIGURE3] if STUDIES else []
-SHARES = shares(config)
-PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_ENCODERS)]
+SHARES, POOLED = shares(config), poolings(config)
+PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_ENCODERS), *[SECTION3] * bool(POOLED)]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
 LEARNED = [f"{RESULTS}/{name}.csv" for name in ("training", "learning")] if TRAINED else []
@@ -144,6 +146,31 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.compared:q}"
         " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+
+
+rule kim2019_section3:  # which prints no numbers
+    input:
+        [files.metric("encoder", "newstest2018", encoder) for _, _, encoder in POOLED],
+    output:
+        csv=report(f"{RESULTS}/kim2019/section3.csv", category="kim2019"),
+        measurements=f"{RESULTS}/measurements/kim2019/section3.json",
+    log:
+        f"logs/{RUN}/kim2019_section3.log",
+    conda:
+        "../envs/report.yaml"
+    resources:
+        mem_mb=1000,
+        runtime="10m",
+    params:
+        scale=config["scale"],
+        cells=lambda w, input: cell_options(
+            {"row": row, "column": column, "files": [f"{path}#error.{direction}"], "seed": seed}
+            for (row, seed, _), path in zip(POOLED, input)
+            for column, direction in (("de-en", "forward"), ("en-de", "backward"))
+        ),
+    shell:
+        "python -m bitextbench step table --name kim2019/section3 {params.cells:q} --scale {params.scale:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
 
 
 rule kim2019_figure3:

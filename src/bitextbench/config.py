@@ -25,7 +25,11 @@ INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid
 NEGATIVES = "kim2019/table5"  # a table of this place, which `studies.negatives` asks for
 FIGURE3 = "kim2019/figure3"  # of probabilities, which `studies.shares` asks for
 FIGURE4 = "yang2019/figure4"  # a table of this place, which `studies.margins` asks for
-SECTION3 = "kim2019/section3"  # a table of this place, for which `comparison` asks
+SECTION3 = "kim2019/section3"  # a table of this place, for which `comparison` asks by naming encoders of POOLINGS
+POOLINGS = {
+    "max": "nmt_autoencoder",
+    **{name: f"nmt_autoencoder_{name}" for name in ("mean", "first", "last", "attention")},
+}
 PRECISION, QUALITY = "precision", "quality"  # tables of our own: scorers by what they select, and by labels
 PRETRAINED = "pretrained"  # the type of an encoder that is not trained in the run
 SECTIONS = (
@@ -537,6 +541,14 @@ def margin_encoders(config: Config) -> list[tuple[float, int, str]]:
         for margin, (name, _) in _with_margins(config).items()
         for seed in seeds_of(config, FIGURE4)
     ]
+
+
+def poolings(config: Config) -> list[tuple[str, int, str]]:
+    """Row, seed and name of the encoders of kim2019 section 3.1 that `comparison` names; none without two of them."""
+    compared = config.get("comparison", {"encoders": [], "seeds": []})
+    rows = [row for row, encoder in POOLINGS.items() if encoder in compared["encoders"]]
+    seeds = compared["seeds"] if len(rows) > 1 else []
+    return [(row, seed, of_seed(config, POOLINGS[row], seed)) for row in rows for seed in seeds]
 
 
 def threshold_translations(config: Config) -> dict[int, str]:

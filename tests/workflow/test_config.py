@@ -19,6 +19,7 @@ from bitextbench.config import (
     judged,
     laid_over,
     margin_encoders,
+    poolings,
     read,
     resolve,
     schema,
@@ -204,6 +205,14 @@ def test_a_run_has_the_encoders_of_its_studies_and_seeds():
     assert whole["encoders"]["transformer_bide_am.en-fr.margin0.1"]["model"]["margin"] == 0.1
     assert whole["methods"]["mlp.seed5"]["encoder"] == "nmt_autoencoder.seed5"
     assert whole["methods"]["negatives-worst60.seed2"]["negatives"] == {"by": "cosine.seed2", "portion": 0.6}
+
+
+def test_a_comparison_of_poolings_fills_the_table_of_section_3_of_kim2019():
+    rows = ["max", "mean", "first", "last", "attention"]
+    made = poolings(resolve(load("tiny.yaml", "poolings.yaml")))
+    assert [(row, seed) for row, seed, _ in made] == [(row, seed) for row in rows for seed in (1, 2)]
+    assert {name for row, _, name in made if row == "max"} == {"nmt_autoencoder", "nmt_autoencoder.seed2"}
+    assert poolings(resolve(load("tiny.yaml", "tiny-encoders.yaml"))) == [], "max alone compares nothing"
 
 
 def test_tables_of_scorers_have_seeds_of_what_learns():
