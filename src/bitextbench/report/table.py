@@ -188,7 +188,7 @@ def brief(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
     return "\n".join([*lines, *reading]) + "\n"
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """A column of a rendered table: the first level of its heading, its own heading, the text of each row."""
 
     group: str
@@ -206,7 +206,7 @@ def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
 
     Below it follow the sentences of `reading`, the reasons for empty cells, and notes.
     """
-    labels = Column("", "ours [95% interval] (paper)", [short(label) for label, _ in rows_of(table)])
+    labels = TextColumn("", "ours [95% interval] (paper)", [short(label) for label, _ in rows_of(table)])
     texts = [_aligned(_rows([labels, *part])) for part in _parts(labels, _columns(table))]
     rule = "-" * max(len(line) for part in texts for line in part)
     body: list[str] = []
@@ -220,7 +220,7 @@ def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
     return "\n".join([heading(table), rule, *body, *wrapped]) + "\n"
 
 
-def _columns(table: Sequence[Cell]) -> list[Column]:
+def _columns(table: Sequence[Cell]) -> list[TextColumn]:
     """The columns that have numbers of ours; beside those of a budget stands the precision of its selections."""
     done = {cell.column for cell in table if cell.ours is not None} or {*names(table, "column")}
     rows = [cells for _, cells in rows_of(table)]
@@ -229,15 +229,17 @@ def _columns(table: Sequence[Cell]) -> list[Column]:
         columns = [name for name in held if name in done]
         level = first_level(table, group) if any("/" in name for name in names(table, "column")) else ""
         for name in columns:
-            made.append(Column(level, name.partition("/")[2] or group, [cell_text(cells.get(name)) for cells in rows]))
+            made.append(
+                TextColumn(level, name.partition("/")[2] or group, [cell_text(cells.get(name)) for cells in rows])
+            )
         if any(cell.precision is not None for cell in table if cell.column in columns):
-            made.append(Column(level, "precision", [_precision(cells, columns) for cells in rows]))
+            made.append(TextColumn(level, "precision", [_precision(cells, columns) for cells in rows]))
     return made
 
 
-def _parts(labels: Column, columns: Sequence[Column]) -> list[list[Column]]:
+def _parts(labels: TextColumn, columns: Sequence[TextColumn]) -> list[list[TextColumn]]:
     """The columns in as many parts as fit below each other; a group is split only if it alone is too wide."""
-    parts: list[list[Column]] = [[]]
+    parts: list[list[TextColumn]] = [[]]
     for _, held in groupby(columns, key=lambda column: column.group):
         group = list(held)
         for piece in [group] if _fits([labels, *group]) else [[column] for column in group]:
@@ -247,11 +249,11 @@ def _parts(labels: Column, columns: Sequence[Column]) -> list[list[Column]]:
     return parts
 
 
-def _fits(columns: Sequence[Column]) -> bool:
+def _fits(columns: Sequence[TextColumn]) -> bool:
     return sum(column.width + 2 for column in columns) - 2 <= WIDE
 
 
-def _rows(columns: Sequence[Column]) -> list[list[str]]:
+def _rows(columns: Sequence[TextColumn]) -> list[list[str]]:
     """The lines of a part: the first level of headings where there is one, headings, rows."""
     groups = [column.group for column in columns]
     first = [group if place == 0 or group != groups[place - 1] else "" for place, group in enumerate(groups)]
