@@ -13,7 +13,7 @@ from test_encoder import batch as three
 from bitextbench import encoders
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import trainer
+from bitextbench.encoders import recurrent, trainer
 from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.encoders.models.shared_seq2seq import Turn
 from bitextbench.formats.ids import BOS, EOS, Ragged
@@ -116,6 +116,19 @@ def test_shared_loss_is_that_of_a_loop_over_words():
         ]
         loss = encoder.loss({name: (source, target)})["translation"].item()
         assert loss == pytest.approx(np.sum(loop) / sum(len(e) + 1 for e in sentences(target)), rel=1e-5)
+
+
+def test_logits_of_few_words_at_a_time_give_the_same_loss_and_gradient(monkeypatch):
+    found = []
+    for most in (recurrent.LOGITS, 3 * V):  # of three words at a time
+        monkeypatch.setattr(recurrent, "LOGITS", most)
+        encoder = model("pivot_nmt")
+        source, target = (padded([[5, 6, 7], [8, 9]]) for _ in range(2))
+        loss = sum(encoder.loss({"src": (source, target), "tgt": (target, source)}).values())
+        loss.backward()
+        found.append([loss.detach(), *(p.grad for p in encoder.parameters())])
+    for whole, parts in zip(*found, strict=True):
+        assert torch.allclose(whole, parts, atol=1e-6)
 
 
 def test_the_shared_encoder_knows_no_language():

@@ -88,6 +88,22 @@ def test_a_batch_holds_sentences_of_about_one_length():
     assert first != sorted(first)  # but the batches come in random order
 
 
+def test_even_batches_have_about_as_many_tokens_and_every_example_once():
+    rng = np.random.default_rng(1)
+    lengths = np.clip(rng.lognormal(3.2, 0.7, 6000), 1, 100).astype(int)
+    rows = SentenceIds([Ragged.of([5] * n for n in lengths)])
+    stream = Buckets([rows, rows], 60, 100, [1], "toy", even=True)
+    drawn = [stream.rows(step) for step in range(100)]
+    assert sorted(np.concatenate(drawn).tolist()) == [*range(6000)]
+    tokens = np.array([(lengths[part] + 1).sum() for part in drawn])
+    assert np.ptp(tokens) <= 2 * 101
+    assert len({len(part) for part in drawn}) > 10
+    padded = [stream.batch(step)[1].ids.numel() for step in range(100)]
+    assert max(padded) < 1.4 * tokens.mean()
+    few = SentenceIds([Ragged.of([[5], [5] * 99, [5], [5]])])  # a sentence is longer than the share of a batch
+    assert sorted(len(Buckets([few], 2, 100, [1], "toy", even=True).rows(step)) for step in (0, 1)) == [2, 2]
+
+
 def test_unequal_sides_are_an_error():
     with pytest.raises(InputError, match="bitext: unequal sides: 1 and 2 sentences; run the text step again"):
         Buckets([SentenceIds([Ragged.of([[5]])]), SentenceIds([Ragged.of([[5], [6]])])], 1, 60, [1], "bitext")

@@ -137,7 +137,8 @@ class Buckets:
     The stream is a sequence of seeded permutations of the examples, cut into chunks of `together` batches. A chunk is
     sorted by length (the last column first), and its batches are shuffled. So the sentences of a batch have about one
     length (with `together` 1, any length), all batches have the same size, and every example occurs once in an epoch.
-    Memory: about 20 bytes an example.
+    With `even`, all batches of a chunk have about as many tokens of the last column instead, with one for the end of
+    each sentence: long sentences come in batches of fewer, of `size` on the average. Memory: about 20 bytes an example.
 
     Examples with an empty sentence, or one of more than `max_tokens`, are left out, and counted in `dropped`. Examples
     that are False in `among` bool [examples] are left out, too, but not counted: another stream draws them.
@@ -154,6 +155,7 @@ class Buckets:
         name: str,
         together: int = CHUNK,
         among: NDArray[np.bool_] | None = None,
+        even: bool = False,
     ) -> None:
         if len({len(column) for column in columns}) > 1:
             counts = " and ".join(f"{len(column):,}" for column in columns)
@@ -161,7 +163,7 @@ class Buckets:
         shortest, longest = (f([column.lengths for column in columns], axis=0) for f in (np.min, np.max))
         eligible = True if among is None else among
         kept = np.flatnonzero((shortest > 0) & (longest <= max_tokens) & eligible)
-        self.columns, self.size, self.seed = list(columns), size, list(seed)
+        self.columns, self.size, self.seed, self.even = list(columns), size, list(seed), even
         self.dropped = {
             "empty": int(((shortest == 0) & eligible).sum()),
             "too_long": int(((shortest > 0) & (longest > max_tokens) & eligible).sum()),
@@ -182,20 +184,26 @@ class Buckets:
         return tuple(column.padded(indices) for column in self.columns)
 
     def rows(self, step: int) -> NDArray[np.integer]:
-        """The indices [size] of the examples of batch number `step`."""
+        """The indices of the examples of batch number `step`: [size], or of about as many with `even`."""
         chunk, row = divmod(step * self.size, self.chunk)
         return self._chunk(chunk)[row // self.size]
 
     def _permute(self, epoch: int) -> NDArray[np.integer]:
         return np.random.default_rng([*self.seed, epoch]).permutation(self.kept)
 
-    def _sort(self, chunk: int) -> NDArray[np.integer]:
-        """Indices [batches, size] of a chunk."""
+    def _sort(self, chunk: int) -> Sequence[NDArray[np.integer]]:
+        """The indices of each batch of a chunk."""
         epochs, places = np.divmod(np.arange(chunk * self.chunk, (chunk + 1) * self.chunk), len(self))
         drawn = np.concatenate([self._epoch(int(epoch))[places[epochs == epoch]] for epoch in np.unique(epochs)])
         order = np.lexsort([column.lengths[drawn] for column in self.columns])
-        batches = drawn[order].reshape(-1, self.size)
-        return np.random.default_rng([*self.seed, chunk, 1]).permutation(batches)
+        rng, count = np.random.default_rng([*self.seed, chunk, 1]), self.chunk // self.size
+        if not self.even:
+            return rng.permutation(drawn[order].reshape(-1, self.size))
+        tokens = np.cumsum(self.columns[-1].lengths[drawn[order]] + 1, dtype=np.int64)
+        batches = np.split(drawn[order], np.searchsorted(tokens, tokens[-1] * np.arange(1, count) / count))
+        if min(map(len, batches)) == 0:  # a sentence is longer than a batch should be
+            batches = np.array_split(drawn[order], count)
+        return [batches[place] for place in rng.permutation(count)]
 
 
 class Stream(Protocol):

@@ -12,7 +12,7 @@ are searched again, with four times as many candidates.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -87,7 +87,7 @@ def mine(
     whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
     chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
     metric = "dot" if similarity == "dot" else "cosine"
-    options = {"metric": metric, "device": device, "threads": threads, "memory": MEMORY[where.type]}
+    options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": MEMORY[where.type]}
     search = partial(neighbours.search, forward_only=True, **options)
     some = np.arange(0, len(keys["src"]), max(1, len(keys["src"]) // 1000))
     run = [count, share, similarity, seed, len(chosen), *map(fingerprint, (keys["src"], keys["tgt"]))]

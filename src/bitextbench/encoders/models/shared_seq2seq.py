@@ -15,7 +15,8 @@ What the paper leaves open, and what is done here:
 - Loss: the mean over the tokens of a batch, including the ends of sentences.
 - Dropout 0.1: on word embeddings and on decoder states before the output layer.
 - Word embeddings: one table for the encoder and one for the decoder.
-- Section 2 counts batches in tokens (48,000), the trainer in sentences.
+- Section 2 counts batches in tokens (48,000). With `tokens`, batches have about as many target tokens each, and
+  `batch` sentences on the average: 1,600 of 30. False by default: `batch` sentences of any length.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,8 +48,10 @@ class Model(Encoder):
         language: int = 32,
         dropout: float = 0.1,
         autoencoding: bool = False,
+        tokens: bool = False,
     ) -> None:
         super().__init__()
+        self.tokens = tokens
         self.pairs = {role: tuple(pair) for role, pair in (pairs or {"bitext": self.sides}).items()}
         if hidden % 16 or decoder % 16 or any(len(pair) != 2 for pair in self.pairs.values()):
             raise InputError(
@@ -77,7 +80,7 @@ class Model(Encoder):
         turns = [(role, sides) for role in self.pairs for sides in self.directions]
         streams: dict[str, Stream] = {}
         for number, (role, sides) in enumerate(turns):
-            buckets = Buckets([corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role)
+            buckets = Buckets([corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role, even=self.tokens)
             streams[".".join((role, *sides))] = Turn(buckets, number, len(turns))
         return streams
 
