@@ -5,6 +5,7 @@
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
 ##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)
 ## make plan    what paper scale costs: hours, memory, disk by rule; days on 8, 64, 256 GPUs (results/plan.csv, results/plan.svg)
+## make gpu     on a machine with a GPU, ten minutes: does all agree with a CPU, and how fast is it? results/gpu/<card>.json and .rates.yaml
 ## make test    set up, then run the tests: five to ten minutes on two cores
 ## make test-slow  set up, then run the tests of a minute or more: whole runs of the workflow, killed, through Slurm, of the README
 ## make lint    set up, then run the linters, the formatters and the type checker
@@ -16,7 +17,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help tiny full small tables plan rehearsal test test-slow lint docs golden env lock clean
+.PHONY: help tiny full small tables plan gpu rehearsal test test-slow lint docs golden env lock clean
 RUN = tiny
 
 help:
@@ -41,6 +42,9 @@ tables: env
 	@for table in results/$(RUN)/*2*/*.csv; do bitextbench show $$table; echo; done
 	@bitextbench show results/$(RUN)/table2.csv
 	@echo "the report, every number and every claim of the papers: results/$(RUN)/index.html"
+
+gpu: env
+	python benchmarks/gpu.py --device cuda
 
 plan: env
 	bitextbench plan --out results/plan.csv --picture results/plan.svg

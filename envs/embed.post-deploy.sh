@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: f8e0c8b1d5f22bfedee37d0a9b7ab75d75ed01d291550d939c290e5e2b46bd2b
+# locks: 79ce96aaf99c3ac7a705308c1e38df3acfa3500d35b0c3ce26dab2ee31e17449
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

@@ -1,12 +1,14 @@
 """Write envs/lock/*.txt from envs/*.in, and their sums into envs/*.post-deploy.sh: `python envs/lock.py` (needs uv on PATH).
 
 A version that is locked stays where envs/*.in allow it; `--upgrade` takes the newest of all, `--upgrade-package NAME` of one.
-Every family shares the pins of `all.txt`. Two things are locked apart:
+Every family shares the pins of `all.txt`. Three things are locked apart:
 - fairseq, because it pins omegaconf and hydra to versions that do not run on Python 3.11: it is installed without its
   dependencies;
 - torch: `cpu.txt` is the CPU wheel, `cuda.txt` PyPI's wheel with the CUDA libraries it needs. (One list with both
   hashes would not do: pip prefers a file whose index states an allowed hash, and so never takes a wheel from a local
-  folder.)
+  folder.);
+- faiss: `cpu.txt` has faiss-cpu, `cuda.txt` faiss-gpu of the same version with the libraries of CUDA 12 that it needs
+  (torch brings those of CUDA 13). Both provide the module faiss, so that no environment may have the two.
 """
 
 import hashlib
@@ -19,7 +21,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FAMILIES = ("data", "embed", "nmt", "report")
 CPU_TORCH = "sha256:6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"  # of torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl
-CUDA = re.compile(r"(cuda|nvidia|triton|torch)[-=]")
+CUDA = re.compile(r"(cuda|nvidia|triton|torch|faiss-gpu)[-=]")
+FAISS = "1.15.1"
 
 
 def compile_lock(source: str, *options: str) -> str:
@@ -63,14 +66,17 @@ def main() -> None:
     everything = pins.read_text()
     fairseq = compile_lock("fairseq==0.12.2", "--no-deps")
     cuda: list[str] = []
+    faiss_gpu = entries(compile_lock(f"faiss-gpu=={FAISS}", "-c", str(pins)))
+    faiss_cpu = ""
     for family in (*FAMILIES, "all"):
         lock = entries(everything if family == "all" else compile_lock(f"-r {family}.in", "-c", str(pins)))
         if family == "all":
-            cuda = [entry for entry in lock if CUDA.match(entry)]
-        kept = [entry for entry in lock if not CUDA.match(entry)]
+            cuda = [entry for entry in (*lock, *faiss_gpu) if CUDA.match(entry)]
+            faiss_cpu = "".join(entry for entry in lock if entry.startswith("faiss-cpu"))
+        kept = [entry for entry in lock if not CUDA.match(entry) and not entry.startswith("faiss-cpu")]
         (HERE / "lock" / f"{family}.txt").write_text("".join(kept) + (fairseq if family in ("nmt", "all") else ""))
     (HERE / "lock" / "cuda.txt").write_text("".join(cuda))
-    (HERE / "lock" / "cpu.txt").write_text(f"torch==2.13.0+cpu --hash={CPU_TORCH}\n")
+    (HERE / "lock" / "cpu.txt").write_text(f"{faiss_cpu}torch==2.13.0+cpu --hash={CPU_TORCH}\n")
     for script in HERE.glob("*.post-deploy.sh"):
         script.write_text(stamped(script.read_text()))
 

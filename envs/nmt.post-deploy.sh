@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: 69433c5a274f1e5c9e2b32e6d636199bf5789b59eeb3fa516c8aff8612c9d138
+# locks: a7c73bf34be26cfe132409112f2878f76d0d89ecf226678eff1448d10bff0615
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

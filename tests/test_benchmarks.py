@@ -109,3 +109,13 @@ def test_lengths_that_tell_the_number_of_words_help_the_euclidean_distance(tmp_p
     assert errors["exchanged among sentences of as many words"] == errors["Euclidean, lengths of the encoder"]
     assert errors["exchanged among all sentences"] > 80
     assert measurements.load(tmp_path / "out.json")[0] == "alignment"
+
+
+@pytest.mark.slow
+def test_what_must_hold_on_a_gpu_holds_on_a_cpu(tmp_path: Path):
+    options = ["--device", "cpu", "--updates", "3", "--vectors", "1000", "-o", str(tmp_path)]
+    subprocess.run([sys.executable, ROOT / "benchmarks/gpu.py", *options], check=True, timeout=300, capture_output=True)
+    checks = json.loads((tmp_path / "cpu.json").read_text())["checks"]
+    assert len(checks) > 30
+    assert all(line["holds"] for line in checks)
+    assert {line["distance"] for line in checks if ", fp32" in line["what"]} == {0.0}  # a CPU is itself

@@ -139,6 +139,12 @@ def full(device: torch.device) -> AbstractContextManager:
     return autocast(device, torch.float32)
 
 
+def casting(device: torch.device) -> torch.dtype:
+    """The number format of products here: bfloat16 inside of `autocast` to it."""
+    narrow = MetaCasts.now[-1] if device.type == "meta" else torch.is_autocast_enabled(device.type)
+    return torch.bfloat16 if narrow else torch.float32
+
+
 class MetaCasts(torch.overrides.TorchFunctionMode):
     """`autocast` of the device meta, for which torch has none: products in bfloat16, softmax, norms and losses in
     float32, as on CUDA.

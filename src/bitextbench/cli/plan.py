@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bitextbench.base.errors import InputError
-from bitextbench.cli.groups import cli, example
+from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     COUNT,
     FILE,
@@ -136,3 +136,29 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
             why = (done.stderr or done.stdout).strip().splitlines()[-1]
             raise InputError(f"snakemake -n fails: {why}", remedy="run it by hand")
         return plans.read(out)
+
+
+@step.command("updates")
+@click.option("--config", type=FILE, default="config.yaml", show_default=True, help="Of paper scale.")
+@click.option("--page", type=FILE, help="Markdown whose table of updates is written again.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="The table: report/updates.tsv.")
+def updates(config: Path, page: Path | None, out: Path | None) -> None:
+    """Find what an update of each encoder costs a GPU, without one: memory, operations, host waits. Takes minutes with
+    --out.
+    """
+    from bitextbench.base.progress import log
+    from bitextbench.report import plan as plans
+    from bitextbench.report import updates as found
+    from bitextbench.report.settings import paper_scale
+
+    settings = paper_scale(config)
+    if out:
+        lines = []
+        for name, spec, names in found.distinct(settings):
+            log(f"{name}, and {len(names) - 1} of the same size")
+            line = found.of(name, settings, spec)
+            lines += [line._replace(encoder=same) for same in names]
+        found.write(lines, out)
+        found.table.cache_clear()
+    if page:
+        found.fill(page, found.page(settings, plans.rates()["gpu"], plans.share))

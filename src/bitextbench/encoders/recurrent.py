@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from torch.utils.checkpoint import checkpoint
 
-from bitextbench.base.device import exact, full, placed, torch
+from bitextbench.base.device import autocast, casting, exact, full, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Encoder
 from bitextbench.encoders.batches import Padded, inside
@@ -114,8 +114,11 @@ def negative_log_likelihood(s: torch.Tensor, output: nn.Linear, to: Shifted) -> 
     tokens they would be most of the memory of a large batch.
     """
 
+    dtype = casting(s.device)
+
     def part(states: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
-        return nn.functional.cross_entropy(output(states).float(), words, reduction="none")
+        with autocast(s.device, dtype):
+            return nn.functional.cross_entropy(output(states).float(), words, reduction="none")
 
     gold, step = to.at(to.after), max(1, LOGITS // output.out_features)
     if len(s) <= step:

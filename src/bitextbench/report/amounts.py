@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from bitextbench.config import Config
 from bitextbench.data import registry
 
+WORDPIECES = 119_547  # of bert-base-multilingual-cased
 TOKENS = 30  # of a sentence; zhang2016 section 6.1 has 28 words in Chinese, 30 in English
 Amount = float | str
 
@@ -149,20 +150,26 @@ def transformer(size: Mapping[str, Any], vocabulary: int) -> int:
     return size["layers"] * (12 * width**2 + 4 * width * inner) + vocabulary * width
 
 
+def sized(config: Config, spec: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """The sizes of an encoder's model, with those that its features determine, and the size of its vocabulary."""
+    of, model = config["text"]["features"][spec["features"]], dict(spec["model"])
+    if of["type"] == "words":
+        model["words"] = 1 + of["unigrams"]
+        return model, model["words"] + of["bigrams"]
+    if of["type"] == "ngrams":
+        model["words"] = 1 + of["vocab"] + of["oov"]
+        return model, model["words"] + of["buckets"]
+    if of["type"] == "wordpiece":
+        return model, WORDPIECES
+    return model, of["vocab"] + 2 * (of["type"] == "vocabulary")  # padding, and all other words
+
+
 def _model(config: Config, spec: dict[str, Any]) -> Any:
     """The encoder at its configured size, without memory for its weights."""
     from bitextbench import encoders
     from bitextbench.base.device import torch
 
-    of, model = config["text"]["features"][spec["features"]], dict(spec["model"])
-    if of["type"] == "words":
-        model["words"] = 1 + of["unigrams"]
-        size = model["words"] + of["bigrams"]
-    elif of["type"] == "ngrams":
-        model["words"] = 1 + of["vocab"] + of["oov"]
-        size = model["words"] + of["buckets"]
-    else:
-        size = of["vocab"] + 2 * (of["type"] == "vocabulary")  # padding, and all other words
+    model, size = sized(config, spec)
     with torch.device("meta"):
         return encoders.create({**spec, "model": model}, size)
 

@@ -23,7 +23,7 @@ from bitextbench.base.files import read_lines, read_yaml
 from bitextbench.base.outputs import atomic
 from bitextbench.config import Config, hard_directions, laid_over
 from bitextbench.data import registry
-from bitextbench.report import amounts
+from bitextbench.report import amounts, updates
 
 HOUR = 3600
 UNCOUNTED, BYTES, UNSIZED = 3_000_000, 100, 3_000_000_000
@@ -38,7 +38,7 @@ KEPT = (
 )  # go on from checkpoints
 SEARCHES = ("reconstruction", "documents", "mining", "mine_corpus", "rescoring_pairs", "neighbourhoods", "hard_negatives", "separation", "mined_examples", "alignment")  # fmt: skip
 RECURRENT = ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
-COLUMNS = ("rule", "jobs", "submissions", "core hours", "GPU hours", "longest hours", "MB of memory", "GB of disk", "GB of transfer")  # fmt: skip
+COLUMNS = ("rule", "jobs", "submissions", "core hours", "GPU hours", "longest hours", "MB of memory", "GiB of GPU", "GB of disk", "GB of transfer")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,11 @@ class JobCost(NamedTuple):
     seconds: float
     disk: float = 0
     transfer: float = 0
+
+
+def share(kind: str) -> str:
+    """The kind of products of a type of encoder: the key of `shares` in `rates.yaml`."""
+    return "recurrent" if kind in RECURRENT else "bag" if kind.startswith(("dan", "bow", "desc")) else "transformer"
 
 
 def rates(path: Path | None = None) -> Config:
@@ -181,8 +186,7 @@ class Costs:
         return amounts.training(self.config, f"encoders.{encoder}").met()
 
     def _share(self, encoder: str) -> str:
-        kind = self.config["encoders"][encoder]["type"]
-        return "recurrent" if kind in RECURRENT else "bag" if kind.startswith(("dan", "bow", "desc")) else "transformer"
+        return share(self.config["encoders"][encoder]["type"])
 
     def _train_encoder(self, job: Job) -> JobCost:
         name = job.wildcards["encoder"]
@@ -302,9 +306,17 @@ def _row(rule: str, jobs: list[Job], costs: Mapping[Job, JobCost]) -> list[Any]:
         round(sum(job.gpus * took for job, took in held) / HOUR, 1),
         round(max(seconds) / HOUR, 2),
         max(job.memory for job in jobs),
+        max(map(gpu_memory, jobs)),
         round(sum(costs[job].disk for job in jobs) / 1e3, 1),
         round(sum(costs[job].transfer for job in jobs) / 1e3, 1),
     ]
+
+
+def gpu_memory(job: Job) -> float:
+    """GiB of a GPU that a training takes, by `updates.tsv`; 0 of other jobs, which take what there is."""
+    name = job.wildcards.get("encoder", job.wildcards.get("rescorer", ""))
+    found = updates.table().get(name) if job.gpus and job.rule.startswith("train_") else None
+    return found.gib if found else 0
 
 
 def write(rows: Iterable[list[Any]], path: Path) -> None:

@@ -80,7 +80,9 @@ class Model(Encoder):
         turns = [(role, sides) for role in self.pairs for sides in self.directions]
         streams: dict[str, Stream] = {}
         for number, (role, sides) in enumerate(turns):
-            buckets = Buckets([corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role, even=self.tokens)
+            buckets = Buckets(
+                [corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role, even=self.tokens
+            )
             streams[".".join((role, *sides))] = Turn(buckets, number, len(turns))
         return streams
 

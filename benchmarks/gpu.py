@@ -1,0 +1,332 @@
+"""What must hold on a GPU, in ten minutes: `make gpu`, which writes results/gpu/<card>.json and <card>.rates.yaml.
+
+Each check says what it compared, how far apart the two are, and how far apart they may be. With `--device cpu` all of
+them run on toy sizes, which tests do; memory and rates of paper scale are measured on a GPU alone. The rates are those
+of `report/rates.yaml`, for `bitextbench plan --rates results/gpu/<card>.rates.yaml`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import yaml
+
+from bitextbench import encoders, neighbours
+from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.errors import InputError
+from bitextbench.base.files import write_json
+from bitextbench.encoders import costs, trainer
+from bitextbench.encoders.distributed import average, distributed
+from bitextbench.encoders.encode import write_vectors
+from bitextbench.formats.ids import Ragged
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.neighbours import approximate
+
+WORDS, VOCABULARY, PAIRS, BATCH = 400, 800, 512, 32
+MODELS: dict[str, dict[str, Any]] = {
+    "nmt_autoencoder": {"embedding": 64, "hidden": 64},
+    "pivot_nmt": {"embedding": 64, "hidden": 64, "cell": "lstm"},
+    "shared_seq2seq": {
+        "embedding": 64,
+        "hidden": 64,
+        "decoder": 64,
+        "language": 8,
+        "autoencoding": True,
+        "dropout": 0.0,
+    },
+    "dan_dual": {"words": WORDS, "embedding": 64, "layers": [64, 64], "confidence_dropout": 0.0},
+    "transformer_dual": {"words": WORDS, "embedding": 64, "hidden": 64, "filters": 128, "heads": 4, "dimension": 64},
+    "bow_autoencoder": {"hidden": 40},
+    "descriptor_autoencoder": {"embedding": 32},
+    "cross_encoder": {"hidden": 64, "layers": 2, "heads": 4, "filters": 128, "dropout": 0.0, "positions": 64},
+}
+ROLES = {"pivot_nmt": ("pivot_src", "pivot_tgt"), "cross_encoder": ("positives", "negatives")}
+LOSSES = {"fp32": 2e-3, "bf16": 5e-2}  # relative distances of a curve of losses to that of the CPU in float32
+MEASURED = ("nmt_autoencoder", "shared_seq2seq", "dan_dual", "transformer_bide_am", "bert.en-fr")  # at paper scale
+SHARES = {"shared_seq2seq": "recurrent", "dan_dual": "bag", "bert.en-fr": "transformer"}
+Result = dict[str, Any]
+
+
+def corpora(kind: str, model: encoders.Encoder) -> encoders.Corpora:
+    """Toy sentences: a target is its source, each id exchanged for another."""
+    rng = np.random.default_rng(1)
+    rows = [rng.integers(4, WORDS, rng.integers(1, 20)).tolist() for _ in range(PAIRS)]
+    texts = {"src": Ragged.of(rows), "tgt": Ragged.of([(i * 7) % (WORDS - 4) + 4 for i in row] for row in rows)}
+    return {
+        role: {side: model.read(role, [texts[side]]) for side in model.sides} for role in ROLES.get(kind, ("bitext",))
+    }
+
+
+def curve(kind: str, device: torch.device, precision: str, updates: int) -> tuple[list[float], set[str]]:
+    """The losses of a training, and the number formats of what it holds afterwards."""
+    spec = {
+        "type": kind,
+        "model": MODELS[kind],
+        "training": {"batch": BATCH, "optimizer": "sgd", "learning_rate": 0.05},
+    }
+    training = trainer.training_of(spec | {"training": spec["training"] | {"precision": precision, "clip": 1.0}})
+    torch.manual_seed(1)
+    model = encoders.create(spec, VOCABULARY).to(device)
+    optimizer = trainer.optimizer_of(spec, training, model, 1)
+    streams = model.streams(corpora(kind, model), BATCH, 60, 1)
+    losses = []
+    for number in range(updates):
+        batches = {name: stream.batch(number) for name, stream in streams.items()}
+        dtype = number_format(precision, device)
+        found = trainer.step(model, optimizer, batches, training, number, 1, device, dtype)
+        losses.append(sum(map(float, (found or {"": float("nan")}).values())))
+    held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None)]
+    return losses, {str(tensor.dtype) for tensor in held}
+
+
+def apart(one: Any, other: Any) -> float:
+    """The largest distance of two curves, relative to the larger of their first values."""
+    one, other = np.array(one), np.array(other)
+    return float(np.abs(one - other).max() / max(abs(one[0]), abs(other[0]), 1e-9))
+
+
+def trainings(device: torch.device, updates: int) -> Iterator[Result]:
+    """Each encoder: the same losses on CPU and device in float32, nearly the same in bfloat16; states in float32."""
+    cpu = torch.device("cpu")
+    for kind in MODELS:
+        right, _ = curve(kind, cpu, "fp32", updates)
+        for precision, limit in LOSSES.items():
+            found, formats = curve(kind, device, precision, updates)
+            yield judged(f"{kind}, {precision}", apart(right, found), limit, formats == {"torch.float32"})
+
+
+def two_processes(device: torch.device, folder: Path) -> Iterator[Result]:
+    """The mean gradients of two processes on one device, by gloo, against those of one with both batches."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", __file__]
+    out = folder / "two.json"
+    variables = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(
+        [*command, "--worker", "--device", str(device), "-o", str(out)], check=True, timeout=300, env=variables
+    )
+    yield judged("gradients of two processes", apart(gradients(device, [0, 1]), json.loads(out.read_text())), 1e-4)
+
+
+def gradients(device: torch.device, numbers: list[int]) -> list[float]:
+    """The norms of the gradients of pivot_nmt, the mean over some batches."""
+    torch.manual_seed(1)
+    model = encoders.create({"type": "pivot_nmt", "model": MODELS["pivot_nmt"]}, VOCABULARY).to(device)
+    streams = model.streams(corpora("pivot_nmt", model), BATCH // 2, 60, 1)
+    for number in numbers:
+        batches = {name: tuple(c.on(device) for c in stream.batch(number)) for name, stream in streams.items()}
+        losses = model.loss(batches)
+        (torch.stack([*losses.values()]).sum() / len(numbers)).backward()
+    if distributed.is_initialized():
+        average(model, losses, distributed.get_world_size())
+    return [float(parameter.grad.norm()) for parameter in model.parameters()]
+
+
+def searches(device: torch.device, n: int) -> Iterator[Result]:
+    """The exact search in each number format and by faiss against the CPU's bytes; an index on the device, its recall."""
+    rng = np.random.default_rng(1)
+    base = rng.standard_normal((n, 64), np.float32)
+    src, tgt = Embeddings(base), Embeddings(base + 0.3 * rng.standard_normal((n, 64), np.float32))
+    right = neighbours.search(src, tgt, 4)
+    for backend, precision in (("torch", "fp32"), ("torch", "bf16"), ("faiss", "fp32")):
+        try:
+            found = neighbours.search(src, tgt, 4, backend=backend, precision=precision, device=str(device))
+            wrong = sum(
+                one.ids.tobytes() != other.ids.tobytes() or one.similarities.tobytes() != other.similarities.tobytes()
+                for one, other in zip(right, found, strict=True)
+            )
+            yield judged(f"search, {backend}, {precision}", wrong, 0)
+        except InputError as error:  # faiss-cpu is installed
+            yield judged(f"search, {backend}, {precision}: {error}", 1, 0)
+    index, _ = approximate.search(src, tgt, 4, "IVF64,Flat", device=str(device))
+    hits = (index.forward.ids[:, 0] == right.forward.ids[:, 0]).mean()
+    yield judged("search by an index, lost", 1 - float(hits), 0.1)
+
+
+def encoding(device: torch.device) -> Iterator[Result]:
+    """Vectors of each encoder against the CPU's, in float32 and, where models may be narrow, in bfloat16."""
+    for kind in (name for name in MODELS if name != "cross_encoder"):
+        torch.manual_seed(1)
+        model = encoders.create({"type": kind, "model": MODELS[kind]}, VOCABULARY)
+        (sides,) = [*corpora(kind, model).values()][:1]
+        vectors = []
+        for where, dtype in ((torch.device("cpu"), torch.float32), (device, torch.float32), (device, torch.bfloat16)):
+            if dtype == torch.bfloat16 and not model.narrow:
+                continue
+            made = np.zeros((PAIRS, model.dimension), np.float32)
+            model.to(where, dtype)
+            for _ in write_vectors(model, sides["src"], "src", made, 2048, where, dtype):
+                pass
+            vectors.append(made / np.linalg.norm(made, axis=1, keepdims=True))
+        for name, found, limit in zip(("fp32", "bf16"), vectors[1:], (1e-3, 5e-2), strict=False):
+            yield judged(f"encode, {kind}, {name}", float(np.abs(vectors[0] - found).max()), limit)
+        if len(vectors) == 3:  # the same selection: each sentence's nearest among the others
+            nearest = [(part @ part.T - 9 * np.eye(PAIRS)).argmax(1) for part in vectors[1:]]
+            yield judged(f"encode, {kind}, other nearest in bf16", float((nearest[0] != nearest[1]).mean()), 0.05)
+
+
+def translation(device: torch.device, folder: Path) -> Iterator[Result]:
+    """fairseq trains a small Transformer on the device and translates with it."""
+    from bitextbench.nmt import fairseq_shim
+
+    from bitextbench.nmt.train import device_options  # isort: skip
+
+    rng = np.random.default_rng(1)
+    rows = [" ".join(f"w{i}" for i in rng.integers(0, 40, rng.integers(2, 8))) for _ in range(400)]
+    for side in ("de", "en"):
+        (folder / f"t.{side}").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    pair = ["--source-lang", "de", "--target-lang", "en"]
+    shared = ["--trainpref", str(folder / "t"), "--validpref", str(folder / "t"), "--destdir", str(folder / "bin")]
+    fairseq_shim.run("preprocess", [*pair, *shared, "--joined-dictionary", "--workers", "1"])
+    size = ["--encoder-layers", "1", "--decoder-layers", "1", "--encoder-embed-dim", "32", "--decoder-embed-dim", "32"]
+    more = ["--optimizer", "adam", "--lr", "0.01", "--max-tokens", "800", "--max-update", "40", "--no-progress-bar"]
+    options = [*device_options(device.type, 1), "--save-dir", str(folder / "kept"), "--arch", "transformer"]
+    fairseq_shim.run("train", [str(folder / "bin"), *options, *size, *more])
+    model = str(folder / "kept" / "checkpoint_last.pt")
+    generate = [
+        *device_options(device.type, 1),
+        "--path",
+        model,
+        "--results-path",
+        str(folder),
+        "--gen-subset",
+        "valid",
+    ]
+    fairseq_shim.run("generate", [str(folder / "bin"), *generate, "--max-tokens", "800", "--beam", "2"])
+    lines = (folder / "generate-valid.txt").read_text(encoding="utf-8").count("\nH-")
+    yield judged("fairseq: sentences without a translation", len(rows) - lines, 1)
+
+
+def measured(device: torch.device, config: Path) -> Iterator[Result]:
+    """Updates of paper scale: peak memory against `updates.tsv`, and their share of the rate of a product in bfloat16."""
+    from bitextbench.report import amounts, updates
+    from bitextbench.report.settings import paper_scale
+
+    settings, rate = paper_scale(config), matrix_rate(device)
+    specs = settings["encoders"] | settings["rescorers"]
+    for name in MEASURED:
+        spec, line = specs[name], updates.table()[name]
+        model, vocabulary = amounts.sized(settings, spec)
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+        seconds = update_of({**spec, "model": model}, vocabulary, device)
+        peak = torch.cuda.max_memory_allocated(device) / 2**30
+        share = 1e9 * line.gflop / seconds / rate
+        found = judged(f"{name}: GiB at the peak, above the table's {line.gib}", peak / line.gib - 1, 0.25)
+        yield found | {"gib": round(peak, 2), "seconds": round(seconds, 5), "share": round(share, 4), "rate": rate}
+
+
+def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device, count: int = 20) -> float:
+    """Seconds of an update, of the largest of some batches of random ids."""
+    training = trainer.training_of(spec)
+    with device:
+        model = encoders.create(spec, vocabulary)
+    streams = model.streams(costs.shapes_of(model, spec, training, 1_000_000), training.batch, training.max_tokens, 1)
+    drawn = [{name: stream.batch(step) for name, stream in streams.items()} for step in range(costs.STEPS)]
+    largest = max(drawn, key=lambda batch: sum(column.ids.numel() for column in costs.columns_of(batch)))
+    words = spec["model"].get("words", vocabulary)
+    batches = {name: tuple(_numbered(column, words) for column in columns) for name, columns in largest.items()}
+    optimizer, dtype = trainer.optimizer_of(spec, training, model, 1), number_format(training.precision, device)
+    for number in range(count + 3):
+        if number == 3:
+            torch.cuda.synchronize(device)
+            started = time.perf_counter()
+        trainer.step(model, optimizer, batches, training, number, 1, device, dtype)
+    torch.cuda.synchronize(device)
+    return (time.perf_counter() - started) / count
+
+
+def _numbered(column: Any, words: int) -> Any:
+    """A batch of shapes with ids: a word where a token begins, then its n-grams (or bigrams)."""
+    sizes = column.lengths if column.sizes is None else column.sizes
+    each = int(sizes[0]) // max(1, int(column.lengths[0]))
+    place = torch.arange(column.ids.shape[1])
+    ids = torch.randint(4, words, tuple(column.ids.shape)) + (place % each > 0) * words
+    return column._replace(ids=ids.masked_fill(place >= sizes[:, None], 0), sizes=sizes)
+
+
+def matrix_rate(device: torch.device, side: int = 8192) -> float:
+    """Floating-point operations a second of a product in bfloat16."""
+    a = torch.randn(side, side, device=device, dtype=torch.bfloat16)
+    for number in range(25):
+        if number == 5:
+            torch.cuda.synchronize(device)
+            started = time.perf_counter()
+        a @ a
+    torch.cuda.synchronize(device)
+    return 20 * 2 * side**3 / (time.perf_counter() - started)
+
+
+def judged(what: str, distance: float, limit: float, also: bool = True) -> Result:
+    """A line of the report."""
+    return {
+        "what": what,
+        "distance": float(f"{distance:.3g}"),
+        "limit": limit,
+        "holds": bool(distance <= limit and also),
+    }
+
+
+def rates(lines: list[Result]) -> dict[str, Any]:
+    """What was measured, as `report/rates.yaml` has it."""
+    shares = {
+        kind: line["share"] for line in lines for name, kind in SHARES.items() if line["what"].startswith(f"{name}:")
+    }
+    fastest = max(1 / line["seconds"] for line in lines if "seconds" in line)
+    return {"gpu": {"flops": lines[-1]["rate"], "shares": shares, "updates": round(fastest)}}
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--device", default="cuda", help="cpu: all but memory and rates.")
+@click.option("--updates", default=50, help="Of each training.")
+@click.option("--vectors", default=100_000, help="Of each side of a search.")
+@click.option("--config", type=click.Path(path_type=Path), default=Path("config.yaml"))
+@click.option("--worker", is_flag=True, hidden=True)
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("results/gpu"), help="A folder.")
+def main(device: str, updates: int, vectors: int, config: Path, worker: bool, out: Path) -> None:
+    where = setup(1, device)
+    if worker:
+        distributed.init_process_group("gloo")
+        found = gradients(where, [distributed.get_rank()])
+        if distributed.get_rank() == 0:
+            write_json(out, found)
+        distributed.destroy_process_group()
+        return
+    card = torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu"
+    lines: list[Result] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        checks: list[Callable[[], Iterator[Result]]] = [
+            lambda: trainings(where, updates),
+            lambda: two_processes(where, folder),
+            lambda: searches(where, vectors),
+            lambda: encoding(where),
+            lambda: translation(where, folder),
+        ]
+        if where.type == "cuda":
+            checks.append(lambda: measured(where, config))
+        for check in checks:
+            for line in check():
+                lines.append(line)
+                click.echo(
+                    f"{'holds' if line['holds'] else 'FAILS'}  {line['what']}: {line['distance']} of {line['limit']}"
+                )
+    out.mkdir(parents=True, exist_ok=True)
+    stem = re.sub(r"\W+", "-", card).strip("-").lower()
+    versions = {"torch": torch.__version__, "cuda": torch.version.cuda}
+    write_json(out / f"{stem}.json", {"card": card, **versions, "checks": lines})
+    if where.type == "cuda":
+        (out / f"{stem}.rates.yaml").write_text(yaml.safe_dump(rates(lines)), encoding="utf-8")
+    if failed := [line["what"] for line in lines if not line["holds"]]:
+        raise SystemExit(f"{len(failed)} of {len(lines)} fail: {'; '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

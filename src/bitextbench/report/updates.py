@@ -1,0 +1,104 @@
+"""What an update of each encoder of paper scale costs a GPU: `updates.tsv`, which `encoders.costs` has found."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bitextbench.base.outputs import atomic
+from bitextbench.config import Config
+from bitextbench.report import amounts
+
+PAIRS = 2_900_000  # of zhang2016, whose L-BFGS takes all of them at once
+LIMIT = 70  # GiB, of the 80 of a GPU: libraries and fragments take some
+MARKS = "<!-- updates: written by `bitextbench step updates` -->", "<!-- end of updates -->"
+
+
+class Update(NamedTuple):
+    """A line: sentences and tokens that are encoded, GiB at the peak, floating-point operations, in thousands of
+    millions, and the share of matrix products that are in float32.
+    """
+
+    encoder: str
+    sentences: int
+    tokens: int
+    gib: float
+    gflop: float
+    float32: float
+
+    def hours(self, spec: Mapping[str, Any], share: str, gpu: Mapping[str, Any]) -> float:
+        """Of the training on one GPU, at the rates of `rates.yaml`."""
+        seconds = max(1e9 * self.gflop / gpu["flops"] / gpu["shares"][share], 1 / gpu["updates"])
+        return spec["training"]["updates"] * seconds / 3600
+
+
+def of(name: str, config: Config, spec: dict[str, Any]) -> Update:
+    """The line of an encoder or rescorer of this configuration."""
+    from bitextbench.encoders import costs
+
+    model, vocabulary = amounts.sized(config, spec)
+    found = costs.cost({**spec, "model": model}, vocabulary, PAIRS)
+    narrow = found.formats.get("bfloat16", 0)
+    wide = found.formats.get("float32", 0)
+    share = round(wide / (narrow + wide), 2)
+    return Update(name, found.sentences, found.tokens, round(found.peak / 2**30, 1), round(found.flops / 1e9, 1), share)
+
+
+def distinct(config: Config) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
+    """One encoder or rescorer of each size, and the names of all that have this size."""
+    alike: dict[str, list[str]] = {}
+    specs = {
+        name: spec
+        for name, spec in (config["encoders"] | config.get("rescorers", {})).items()
+        if "training" in spec and spec["gpus"]
+    }
+    for name, spec in specs.items():
+        hard, training = spec.get("hard", {}).get("count"), spec["training"]
+        sizes = [training[key] for key in ("batch", "max_tokens", "optimizer", "precision")]
+        model, vocabulary = amounts.sized(config, spec)
+        if spec["type"] == "descriptor_autoencoder":
+            model.pop("direction")  # what is read and what is rebuilt are of one size
+        model.pop("margin", None)
+        key = json.dumps([spec["type"], hard, sizes, model, vocabulary], sort_keys=True)
+        alike.setdefault(key, []).append(name)
+    yield from ((names[0], specs[names[0]], names) for names in alike.values())
+
+
+def write(lines: list[Update], path: Path) -> None:
+    """Write the table, tab-separated, atomically."""
+    with atomic(path) as part, open(part, "w", encoding="utf-8", newline="") as out:
+        csv.writer(out, dialect="excel-tab", lineterminator="\n").writerows([Update._fields, *lines])
+
+
+@cache
+def table() -> dict[str, Update]:
+    """The lines of `updates.tsv`, by encoder."""
+    text = files("bitextbench.report").joinpath("updates.tsv").read_text(encoding="utf-8")
+    kinds = Update.__annotations__.values()
+    rows = list(csv.reader(text.splitlines(), dialect="excel-tab"))[1:]
+    return {row[0]: Update(*(kind(value) for kind, value in zip(kinds, row, strict=True))) for row in rows}
+
+
+def page(config: Config, gpu: Mapping[str, Any], share: Any) -> str:
+    """The table in Markdown, of one encoder of each size; `share`: the kind of products of an encoder's type."""
+    lines = [
+        "| encoder | and others | sentences | tokens | peak GiB | GFLOP | products in fp32 | hours | host waits |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for name, spec, names in distinct(config):
+        line = table()[name]
+        hours = f"{line.hours(spec, share(spec['type']), gpu):,.0f}"
+        waits = "each evaluation" if spec["training"]["optimizer"] == "lbfgs" else "0"
+        numbers = f"{line.sentences:,} | {line.tokens:,} | {line.gib} | {line.gflop:,.1f} | {line.float32:.0%}"
+        lines.append(f"| {name} | {len(names) - 1} | {numbers} | {hours} | {waits} |")
+    return "\n".join(lines)
+
+
+def fill(path: Path, text: str) -> None:
+    """Put a text between the MARKS of a page."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
+    with atomic(path) as part:
+        part.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}", encoding="utf-8")
