@@ -35,7 +35,7 @@ EVALUATIONS = 12  # in an update of L-BFGS: ten iterations, and what the line se
 STEPS = 100  # batches of which the largest one is looked at
 
 
-class Cost(NamedTuple):
+class UpdateCost(NamedTuple):
     """Of an update: sentences and tokens that are encoded, peak memory of tensors in bytes, floating-point operations;
     and how many products were of each number format.
     """
@@ -102,7 +102,7 @@ class Live(TorchDispatchMode):
         given = [part for part in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(part, torch.Tensor)]
         if {tensor.device.type for tensor in given if tensor.dim()} == {"cpu", "meta"} and "copy" not in str(func):
             shapes = ", ".join(f"{tensor.device} {[*tensor.shape]}" for tensor in given)
-            raise TypeError(f"{func} of tensors of two devices: {shapes}")
+            raise RuntimeError(f"{func} of tensors of two devices: {shapes}")
         out = func(*args, **(kwargs or {}))
         made = [part for part in torch.utils._pytree.tree_leaves(out) if isinstance(part, torch.Tensor)]
         self.hold(made)
@@ -111,10 +111,10 @@ class Live(TorchDispatchMode):
         return out
 
 
-def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> Cost:
+def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> UpdateCost:
     """Of the largest of STEPS batches of an encoder's training on `pairs` pairs, and the operations of a mean one.
 
-    Raises TypeError or RuntimeError for an update that a GPU would have to wait in.
+    Raises RuntimeError for an update that a GPU would have to wait in.
     """
     training = trainer.training_of(spec)
     with META:
@@ -140,7 +140,7 @@ def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> Cost:
             flops = counter.get_total_flops() * (EVALUATIONS if training.optimizer == "lbfgs" else 1)
     columns = [*columns_of(drawn[largest])]
     tokens = sum(int(column.lengths.sum()) for column in columns)
-    return Cost(sum(len(column.ids) for column in columns), tokens, live.peak, flops, dict(live.formats))
+    return UpdateCost(sum(len(column.ids) for column in columns), tokens, live.peak, flops, dict(live.formats))
 
 
 def columns_of(batches: dict[str, tuple[Padded, ...]]) -> Iterator[Padded]:
@@ -183,7 +183,7 @@ def update(
     del kept
 
 
-def at_once(network: torch.nn.RNNBase, x: torch.Tensor, start: Any = None) -> tuple[torch.Tensor, None]:
+def at_once(network: Any, x: torch.Tensor, start: Any = None) -> tuple[torch.Tensor, None]:
     """The shapes and products of a recurrent network of one layer and direction: [b, t, D] of `x` [b, t, E]."""
     size = (*x.shape[:2], network.hidden_size)
     first = start[0] if isinstance(start, tuple) else start
