@@ -84,7 +84,7 @@ def test_errors_are_judged_as_arrays_and_their_ends_are_found():
     assert tails[1, 0] == significance.error_tail(2.0, 1.0, 1.0, 2)
     assert significance.error_tail(significance.error_quantile(0.001, 0.3, 2.0, 2), 0.3, 2.0, 2) == pytest.approx(0.001)
     assert significance.error_quantile(0.025, 0.0, 0.0, 1) == 0
-    assert [*significance.error_tail(np.array([1e-9, -1e-9]), 0.0, 0.0, 1)] == [0, 1]
+    assert [*significance.error_tail(np.array([1e-6, 1e-9, -1e-6]), 0.0, 0.0, 1)] == [0, 1, 1]
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))

@@ -49,8 +49,9 @@ def found(predicate: str, margin: float = 1.0, **cells: Draws) -> evidence.Evide
         ("[e, c] == 6.5", "fails"),
         ("[e, c] != 5", "fails"),
         ("[e, c] >= 5 and [e, c] <= 5", "holds"),
-        ("[e, c] > 5 or [e, c] < 5", "level"),  # a tie is no evidence against "greater"
+        ("[e, c] > 5 or [e, c] < 5", "level"),
         ("[e, c] > 5", "level"),
+        ("[e, c] > 4.9", "holds"),
         ("[a, c] == [d, c]", "undecided"),
         ("[a, c] != [d, c]", "undecided"),
         ("[a, c] == [b, c]", "fails"),
@@ -213,3 +214,4 @@ def test_cells_of_the_same_draws_differ_by_nothing_but_rounding():
         a = cell(86.88, 1.3 * RNG.random())
         one = found("[a, c] - mean([a, c], [b, c]) >= 2", a=a, b=a._replace(items=a.items * (1 + 1e-15)))
         assert one.verdict == "fails"
+        assert found("[a, c] > [b, c]", a=a, b=a._replace(items=a.items * (1 + 1e-15))).verdict == "level"

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 GRID = np.arange(-24, 7, 0.6)  # of the logarithm of chi-square, in its standard deviations from its middle
 
+SAME = 1e-8  # what binary fractions may leave of 0
+
 
 class Comparison(NamedTuple):
     """`difference`: BLEU of `row` minus `other`, with its 95% interval; `p`: of a difference as large by chance."""
@@ -144,7 +146,7 @@ def error_tail(value: Any, of_items: Any, of_seeds: Any, freedom: Any) -> Any:
     Student's t with the variance `of_seeds` and `freedom` degrees of freedom (1 and more). Arrays broadcast.
 
     Given chi-square, t is normal: the sum is a mixture over the logarithm of chi-square, by the rectangle rule. Without any
-    error it is 0 for a positive value, else 1.
+    error it is 0 for a value above SAME, else 1.
     """
     from scipy.special import gammaln, ndtr, stdtr
 
@@ -159,7 +161,7 @@ def error_tail(value: Any, of_items: Any, of_seeds: Any, freedom: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         tails = ndtr(-value / np.sqrt(variance))
     mixed = (weights * tails).sum(axis=0) / weights.sum(axis=0)
-    return np.where(np.add(of_items, of_seeds) > 0, mixed, np.where(np.asarray(value) > 0, 0.0, 1.0))
+    return np.where(np.add(of_items, of_seeds) > 0, mixed, np.where(np.asarray(value) > SAME, 0.0, 1.0))
 
 
 def error_quantile(tail: float, of_items: float, of_seeds: float, freedom: float) -> float:
