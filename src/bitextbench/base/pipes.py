@@ -32,7 +32,7 @@ def shown(path: Path, *, output: bool = False) -> str:
     return str(path) if not is_dash(path) else "standard output" if output else str(STDIN)
 
 
-class Counted(io.RawIOBase):
+class Unsized(io.RawIOBase):
     """A stream of bytes whose size is what was read of it; it stays open."""
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -53,7 +53,7 @@ def standard_input() -> IO[bytes]:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise InputError("is closed", STDIN, remedy="give it a text, or name a file")
-    return unpacked_by_magic(io.BufferedReader(Counted(stream)), STDIN)
+    return unpacked_by_magic(io.BufferedReader(Unsized(stream)), STDIN)
 
 
 @contextlib.contextmanager
@@ -100,13 +100,12 @@ def read_once(path: Path) -> bool:
 
 def check_inputs(paths: Iterable[Path]) -> None:
     """Raises InputError for two inputs that are one stream."""
-    seen: dict[tuple[int, int], Path] = {}
+    seen: dict[tuple[int, int] | str, Path] = {}
     for path in paths:
         if read_once(path):
             status = _status(path)
-            if status is None:
-                continue
-            if (first := seen.setdefault((status.st_dev, status.st_ino), path)) is not path:
+            stream = (status.st_dev, status.st_ino) if status else str(path)
+            if (first := seen.setdefault(stream, path)) is not path:
                 what = (
                     "both texts are standard input" if is_dash(first) else f"is the stream {first}, which is read once"
                 )

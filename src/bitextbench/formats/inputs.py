@@ -195,13 +195,13 @@ class Input:
                 )
         return form, stream
 
-    def report(self) -> None:
-        """Log what was counted."""
+    def report(self, fate: str = "they count as empty") -> None:
+        """Log what was counted; `fate`: of lines that are too long."""
         if self.reading.quiet:
             return
         if self.too_long:
             what = f"{len(self.too_long):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {self.too_long[0]:,}"
-            log(f"{self.name}: {what}; they count as empty")
+            log(f"{self.name}: {what}; {fate}")
         if self.bad:
             shown = "; ".join(f"line {number:,}: {what}" for number, what in itertools.islice(self.bad.items(), SHOWN))
             log(

@@ -77,7 +77,7 @@ def read(
     else:
         source = Input(path, reading)
         sentences = _sentences(source, Wanted([side], [language], columns, ids=True), form)
-        source.report()
+        source.report("left out")
     if not len(sentences):
         raise InputError("has no sentences", sentences.name, remedy="both sides need at least one")
     if (empty := next((place for place, text in enumerate(sentences.text, 1) if text is None), None)) is not None:
