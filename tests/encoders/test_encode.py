@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench import encoders
@@ -85,7 +85,7 @@ def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path
     model, out, ids = saved(tmp_path), tmp_path / "vectors.npy", Ragged.load(stem)
     empty = int((ids.lengths == 0).sum())
     assert empty > 0
-    assert encode(model, stem, "tgt", out) == {"sentences": 601, "tokens": len(ids.flat), "empty": empty}
+    assert encode(model, stem, "tgt", out) == {"sentences": 601, "tokens": len(ids.flat), "empty": empty, "cut": 0}
     assert f"{empty} empty sentences have a zero vector" in capsys.readouterr().err
     found = np.load(out)
     assert (found.dtype, found.shape) == (np.float32, (601, 96))
@@ -206,3 +206,18 @@ def test_a_bpe_that_is_text(tmp_path: Path):
     pq.write_table(pa.table({"id": [0], "src": ["a"], "tgt": ["b"]}), tmp_path / "00000.parquet")
     with pytest.raises(InputError, match=r"bpe\.model: is not a sentencepiece model"):
         bpe.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=6), st.integers(1, 6), st.booleans())
+def test_the_first_tokens_of_a_sentence(rows, most, grams):
+    """Of n-grams, ids from 5 on belong to the token before them."""
+    rows = [[0, *row] if grams and row and row[0] >= 5 else row for row in rows]
+    tokens = [sum(token < 5 for token in row) if grams else len(row) for row in rows]
+    before = lambda row, place: sum(token < 5 for token in row[: place + 1]) if grams else place + 1  # noqa: E731
+    cut, longer = SentenceIds([Ragged.of(rows)], 5 if grams else None).cut(most)
+    assert longer.tolist() == [count > most for count in tokens]
+    assert cut.lengths.tolist() == [min(count, most) for count in tokens]
+    assert [cut[i].tolist() for i in range(len(cut))] == [
+        [token for place, token in enumerate(row) if before(row, place) <= most] for row in rows
+    ]

@@ -421,3 +421,17 @@ def test_copies_as_the_encoder_sees_them_do_not_change_scores(encoder, place):
     copies = mined([line for line in LINES[:9] for _ in range(5)], "--keep-duplicates")
     assert sorted(row[:2] for row in copies) == sorted(row[:2] for row in once for _ in range(5))
     assert len({row[2] for row in copies}) == len(copies) == 5 * len(once)
+
+
+def test_the_cost_of_a_sentence_is_bounded(encoder, place):
+    """A line of 64 KiB is cut at 512 tokens, counted, and costs no more than a long sentence."""
+    Path("long.de").write_text("".join(f"{line}\n" for line in ['"' * 65_000, "ja " * 21_000, '"' * 60_000, LINES[0]]))
+    started = time.process_time()
+    done = run("encode", "long.de", "--encoder", encoder, "--language", "de", "-o", "long.npy")
+    assert done.exit_code == 0, done.output
+    assert time.process_time() - started < 10  # a minute and 4 GB for each without
+    assert "encode: 4 sentences, 0 empty, 0 too long, 3 cut" in done.stderr
+    vectors = np.load("long.npy")
+    np.testing.assert_array_equal(vectors[0], vectors[2])
+    done = mine(encoder, src="long.de")
+    assert "mine: 3 sentences have more tokens than the encoder takes, and were cut" in done.stderr

@@ -109,6 +109,23 @@ class SentenceIds:
         """The first `count` sentences, in memory."""
         return SentenceIds([Ragged.of(self[i] for i in range(min(count, len(self))))], self.below)
 
+    def cut(self, most: int) -> tuple["SentenceIds", NDArray[np.bool_]]:
+        """The first `most` tokens of each sentence, and which sentences have more, bool [sentences]."""
+        longer = self.lengths > most
+        return (
+            SentenceIds([self._begin(part, most) for part in self.parts], self.below) if longer.any() else self
+        ), longer
+
+    def _begin(self, part: Ragged, most: int) -> Ragged:
+        """The first `most` tokens of each sentence of a part."""
+        begins = np.flatnonzero(part.flat < self.below) if self.below else np.arange(len(part.flat))
+        starts, ends = part.offsets[:-1], part.offsets[1:].copy()
+        longer = self._lengths(part) > most
+        ends[longer] = begins[np.searchsorted(begins, starts[longer]) + most]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - starts)])
+        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts)
+        return Ragged(part.flat[places], offsets, part.name)
+
     def padded(self, indices: NDArray[np.integer]) -> Padded:
         """The sentences at `indices` as one tensor, in that order."""
         places = self._places(indices)

@@ -21,6 +21,7 @@ from bitextbench.encoders import Encoder, load
 from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.formats.ids import Ragged
 
+MOST_TOKENS = 512  # of a sentence; a line of a crawl may have 65,536 bytes, and a model reads them all for a minute
 ROWS = 16  # MKL sums the last rows of a product in another order where they are not a whole group
 SPLIT = 32_768  # elements from which torch splits an element-wise operation among threads
 
@@ -39,8 +40,9 @@ def encode(
     """Write float32 [sentences, d] to `out`, atomically: a row for each sentence of the ids at `stem`, in their order.
 
     Memory: the model, one batch, 12 bytes a sentence; ids and vectors are memory-mapped. An empty sentence has a zero
-    vector. Returns {"sentences", "tokens", "empty"}. Raises InputError for an id outside the vocabulary of the model,
-    an unknown side, a vector that is not finite, and a missing device.
+    vector; of a long one the first MOST_TOKENS count. Returns {"sentences", "tokens", "empty", "cut"}.
+
+    Raises InputError for an id outside the vocabulary of the model, an unknown side, a vector that is not finite, and a missing device.
     """
     where = setup(threads, device)
     dtype = number_format(precision, where)
@@ -54,7 +56,8 @@ def encode(
         if not 0 <= wrong < model.vocab_size:
             what = f"holds id {wrong}, but the model's vocabulary has {model.vocab_size:,}"
             raise InputError(what, f"{stem}.ids.npy", remedy="use the BPE that the model was trained with")
-    sentences = model.read("encode", [stem])
+    sentences, longer = model.read("encode", [stem]).cut(MOST_TOKENS)
+    cut = int(longer.sum())
     empty = int((sentences.lengths == 0).sum())
     with arrays.create(out, (len(sentences), model.dimension), np.float32) as vectors:
         batches = write_vectors(model, sentences, side, vectors, batch_tokens, where, dtype)
@@ -63,7 +66,9 @@ def encode(
             pass
     if empty:
         log(f"encode {Path(stem).name}: {empty:,} empty sentences have a zero vector")
-    return {"sentences": len(sentences), "tokens": len(ids.flat), "empty": empty}
+    if cut:
+        log(f"encode {Path(stem).name}: {cut:,} sentences have more than {MOST_TOKENS} tokens, and were cut")
+    return {"sentences": len(sentences), "tokens": len(ids.flat), "empty": empty, "cut": cut}
 
 
 @torch.inference_mode()

@@ -25,8 +25,7 @@ from bitextbench.base.files import read_json, sha256, write_json
 from bitextbench.base.languages import matching, unknown_language
 from bitextbench.base.outputs import atomic
 from bitextbench.encoders import Encoder, load
-from bitextbench.encoders.batches import SentenceIds
-from bitextbench.encoders.encode import write_vectors
+from bitextbench.encoders.encode import MOST_TOKENS, write_vectors
 from bitextbench.encoders.interface import Encoded
 from bitextbench.text import features
 
@@ -117,7 +116,7 @@ class TrainedEncoder:
         self.device = setup(threads, device)
         self.model = load(folder / MODEL, self.device)
         self.segment = features.segmenter(folder / TEXT, about.kind, lowercase=about.lowercase, chinese=about.chinese)
-        self.key = "-".join([*(about.files[name][:16] for name in (MODEL, TEXT)), self.device.type])
+        self.key = "-".join([*(about.files[name][:16] for name in (MODEL, TEXT)), self.device.type, str(MOST_TOKENS)])
 
     def side(self, language: str | None, wanted: str | None = None, *, usual: str | None = None) -> str:
         """The side that encodes a language: see `interface.SentenceEncoder`.
@@ -145,11 +144,11 @@ class TrainedEncoder:
     def encode(
         self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
     ) -> Iterator[Encoded]:
-        """Fill `vectors` [len(lines), dimension], of zeros; a sentence without tokens keeps them."""
+        """Fill `vectors` [len(lines), dimension], of zeros; a sentence without tokens keeps them, a long one is cut."""
         assert language is not None
         ids = self.segment(lines, self._known(language, [*itertools.chain(*self.sides.values())]))
         ids.check(self.model.vocab_size, AGAIN)
-        sentences: SentenceIds = self.model.read("encode", [ids])
+        sentences, longer = self.model.read("encode", [ids]).cut(MOST_TOKENS)
         for rows in write_vectors(self.model, sentences, side, vectors, 8192, self.device, torch.float32):
-            yield Encoded(len(rows))
+            yield Encoded(len(rows), int(longer[rows].sum()))
         yield Encoded(int((sentences.lengths == 0).sum()))

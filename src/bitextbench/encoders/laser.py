@@ -15,6 +15,7 @@ import numpy as np
 from bitextbench.base import names
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
+from bitextbench.encoders.encode import MOST_TOKENS
 from bitextbench.encoders.published import ModelTokens, Published, fingerprint
 from bitextbench.text.bpe import load_bpe
 
@@ -43,16 +44,17 @@ class Laser(Published):
         self.punctuation = MosesPunctNormalizer("en", perl_parity=True)
         # LASER's tokenizer has these two as Moses' release 4.0 has them
         self.punctuation.substitutions[21], self.punctuation.substitutions[22] = ("‘", '"'), ("‚", '"')
-        self.key = f"{fingerprint(folder, [path, path.with_suffix('.spm')])}-{self.device.type}"
+        self.key = f"{fingerprint(folder, [path, path.with_suffix('.spm')])}-{self.device.type}-{MOST_TOKENS}"
 
     def tokens(self, lines: list[str]) -> ModelTokens:
-        """Ids of pieces, and of the end. Nothing is cut."""
+        """Ids of pieces, and of the end; of a long sentence the first MOST_TOKENS."""
         plain = [self.punctuation.normalize(line.translate(PRINTABLE)).lower() for line in lines]
         ids = [
-            [*(self.vocabulary.get(piece, UNKNOWN) for piece in " ".join(pieces).split()), END]
+            [self.vocabulary.get(piece, UNKNOWN) for piece in " ".join(pieces).split()]
             for pieces in self.pieces.encode(plain, out_type=str)
         ]
-        return ModelTokens({"ids": ids}, np.zeros(len(lines), bool))
+        cut = np.array([len(row) > MOST_TOKENS for row in ids], bool)
+        return ModelTokens({"ids": [[*row[:MOST_TOKENS], END] for row in ids]}, cut)
 
     def vectors(self, columns: dict[str, torch.Tensor]) -> torch.Tensor:
         return self.network(columns["ids"])

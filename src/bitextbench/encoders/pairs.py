@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bitextbench.base.device import torch
 from bitextbench.encoders import Encoder
 from bitextbench.encoders.batches import SentenceIds
-from bitextbench.encoders.encode import write_vectors
+from bitextbench.encoders.encode import MOST_TOKENS, write_vectors
 from bitextbench.formats import bitext
 from bitextbench.text.features import encode_ids
 
@@ -29,7 +29,7 @@ def ids(
     with bitext.writer(out / "00000.parquet", table.schema) as written:
         written.write_table(table)
     encode_ids(out / "00000.parquet", pieces, out, lowercase=lowercase)
-    return [encoder.read("encode", [out / f"00000.{side}"]) for side in ("src", "tgt")]
+    return [encoder.read("encode", [out / f"00000.{side}"]).cut(MOST_TOKENS)[0] for side in ("src", "tgt")]
 
 
 def distances(
