@@ -24,7 +24,7 @@ def npy(path: Path) -> np.ndarray:
 
 
 def npz(path: Path) -> np.ndarray:
-    return arrays.load_npz(path, "make it again", ["a"])["a"]
+    return arrays.load_npz(path, "make it again", {"a": ("f4", "2 3")})["a"]
 
 
 def model(path: Path) -> np.ndarray:

@@ -15,7 +15,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -121,19 +121,42 @@ def save_npz(path: str | Path, **arrays: NDArray) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def load_npz(path: str | Path, remedy: str, names: Iterable[str] = ()) -> dict[str, NDArray]:
-    """All arrays of a `.npz`. Raises InputError for a file that is damaged or no `.npz`, or has not all of these
-    `names`.
-    """
+Layout = Mapping[str, tuple[str, str]]
+"""Of arrays by name: the type, as NumPy writes it ("f4"), and the axes between spaces ("words 3"): a number is a size, and
+axes of one name have one size, in all arrays. "U" is a text of any length."""
+
+
+def load_npz(path: str | Path, remedy: str, layout: Layout | None = None) -> dict[str, NDArray]:
+    """All arrays of a `.npz`. Raises InputError for a file that is damaged or no `.npz`, and as `check_layout`."""
     verify_zip(path, remedy)
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
-    except (*NO_NPY, *NO_ZIP) as error:
+    except (*NO_NPY, *NO_ZIP, MemoryError) as error:
         raise InputError(f"cannot be read as .npz ({error})", path, remedy=remedy) from None
-    if missing := [name for name in names if name not in arrays]:
-        raise InputError(f"has no array {', '.join(missing)}", path, remedy=remedy)
+    check_layout(arrays, path, remedy, layout or {})
     return arrays
+
+
+def check_layout(arrays: Mapping[str, NDArray], path: str | Path, remedy: str, layout: Layout) -> None:
+    """Raises InputError for an array that is missing, of another type, or of another shape than `layout` says."""
+    if missing := [name for name in layout if name not in arrays]:
+        raise InputError(f"has no array {', '.join(missing)}", path, remedy=remedy)
+    sizes: dict[str, int] = {}
+    for name, (kind, axes) in layout.items():
+        array, expected = arrays[name], axes.split()
+        right = array.dtype.kind == "U" if kind == "U" else array.dtype == np.dtype(kind)
+        if right and array.ndim == len(expected):
+            right = all(
+                size == (int(axis) if axis.isdigit() else sizes.setdefault(axis, size))
+                for size, axis in zip(array.shape, expected, strict=True)
+            )
+        else:
+            right = False
+        if not right:
+            said = ", ".join(axis if axis.isdigit() else f"{axis}: {sizes.get(axis, 'any')}" for axis in expected)
+            what = f"{name} is {array.dtype} {list(array.shape)}, not {np.dtype(kind).name} [{said}]"
+            raise InputError(what, path, remedy=remedy)
 
 
 def verify_zip(path: str | Path, remedy: str) -> None:

@@ -164,3 +164,16 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def full_disk(path: Path) -> Iterator[None]:
+    """What torch's zip writer raises where a file cannot be written, as the error of the system that it was."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not any(word in str(error) for word in ("inline_container", "PytorchStreamWriter", "unexpected pos")):
+            raise
+        cause = error.__context__
+        number = cause.errno if isinstance(cause, OSError) and cause.errno else errno.ENOSPC
+        raise OSError(number, os.strerror(number), str(path)) from None

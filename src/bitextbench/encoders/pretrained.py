@@ -19,13 +19,14 @@ import numpy as np
 from bitextbench.base import names
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
 from bitextbench.base.progress import log
+from bitextbench.encoders import published_json
 from bitextbench.encoders.published import ModelTokens, Published, fingerprint
 
 MARKS = ("modules.json", "config.json")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
 READ = (".json", ".txt", ".model", ".safetensors")  # files that decide what the vectors are
+ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "LeakyReLU", "ELU", "SELU", "Mish", "Softplus")
 POOLING = ("cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
 Step = Callable[[torch.Tensor], torch.Tensor]
 
@@ -40,7 +41,7 @@ class Pretrained(Published):
     def __init__(self, folder: Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu") -> None:
         self.name, self.device = str(folder), setup(threads, device)
         self.prefix = default_prompt(folder) if prefix is None else prefix
-        modules = read_json(folder / MARKS[0]) if (folder / MARKS[0]).exists() else []
+        modules = published_json.read(folder / MARKS[0], published_json.MODULES, usual=[])
         (place, *others) = [(part["type"].rsplit(".", 1)[-1], folder / part["path"]) for part in modules] or [
             ("Transformer", folder)
         ]
@@ -66,11 +67,11 @@ class Pretrained(Published):
         """Add a module behind the Transformer. Raises InputError for a kind that is not known."""
         match kind:
             case "Pooling":
-                settings = read_json(path / "config.json")
+                settings = published_json.read(path / "config.json", published_json.POOLING)
                 self.pooling, self.whole = pooling(settings, path), settings.get("include_prompt", True)
                 self.dimension *= len(self.pooling)
             case "Dense":
-                step, self.dimension = dense(path, self.device)
+                step, self.dimension = dense(path, self.dimension, self.device)
                 self.steps.append(step)
             case "Normalize":
                 self.steps.append(lambda vectors: torch.nn.functional.normalize(vectors, dim=1))
@@ -132,17 +133,20 @@ def pooling(settings: dict[str, Any], path: Path) -> list[str]:
     return [short[kind] for kind in kinds]
 
 
-def dense(path: Path, device: torch.device) -> tuple[Step, int]:
+def dense(path: Path, inputs: int, device: torch.device) -> tuple[Step, int]:
     """A linear layer with its activation, and the size of its output. Raises InputError for one that is not supported."""
-    settings = read_json(path / "config.json")
+    settings = published_json.read(path / "config.json", published_json.DENSE)
+    if settings["in_features"] != inputs:
+        what = f"in_features: {settings['in_features']:,}, and the module before it gives {inputs:,}"
+        raise InputError(what, path / "config.json", remedy="fetch the model again")
     name = str(settings.get("activation_function") or "Identity").rsplit(".", 1)[-1]
-    activation = getattr(torch.nn.modules.activation, name, None) or getattr(torch.nn, name, None)
     if (
-        activation is None
+        name not in ACTIVATIONS
         or settings.get("use_residual")
         or ("module_input_name" in settings and settings["module_input_name"] != "sentence_embedding")
     ):
         raise InputError(f"a Dense of this kind ({name}) is not supported", path, remedy="take another model")
+    activation = getattr(torch.nn, name)
     layer = torch.nn.Linear(settings["in_features"], settings["out_features"], settings.get("bias", True))
     try:
         layer.load_state_dict({key.removeprefix("linear."): value for key, value in weights(path).items()})
@@ -182,7 +186,7 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     Raises InputError for a folder that lacks something, wants code of its own, or is of an unknown kind.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
-    config = read_json(folder / "config.json")
+    config = published_json.read(folder / "config.json", published_json.CONFIG)
     if config.get("auto_map"):
         remedy = "it is not run: take a model of a kind that transformers has"
         raise InputError("wants code of its own (auto_map)", folder / "config.json", remedy=remedy)
@@ -191,7 +195,6 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     check_weights(folder)
     if not any((folder / name).exists() for name in TOKENIZERS):
         raise InputError("has no tokenizer", folder, remedy=f"fetch one of {', '.join(TOKENIZERS)} with the model")
-    from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
 
@@ -203,28 +206,35 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
             names.utf8(folder), use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
         )
         tokenizer = AutoTokenizer.from_pretrained(names.utf8(folder), **local)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+    except Exception as error:  # transformers checks little, and raises whatever the wrong value leads to
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"cannot be loaded ({reason})", folder, remedy="fetch the whole model again") from None
     if missing := sorted(name for name in said["missing_keys"] if "pooler" not in name):
         what = f"weights lack {missing[0]} and {len(missing) - 1:,} others"
         raise InputError(what, folder, remedy="fetch the whole model again")
-    own = read_json(path) if (path := folder / "sentence_bert_config.json").exists() else {}
-    return model.eval(), tokenizer, most_tokens(own, model.config, tokenizer), bool(own.get("do_lower_case"))
+    own = published_json.read(folder / "sentence_bert_config.json", published_json.SENTENCES, usual={})
+    most, marks = most_tokens(own, model.config, tokenizer), tokenizer.num_special_tokens_to_add()
+    if most <= marks:
+        what = f"takes {most} tokens of a sentence, and {marks} mark its begin and end"
+        raise InputError(what, folder, remedy="fetch the model again")
+    return model.eval(), tokenizer, most, bool(own.get("do_lower_case"))
 
 
 def most_tokens(own: dict[str, Any], config: Any, tokenizer: Any) -> int:
-    """The most tokens of a sentence, as sentence-transformers has it: its own setting, else what tokenizer and positions allow."""
-    if own.get("max_seq_length"):
-        return int(own["max_seq_length"])
-    return int(min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or 1 << 20, 1 << 20))
+    """The most tokens of a sentence, as sentence-transformers has it: its own setting, else what the tokenizer allows;
+    never more than there are positions.
+    """
+    most = own.get("max_seq_length") or tokenizer.model_max_length
+    return int(min(most, getattr(config, "max_position_embeddings", None) or 1 << 20, 1 << 20))
 
 
 def default_prompt(folder: Path) -> str:
     """The prompt that config_sentence_transformers.json names as the default, or none; logs others that there are."""
     path = folder / "config_sentence_transformers.json"
-    settings = read_json(path) if path.exists() else {}
+    settings = published_json.read(path, published_json.PROMPTS, usual={})
     prompts, name = settings.get("prompts") or {}, settings.get("default_prompt_name")
+    if name is not None and name not in prompts:
+        raise InputError(f"default_prompt_name: {name!r} is none of the prompts", path, remedy="fetch the model again")
     if name is not None:
         return str(prompts[name])
     if others := sorted({prompt for prompt in prompts.values() if prompt}):

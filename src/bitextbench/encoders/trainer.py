@@ -25,7 +25,7 @@ from bitextbench.base.checkpoints import OTHER, REMEDY
 from bitextbench.base.device import autocast, exact, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, write_json
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import atomic, full_disk
 from bitextbench.base.progress import log
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream
@@ -527,7 +527,7 @@ def plain(model: Encoder) -> State:
 
 def save(value: dict[str, Any], path: Path) -> None:
     """torch.save, atomically; to an open file, as torch would write the name of a path into the file."""
-    with atomic(path) as part, open(part, "wb") as file:
+    with atomic(path) as part, full_disk(path), open(part, "wb") as file:
         torch.save(value, file)
 
 

@@ -47,9 +47,8 @@ class Likelihoods:
     def load(cls, path: Path) -> "Likelihoods":
         """Raises InputError for a damaged file, columns of different lengths, and NaN (with the row of the pair)."""
         names = [field.name for field in fields(cls)]
-        columns = arrays.load_npz(path, "score this shard again", names)
-        if len({column.shape for column in columns.values()}) > 1:
-            raise InputError("columns differ in length", path, remedy="score this shard again")
+        layout = {name: ("f4" if name in MODELS else "i4", "pairs") for name in names}
+        columns = arrays.load_npz(path, "score this shard again", layout)
         for name in MODELS:
             if len(bad := np.flatnonzero(np.isnan(columns[name]))):
                 raise InputError(f"`{name}` is NaN", path, line=int(bad[0]) + 1, remedy="train this model again")

@@ -84,6 +84,9 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
     """
     given = [key for key, value in limit._asdict().items() if value is not None]
     if scorer is None:
+        if lesson.settings or lesson.clean or lesson.save:
+            remedy = "give a --similarity, or leave out --settings, --clean and --save-scorer"
+            raise InputError("nothing learns", remedy=remedy)
         if given:
             raise InputError(
                 f"--{given[0]} needs a score", remedy="give an --encoder or a --similarity, or leave it out"
@@ -92,6 +95,9 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
     if len(given) != 1:
         what = f"both --{' and --'.join(given)}" if given else "nothing says how much to keep"
         raise InputError(what, remedy="give one of --words, --pairs, --share, --threshold")
+    scorer.settings(lesson.settings)
+    if lesson.settings and not scorer.learns and scorer.fit != "neighbourhoods":
+        raise InputError(f"{scorer.name} learns nothing here", remedy="leave out --settings")
     if scorer.learns and not lesson.clean:
         raise InputError(
             f"{scorer.name} learns from clean pairs", remedy="give them: --clean A B; or a fitted --scorer"

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 from numpy.typing import NDArray
 
 from bitextbench.base import arrays
@@ -31,6 +33,7 @@ from bitextbench.formats.vectors import Embeddings, read
 from bitextbench.scoring import Pairs, Text, Vectors, declared, similarity
 from bitextbench.scoring.score import fit_similarity
 
+FITTED = ("vectors", "tokens")  # kinds of similarities that a file can hold
 SELF = "scorer"  # the array that says what a file is
 ROWS = 50 * bitext.BLOCK  # pairs whose texts are in memory; whole blocks, as similarities score by blocks
 PORTION = 0.6  # the MLP's negatives end the best 60% of the crawl: kim2019 table 5
@@ -83,7 +86,7 @@ class Scorer:
     @property
     def learns(self) -> bool:
         """Whether the scorer has to be fitted on clean pairs first."""
-        return self.fit in ("vectors", "tokens") and self.model is None
+        return self.fit in FITTED and self.model is None
 
     @cached_property
     def sides(self) -> list[str]:
@@ -142,9 +145,15 @@ class Scorer:
         return module.score(Pairs(ids, src, tgt, tokens=words), self.model, **options)
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The OPTIONS of the similarity: their defaults, and what is `given`."""
+        """The OPTIONS of the similarity: their defaults, and what is `given`. Raises InputError for others."""
+        schema = {"type": "object", "properties": dict(self.options), "additionalProperties": False}
+        if error := best_match(Draft202012Validator(schema).iter_errors(dict(given))):
+            place = error.json_path.removeprefix("$").removeprefix(".") or self.name
+            remedy = f"it has {', '.join(self.options) or 'no settings'}"
+            raise InputError(f"{place}: {error.message[:100]}", "--settings", remedy=remedy)
+        given = json.loads(json.dumps(given), parse_float=lambda text: _whole(float(text)))
         usual = {key: schema["default"] for key, schema in self.options.items() if "default" in schema}
-        return usual | dict(given)
+        return usual | given
 
     def fit_words(self, clean: pa.Table, given: Mapping[str, Any], out: Path) -> None:
         """Fit a similarity of words on clean pairs, and keep what it has learned in `out`."""
@@ -174,6 +183,11 @@ class Scorer:
         log(f"scorer {self.name} in {path}")
 
 
+def _whole(number: float) -> float:
+    """The integer that a number is, as JSON has 60.0 where 60 is meant, or the number."""
+    return int(number) if number.is_integer() else number
+
+
 def by_blocks(scorer: Scorer, vectors: Sequence[Embeddings]) -> NDArray[np.float32]:
     """The scores of all pairs of vectors, ROWS at a time."""
     scores = np.empty(len(vectors[0]), np.float32)
@@ -188,10 +202,14 @@ def by_blocks(scorer: Scorer, vectors: Sequence[Embeddings]) -> NDArray[np.float
 def fitted(path: Path) -> Fitted:
     """Read a file that `save` wrote. Raises InputError for another file."""
     try:
-        held = json.loads(str(arrays.load_npz(path, "fit it again", [SELF])[SELF]))
-        return Fitted(path, held["similarity"], tuple(held["languages"]), held["encoder"])
-    except (ValueError, KeyError, TypeError):
+        held = json.loads(str(arrays.load_npz(path, "fit it again", {SELF: ("U", "")})[SELF]))
+        name, (src, tgt), encoder = held["similarity"], [*held["languages"]], held["encoder"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("does not say what scorer it is", path, remedy="fit it again") from None
+    texts = isinstance(name, str) and all(isinstance(one, str | None) for one in (src, tgt, encoder))
+    if not texts or not isinstance(held["languages"], list):
+        raise InputError("does not say what scorer it is", path, remedy="fit it again")
+    return Fitted(path, name, (src, tgt), encoder)
 
 
 def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **more: Any) -> Scorer:
@@ -205,6 +223,9 @@ def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **
         what = f"is for {' and '.join(map(str, held.languages))}, not {' and '.join(map(str, languages))}"
         raise InputError(what, path, remedy="fit one for these languages")
     scorer = Scorer(held.name, held.languages, encoder=encoder, model=path, **more)
+    if scorer.fit not in FITTED:
+        raise InputError(f"{held.name} learns nothing that a file could hold", path, remedy="fit another one")
+    similarity(held.name).read(path)
     if scorer.encoder and scorer.encoder.key != held.encoder:
         what = f"was fitted with another encoder than {scorer.encoder.name}"
         raise InputError(what, path, remedy="name that --encoder (with its prefix and device), or fit it again")

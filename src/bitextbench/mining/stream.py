@@ -40,6 +40,10 @@ def score_stream(
     started, counts = time.monotonic(), {"pairs": 0, "empty": 0, "cut": 0}
     for scorer in scorers:
         check(scorer, bool(clean))
+        if scorer.learns:
+            scorer.settings(settings)
+    if (clean or settings) and not any(scorer.learns for scorer in scorers):
+        raise InputError("nothing learns", remedy="leave out --clean and --settings, or name a --similarity that does")
     if not is_dash(out):
         check_output(out)
     with scratch() as folder, _output(out) as file:

@@ -9,7 +9,7 @@ from bitextbench.base.arrays import verify_zip
 from bitextbench.base.checkpoints import claim
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, sha256
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import atomic, full_disk
 from bitextbench.base.progress import log
 from bitextbench.nmt.data import Pair
 
@@ -185,7 +185,7 @@ def _write_model(checkpoint: Path, about: str, out: Path) -> None:
         "optimizer_history": [{"optimizer_name": "", "lr_scheduler_state": {}, "num_updates": updates}],
         "extra_state": {"train_iterator": {}, "model": about},
     }
-    with atomic(out) as part:
+    with atomic(out) as part, full_disk(part):
         torch.save(_interned(model), part)
     log(f"nmt train: validation loss {state['extra_state']['best']} at update {updates:,}")
 

@@ -39,6 +39,7 @@ STYLE: Any = {
     "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False, "grid.color": COLOUR["line"],
     "legend.frameon": False, "axes.axisbelow": True, "axes.unicode_minus": True,
 }  # fmt: skip
+LONGEST = 60  # characters of a name in a picture; tables have the whole
 ROW = 0.27  # inches: the height of a row of a panel
 
 
@@ -69,7 +70,7 @@ def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str, seeds: Mapp
     `seeds`: our numbers of single seeds. "" if there is no number of ours.
     """
     columns = [column for column, held in by_column(cells).items() if any(one.ours is not None for one in held)]
-    rows = {row: short(label) for row, label in {cell.row: cell.row_label for cell in cells}.items()}
+    rows = {row: shown(short(label)) for row, label in {cell.row: cell.row_label for cell in cells}.items()}
     if not columns:
         return ""
     grid = Grid(len(columns), len(rows), longest(rows.values()))
@@ -206,7 +207,7 @@ def ranks(cells: Sequence[Cell], interval: Callable[[Cell], tuple[float, float]]
 
 def in_paper(cell: Cell) -> str:
     """The row of a cell and its number in the paper."""
-    return f"{short(cell.row_label)}  {cell.paper}"
+    return f"{shown(short(cell.row_label))}  {cell.paper}"
 
 
 class Grid:
@@ -251,7 +252,12 @@ class Grid:
 
 def longest(labels: Iterable[str]) -> float:
     """The room in inches that the longest of some names needs in 9 point type."""
-    return 0.3 + 0.076 * max(map(len, labels))  # type: ignore[attr-defined]
+    return 0.3 + 0.076 * min(LONGEST + 12, max(map(len, labels)))  # type: ignore[attr-defined]
+
+
+def shown(label: str) -> str:
+    """A name as pictures have room for it."""
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
 def by_column(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
@@ -462,7 +468,7 @@ def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
     seconds = {line["encoder"]: int(line["cpu_seconds"]) for line in lines}
     means = {line["encoder"]: _mean_p1(line, "") for line in reversed(lines)}
     order = sorted(means, key=lambda encoder: -means[encoder])
-    labels = [f"{encoder}  {seconds[encoder]:,} s" for encoder in order]
+    labels = [f"{shown(encoder)}  {seconds[encoder]:,} s" for encoder in order]
     grid = Grid(len(tests), len(order), longest(labels))
 
     def draw(figure: Figure) -> None:

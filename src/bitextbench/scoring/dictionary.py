@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled
+from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import Ragged
 
@@ -39,6 +41,13 @@ class Dictionary:
         words = (self.keys >> _SHIFT).astype(np.int64)
         bounds = np.searchsorted(words, np.arange(words.max(initial=-1) + 2))
         return bounds, (self.keys & _LOWER).astype(np.int64), self.values
+
+
+def check(keys: NDArray[np.uint64], words: int, path: Path) -> None:
+    """Raises InputError for `keys` out of order, or of words with ids from `words` on; `path` is the file."""
+    largest = max(int((keys >> _SHIFT).max(initial=0)), int((keys & _LOWER).max(initial=0)))
+    if (len(keys) and largest >= words) or (keys[1:] <= keys[:-1]).any():
+        raise InputError("its dictionary is not of its words", path, remedy="fit it again")
 
 
 @compiled

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.arrays import Layout
 from bitextbench.base.compiled import compiled
 from bitextbench.base.lookup import Lookup
 from bitextbench.formats.ids import Ragged
 
 ORDER = 3
+KINDS = {"keys": "u8", "counts": "i8"}
 BITS = np.uint64(21)  # of a word's id in an n-gram
 LARGEST = (1 << 21) - 4  # words
 Keys = NDArray[np.uint64]
@@ -86,10 +88,14 @@ class NgramModel:
 
     def arrays(self) -> dict[str, NDArray]:
         """The model as arrays, for `load`."""
-        parts = {
-            f"{name}{n}": getattr(order, name) for n, order in enumerate(self.orders) for name in ("keys", "counts")
-        }
+        parts = {f"{name}{n}": getattr(order, name) for n, order in enumerate(self.orders) for name in KINDS}
         return {"size": np.array(self.size), **parts}
+
+
+def layout(name: str) -> Layout:
+    """Of `NgramModel.arrays`; axes begin with `name`."""
+    orders = {f"{what}{n}": (kind, f"{name}_{n + 1}grams") for n in range(ORDER) for what, kind in KINDS.items()}
+    return {"size": ("i8", ""), **orders}
 
 
 def load(arrays: Mapping[str, NDArray]) -> NgramModel:

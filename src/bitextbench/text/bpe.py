@@ -95,8 +95,10 @@ def _sample(folder: Path, limit: int) -> Iterator[str]:
 def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
     """The model that `learn_bpe` wrote. Raises InputError for another kind of file."""
     try:
-        return sentencepiece.SentencePieceProcessor(model_proto=existing(path).read_bytes())
-    except (RuntimeError, OSError):
+        model = sentencepiece.SentencePieceProcessor(model_proto=existing(path).read_bytes())
+        model.id_to_piece([*range(model.get_piece_size())])  # a damaged one may have pieces that are not UTF-8
+        return model
+    except (RuntimeError, OSError, ValueError):
         raise InputError("is not a sentencepiece model", path, remedy="give the BPE, or learn it again") from None
 
 

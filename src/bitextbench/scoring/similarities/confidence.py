@@ -101,7 +101,7 @@ def _tuned(path: Path) -> "torch.nn.Linear":
     """What `tune` wrote."""
     from bitextbench.base.device import torch
 
-    held = load_npz(path, "tune it again", ["weight", "bias"])
+    held = load_npz(path, "tune it again", {"weight": ("f4", "2 vectors"), "bias": ("f4", "2")})
     weights = {name: torch.from_numpy(held[name]) for name in ("weight", "bias")}
     calibration = torch.nn.Linear(weights["weight"].shape[1], 2)
     calibration.load_state_dict(weights)

@@ -23,7 +23,7 @@ NEEDS = ("vectors",)
 FIT = "neighbourhoods"
 OPTIONS = {
     "margin": {"enum": ["absolute", "distance", "ratio", "csls", "yang9", "yang10"]},
-    "k": {"type": "integer", "minimum": 1},
+    "k": {"type": "integer", "minimum": 1, "maximum": 16384},
     "batch": {"type": "integer", "minimum": 1},
 }
 BATCH = 5_000_000
@@ -54,7 +54,7 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     """The margin [n]; -inf where a ratio has no meaning, because a neighbourhood is not similar at all."""
     if model is None:
         raise InputError("a margin needs the neighbourhoods of the corpus", remedy="find them first")
-    stored = load_npz(model, "find the neighbourhoods again", ["means", "margin"])
+    stored = load_npz(model, "find the neighbourhoods again", {"means": ("f4", "pairs 2"), "margin": ("U", "")})
     means, name = stored["means"], str(stored["margin"])
     if len(pairs.ids) and pairs.ids.max() >= len(means):
         what = f"has neighbourhoods of {len(means):,} pairs, and none of pair {pairs.ids.max():,}"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bitextbench.base.arrays import load_npz, save_npz
+from bitextbench.base.arrays import check_layout, load_npz, save_npz
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
@@ -24,10 +24,17 @@ from bitextbench.scoring import Pairs, Vectors, checked
 NEEDS = ("vectors",)
 FIT = "vectors"
 OPTIONS = {
-    "hidden": {"type": "array", "items": {"type": "integer", "minimum": 1}, "default": [512, 512]},
-    "max_iter": {"type": "integer", "minimum": 1, "default": 1000},
+    "hidden": {
+        "type": "array",
+        "items": {"type": "integer", "minimum": 1, "maximum": 65536},
+        "minItems": 1,
+        "maxItems": 16,
+        "default": [512, 512],
+    },
+    "max_iter": {"type": "integer", "minimum": 1, "maximum": 1000000, "default": 1000},
 }
 LOGITS = True
+AGAIN = "fit it again"
 BLOCK = bitext.BLOCK  # a pair has the same place in its block for any number of shards: BLAS rounds by place
 
 
@@ -57,13 +64,22 @@ def fit(src: Vectors, tgt: Vectors, labels: NDArray[np.integer], spec: dict[str,
     save_npz(out, **{name: array.astype(np.float32) for name, array in weights.items()})
 
 
+def read(model: Path) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """The matrix and the bias of each layer that `fit` wrote. Raises InputError for another or a damaged file."""
+    held = load_npz(model, AGAIN)
+    depth = max(1, sum(name.startswith("W") for name in held))
+    sizes = ["vectors", *(f"hidden{i}" for i in range(1, depth)), "1"]
+    layout = {f"W{i}": ("f4", f"{sizes[i]} {sizes[i + 1]}") for i in range(depth)}
+    check_layout(held, model, AGAIN, layout | {f"b{i}": ("f4", sizes[i + 1]) for i in range(depth)})
+    return [(held[f"W{i}"], held[f"b{i}"]) for i in range(depth)]
+
+
 def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     """The logit of q(a, b). Raises InputError when the model was trained on vectors of another size."""
     src, tgt = pairs.vectors()
     if model is None:
         raise InputError("the MLP similarity needs a trained model", remedy="fit it first")
-    weights = load_npz(model, "fit it again", ["W0", "b0"])
-    layers = [(weights[f"W{i}"], weights[f"b{i}"]) for i in range(sum(name.startswith("W") for name in weights))]
+    layers = read(model)
     if (needs := layers[0][0].shape[0]) != 2 * src.shape[1]:
         raise InputError(
             f"is for vectors of {needs // 2} dimensions, not {src.shape[1]}",

@@ -22,22 +22,24 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bitextbench.base import murmur
-from bitextbench.base.arrays import load_npz, save_npz
+from bitextbench.base.arrays import Layout, load_npz, save_npz
 from bitextbench.base.errors import InputError
 from bitextbench.base.lookup import Lookup
 from bitextbench.base.progress import log
 from bitextbench.corpus.byte_lines import Lines
 from bitextbench.formats import bitext
+from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
 from bitextbench.scoring import Pairs, Text, checked, dictionary, ngram_lm
 from bitextbench.scoring.dictionary import Dictionary
-from bitextbench.scoring.ngram_lm import NgramModel
+from bitextbench.scoring.ngram_lm import ORDER, NgramModel
 from bitextbench.text import ngrams
 
 NEEDS = ("tokens",)
 FIT = "tokens"
-OPTIONS = {"vocabulary": {"type": "integer", "minimum": 1}}
+OPTIONS = {"vocabulary": {"type": "integer", "minimum": 1, "maximum": 2097148}}
 LOGITS = True
+AGAIN = "fit it again"
 FLOOR = 1e-4
 POWER, SCALE = 8, 10.0
 PENALTY = 1e5  # C of scikit-learn: next to no regularisation
@@ -143,16 +145,35 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
     save_npz(out, **arrays)
 
 
-def load(path: Path) -> Zipporah:
+LAYOUT: Layout = {
+    "weights": ("f8", "3"),
+    "words": ("u1", "characters"),
+    **{f"{side}_keys": ("u8", f"{side}_entries") for side in SIDES},
+    **{f"{side}_values": ("f4", f"{side}_entries") for side in SIDES},
+    **{f"{side}_lm_{name}": layout for side in SIDES for name, layout in ngram_lm.layout(side).items()},
+}
+
+
+def read(path: Path) -> Zipporah:
     """What `fit` wrote. Raises InputError for another or a damaged file."""
-    arrays = load_npz(path, "fit it again", ["weights", "words", "src_lm_size", "tgt_lm_size"])
-    words = arrays["words"].tobytes().decode().split("\n")
-    dictionaries = tuple(Dictionary(arrays[f"{side}_keys"], arrays[f"{side}_values"]) for side in ("src", "tgt"))
+    arrays = load_npz(path, AGAIN, LAYOUT)
+    try:
+        text = arrays["words"].tobytes().decode()
+    except UnicodeDecodeError:
+        raise InputError("its words are not UTF-8", path, remedy=AGAIN) from None
+    words = text.split("\n") if text else []
+    for side in SIDES:
+        if any((arrays[f"{side}_lm_keys{n}"][1:] <= arrays[f"{side}_lm_keys{n}"][:-1]).any() for n in range(ORDER)):
+            raise InputError("its n-grams are not in order", path, remedy=AGAIN)
+        dictionary.check(arrays[f"{side}_keys"], len(words), path)
+        if arrays[f"{side}_lm_size"] != len(words):
+            raise InputError(f"{len(words):,} words, and a model of others", path, remedy=AGAIN)
+    dictionaries = tuple(Dictionary(arrays[f"{side}_keys"], arrays[f"{side}_values"]) for side in SIDES)
     fluencies = tuple(
         ngram_lm.load(
             {key.removeprefix(f"{side}_lm_"): array for key, array in arrays.items() if key.startswith(f"{side}_lm_")}
         )
-        for side in ("src", "tgt")
+        for side in SIDES
     )
     return Zipporah(words, dictionaries, fluencies, arrays["weights"])  # type: ignore[arg-type]
 
@@ -161,7 +182,7 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     """The logit of the regression [n]."""
     if model is None:
         raise InputError("Zipporah needs a trained model", remedy="fit it first")
-    return checked(load(model).scores(pairs.text()), "zipporah")
+    return checked(read(model).scores(pairs.text()), "zipporah")
 
 
 def _most_frequent(text: Text, size: int) -> list[str]:
