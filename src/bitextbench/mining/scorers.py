@@ -225,7 +225,8 @@ def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **
     scorer = Scorer(held.name, held.languages, encoder=encoder, model=path, **more)
     if scorer.fit not in FITTED:
         raise InputError(f"{held.name} learns nothing that a file could hold", path, remedy="fit another one")
-    similarity(held.name).read(path)
+    if read_model := getattr(similarity(held.name), "read", None):  # before the work begins
+        read_model(path)
     if scorer.encoder and scorer.encoder.key != held.encoder:
         what = f"was fitted with another encoder than {scorer.encoder.name}"
         raise InputError(what, path, remedy="name that --encoder (with its prefix and device), or fit it again")

@@ -4,8 +4,8 @@ A similarity is a module of `similarities`, or of a folder of plugins (`base.mem
 
     score(pairs: Pairs, model: Path | None) -> float32 [n]
 
-and `seed` as a third argument, where it draws. What it declares, as literals in capitals, tells the workflow what to
-give it:
+and `seed` as a third argument, where it draws; perhaps `read(path)`, which checks what `fit` wrote. What it declares,
+as literals in capitals, tells the workflow what to give it:
 
 | constant | meaning |
 |---|---|
