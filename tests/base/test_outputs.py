@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench.base import outputs
+from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import atomic, check_distinct, scratch
 
@@ -187,3 +188,14 @@ def test_an_output_is_no_input_and_no_other_output(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             check_distinct(outs, ins)
+
+
+def test_what_torch_raises_on_a_full_disk_is_the_error_of_the_system():
+    with (
+        pytest.raises(OSError, match="No space left on device"),
+        outputs.full_disk(Path("model.pt")),
+        open("/dev/full", "wb") as file,
+    ):
+        torch.save({"a": torch.zeros(1 << 20)}, file)
+    with pytest.raises(RuntimeError, match="shape"), outputs.full_disk(Path("model.pt")):
+        raise RuntimeError("shape")
