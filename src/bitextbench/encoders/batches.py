@@ -215,7 +215,7 @@ class Buckets:
         order = np.lexsort([column.lengths[drawn] for column in self.columns])
         rng, count = np.random.default_rng([*self.seed, chunk, 1]), self.chunk // self.size
         if not self.even:
-            return rng.permutation(drawn[order].reshape(-1, self.size))
+            return [*rng.permutation(drawn[order].reshape(-1, self.size))]
         tokens = np.cumsum(self.columns[-1].lengths[drawn[order]] + 1, dtype=np.int64)
         batches = np.split(drawn[order], np.searchsorted(tokens, tokens[-1] * np.arange(1, count) / count))
         if min(map(len, batches)) == 0:  # a sentence is longer than a batch should be

@@ -477,12 +477,8 @@ def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
             found = {line["encoder"]: line for line in held}
             at = [place for place, encoder in enumerate(order) if encoder in found]
             lines_of = [found[order[place]] for place in at]
-            axes.hlines(
-                at,
-                *([_mean_p1(line, end) for line in lines_of] for end in ("_low", "_high")),
-                color=COLOUR["ours"],
-                lw=1.8,
-            )
+            low, high = ([_mean_p1(line, end) for line in lines_of] for end in ("_low", "_high"))
+            axes.hlines(at, low, high, color=COLOUR["ours"], lw=1.8)
             axes.plot([_mean_p1(line, "") for line in lines_of], at, "o", color=COLOUR["ours"], ms=5)
             axes.set(xlabel=f"P@1, % of {int(held[0]['candidates']):,} candidates", xlim=(0, None))
             axes.text(0, 1, test, weight="bold", va="bottom", transform=axes.transAxes)

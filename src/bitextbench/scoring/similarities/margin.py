@@ -43,8 +43,8 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
     means = np.zeros((len(src), 2), np.float32)
     batch = spec.get("batch", BATCH)
     for start in range(0, len(src), batch):
-        sides = [side.part(start, min(start + batch, len(src))) for side in (src, tgt)]
-        both = margins.neighbourhoods(*sides, spec.get("k", 4), metric="cosine", **settings)
+        near, far = (side.part(start, min(start + batch, len(src))) for side in (src, tgt))
+        both = margins.neighbourhoods(near, far, spec.get("k", 4), metric="cosine", **settings)
         means[start : start + batch] = np.stack(both, axis=1)
     log(f"neighbourhoods of {len(src):,} pairs, in batches of {batch:,}")
     save_npz(out, means=means, margin=np.array(spec.get("margin", "ratio")))
