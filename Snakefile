@@ -37,6 +37,7 @@ localrules:
     size,
     table2,
     grid_table,
+    kim2019_section3,
     kim2019_table5,
     kim2019_figure3,
     yang2019_figure4,

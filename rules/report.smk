@@ -154,14 +154,18 @@ rule kim2019_section3:  # which prints no numbers
     output:
         csv=report(f"{RESULTS}/kim2019/section3.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/section3.json",
+        provenance=f"{RESULTS}/kim2019/section3.provenance.json",
     log:
         f"logs/{RUN}/kim2019_section3.log",
     conda:
         "../envs/report.yaml"
     resources:
         mem_mb=1000,
-        runtime="10m",
+        runtime=10,
     params:
+        config=whole_config,
+        provenance=provenance,
+        version=code("step table"),
         scale=config["scale"],
         cells=lambda w, input: cell_options(
             {"row": row, "column": column, "files": [f"{path}#error.{direction}"], "seed": seed}
@@ -170,7 +174,7 @@ rule kim2019_section3:  # which prints no numbers
         ),
     shell:
         "python -m bitextbench step table --name kim2019/section3 {params.cells:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule kim2019_figure3:
