@@ -36,14 +36,14 @@ SPACE = r"[\s\pZ\x{0b}\x{1c}-\x{1f}\x{85}]+"  # what str.split() splits on
 
 
 @dataclass(frozen=True)
-class TextColumn:
+class Column:
     """One side of a batch of n rows. `absent` [n]: the nulls; the values of `lines` for them are undefined."""
 
     lines: Lines
     absent: Mask
 
     @classmethod
-    def of(cls, column: pa.ChunkedArray, language: str) -> "TextColumn":
+    def of(cls, column: pa.ChunkedArray, language: str) -> "Column":
         """The side of a table; `combine_chunks` would copy a single chunk."""
         text = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         return cls(Lines(text, language), _mask(pc.is_null(text)))
@@ -57,17 +57,17 @@ def _mask(array: pa.BooleanArray) -> Mask:
     return array.to_numpy(zero_copy_only=False)
 
 
-def _both(rule: Callable[[TextColumn, Any], Mask]) -> Callable[[TextColumn, TextColumn, Any], Mask]:
+def _both(rule: Callable[[Column, Any], Mask]) -> Callable[[Column, Column, Any], Mask]:
     """A rule of one side, applied to both sides; a null passes."""
 
     @wraps(rule)
-    def both(src: TextColumn, tgt: TextColumn, value: Any) -> Mask:
+    def both(src: Column, tgt: Column, value: Any) -> Mask:
         return (rule(src, value) | src.absent) & (rule(tgt, value) | tgt.absent)
 
     return both
 
 
-def max_chars(side: TextColumn, most: int) -> Mask:
+def max_chars(side: Column, most: int) -> Mask:
     """At most `most` characters."""
     keep = np.diff(side.lines.bounds) <= most  # in bytes: a line has no more characters than bytes
     if len(long := np.flatnonzero(~keep)):
@@ -75,23 +75,23 @@ def max_chars(side: TextColumn, most: int) -> Mask:
     return keep
 
 
-def min_tokens(side: TextColumn, least: float) -> Mask:
+def min_tokens(side: Column, least: float) -> Mask:
     """At least `least` words."""
     return side.lines.in_words >= least
 
 
-def max_tokens(side: TextColumn, most: float) -> Mask:
+def max_tokens(side: Column, most: float) -> Mask:
     """At most `most` words."""
     return side.lines.in_words <= most
 
 
-def min_longer(src: TextColumn, tgt: TextColumn, least: float) -> Mask:
+def min_longer(src: Column, tgt: Column, least: float) -> Mask:
     """The longer side has at least `least` words: many languages say in two words what English says in three."""
     a, b = (np.where(side.absent, 0, side.lines.in_words) for side in (src, tgt))
     return (np.maximum(a, b) >= least) | (src.absent & tgt.absent)
 
 
-def max_ratio(src: TextColumn, tgt: TextColumn, most: float) -> Mask:
+def max_ratio(src: Column, tgt: Column, most: float) -> Mask:
     """The longer side has at most `most` times the length of the shorter. A side without text needs another such.
 
     Length is in words; where one of the languages has no spaces, or fewer words than English by a fifth, in characters
@@ -105,7 +105,7 @@ def max_ratio(src: TextColumn, tgt: TextColumn, most: float) -> Mask:
     return (np.maximum(a, b) <= most * np.minimum(a, b)) | src.absent | tgt.absent
 
 
-def different(src: TextColumn, tgt: TextColumn, required: bool) -> Mask:
+def different(src: Column, tgt: Column, required: bool) -> Mask:
     """The sides differ in more than letter case and white space."""
     if not required:
         return np.ones(len(src.lines), bool)
@@ -119,23 +119,23 @@ def different(src: TextColumn, tgt: TextColumn, required: bool) -> Mask:
     return keep
 
 
-def letters(side: TextColumn, least: float) -> Mask:
+def letters(side: Column, least: float) -> Mask:
     """At least the share `least` of the characters, white space aside, are letters or marks on them."""
     return side.lines.letters >= least * side.lines.visible
 
 
-def max_repeats(side: TextColumn, most: int) -> Mask:
+def max_repeats(side: Column, most: int) -> Mask:
     """No token occurs more than `most` times in a row."""
     return side.lines.runs <= most
 
 
-def max_overlap(src: TextColumn, tgt: TextColumn, limit: float) -> Mask:
+def max_overlap(src: Column, tgt: Column, limit: float) -> Mask:
     """The share of common tokens among the distinct tokens of the side with fewer is below `limit`."""
     shared, fewer = overlap(src.lines, tgt.lines)
     return (shared < limit * np.maximum(1, fewer)) | src.absent | tgt.absent
 
 
-def language(src: TextColumn, tgt: TextColumn, model: str) -> Mask:
+def language(src: Column, tgt: Column, model: str) -> Mask:
     """Each side is in its language, or `identify` cannot tell.
 
     A fastText model chooses among all languages that it knows, as in artetxe2019; py3langid among those of the pair and
@@ -148,13 +148,13 @@ def language(src: TextColumn, tgt: TextColumn, model: str) -> Mask:
     others = {code for code in (others & WEB if model == "py3langid" else others) if macro(code) not in families}
     candidates = sorted(others | {*own})
 
-    def right(side: TextColumn, code: str) -> Mask:
+    def right(side: Column, code: str) -> Mask:
         return np.array([found in (code, UNKNOWN) for found in identify(side.text, candidates, model)], bool)
 
     return right(src, own[0]) & right(tgt, own[1])
 
 
-RULES: dict[str, Callable[[TextColumn, TextColumn, Any], Mask]] = {
+RULES: dict[str, Callable[[Column, Column, Any], Mask]] = {
     "max_chars": _both(max_chars),
     "min_tokens": _both(min_tokens),
     "max_tokens": _both(max_tokens),
@@ -219,7 +219,7 @@ def prefilter(table: pa.Table, rules: Mapping[str, Any], languages: tuple[str, s
     columns = [table["src"], table["tgt"]] if names else []
     for start in range(0, len(table) if names else 0, BLOCK):
         block = slice(start, start + BLOCK)
-        src, tgt = (TextColumn.of(column[block], code) for column, code in zip(columns, languages, strict=True))
+        src, tgt = (Column.of(column[block], code) for column, code in zip(columns, languages, strict=True))
         for name in names:
             keep = RULES[name](src, tgt, rules[name])
             alone[name] += int((~keep).sum())
