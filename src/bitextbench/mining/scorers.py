@@ -151,9 +151,9 @@ class Scorer:
             place = error.json_path.removeprefix("$").removeprefix(".") or self.name
             remedy = f"it has {', '.join(self.options) or 'no settings'}"
             raise InputError(f"{place}: {error.message[:100]}", "--settings", remedy=remedy)
-        given = json.loads(json.dumps(given), parse_float=lambda text: _whole(float(text)))
+        chosen = json.loads(json.dumps(given), parse_float=lambda text: _whole(float(text)))
         usual = {key: schema["default"] for key, schema in self.options.items() if "default" in schema}
-        return usual | given
+        return usual | chosen
 
     def fit_words(self, clean: pa.Table, given: Mapping[str, Any], out: Path) -> None:
         """Fit a similarity of words on clean pairs, and keep what it has learned in `out`."""
@@ -203,7 +203,8 @@ def fitted(path: Path) -> Fitted:
     """Read a file that `save` wrote. Raises InputError for another file."""
     try:
         held = json.loads(str(arrays.load_npz(path, "fit it again", {SELF: ("U", "")})[SELF]))
-        name, (src, tgt), encoder = held["similarity"], [*held["languages"]], held["encoder"]
+        name, encoder = held["similarity"], held["encoder"]
+        src, tgt = held["languages"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError("does not say what scorer it is", path, remedy="fit it again") from None
     texts = isinstance(name, str) and all(isinstance(one, str | None) for one in (src, tgt, encoder))
