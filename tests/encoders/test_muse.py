@@ -69,7 +69,7 @@ def test_pieces_are_forgotten_when_there_are_too_many(encoder, monkeypatch):
     monkeypatch.setattr(muse, "BLOCK_TOKENS", 2099)
     small = muse.Muse()
     assert encoded(small).tobytes() == whole.tobytes()
-    small.network.count = 2095
+    small.network.count = 2099
     new = ["Neue Wörter, die hier noch niemand gelesen hat."]
     assert encoded(small, new).tobytes() == encoded(encoder, new).tobytes()
     assert small.network.count < 100

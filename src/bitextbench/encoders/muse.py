@@ -91,7 +91,7 @@ def runs(lengths: NDArray[np.int64], tokens: int) -> Iterator[slice]:
 class Pieces(NamedTuple):
     """What is computed of pieces alone.
 
-    Embeddings [u, 512]; of each order, projections [u, 256], and products [u n, 256] of these with each of the n parts
+    Embeddings [u, 512]; of each order, projections [u, 256], and products [u, n, 256] of these with each of the n parts
     of the first layer's weights.
     """
 
@@ -131,12 +131,10 @@ class MuseNetwork:
         self.known = Pieces(
             torch.empty(CAPACITY, DIMENSION, device=device),
             [torch.empty(CAPACITY, width, device=device, dtype=dtype) for n in ORDERS],
-            [torch.empty(CAPACITY * n, width, device=device, dtype=dtype) for n in ORDERS],
+            [torch.empty(CAPACITY, n, width, device=device, dtype=dtype) for n in ORDERS],
         )
-        for tensor in (self.known.embeddings, *self.known.projections):
+        for tensor in (self.known.embeddings, *self.known.projections, *self.known.products):
             tensor[0] = 0
-        for n, tensor in zip(ORDERS, self.known.products, strict=True):
-            tensor[:n] = 0
 
     def convolution(self, n: int) -> Convolutions:
         first, first_bias, second, second_bias = (self.weights[f"{name}_{n}"] for name in ("w1", "b1", "w2", "b2"))
@@ -152,7 +150,7 @@ class MuseNetwork:
     def rows(self, ids: NDArray[np.int64], pool: ThreadPoolExecutor) -> NDArray[np.int64]:
         """The rows of pieces [t], at most BLOCK_TOKENS; what is not known of them is computed now."""
         new = np.unique(ids[self.row[ids] < 0])
-        if self.count + len(new) > CAPACITY:
+        if self.count + len(new) > len(self.known.embeddings):
             self.row[:], self.count, new = -1, 1, np.unique(ids)
         places = np.arange(self.count, self.count + len(new))
         [*pool.map(self.learn, *(np.array_split(part, -(-len(new) // BATCH_TOKENS) or 1) for part in (new, places)))]
@@ -171,12 +169,12 @@ class MuseNetwork:
         projected = torch.nn.functional.layer_norm(projected, self.gain.shape, self.gain, self.shift, self.eps)
         here = slice(places[0], places[-1] + 1)
         self.known.embeddings[here] = embeddings[: len(ids)]
-        for (n, layers), states, projections, products in zip(
-            self.convolutions.items(), projected.chunk(len(ORDERS), 1), *self.known[1:], strict=True
+        for layers, states, projections, products in zip(
+            self.convolutions.values(), projected.chunk(len(ORDERS), 1), *self.known[1:], strict=True
         ):
             projections[here] = states[: len(ids)].to(self.dtype)
             for j, factor in enumerate(layers.first):
-                products.view(CAPACITY, n, -1)[here, j] = (states @ factor)[: len(ids)].to(self.dtype)
+                products[here, j] = (states @ factor)[: len(ids)].to(self.dtype)
 
     def sums(self, rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> torch.Tensor:
         """Sums of the features [b, 1280] of sentences of `lengths` [b] pieces, whose rows stand one after the other."""
@@ -193,7 +191,7 @@ class MuseNetwork:
         for (n, layers), projections, products in zip(self.convolutions.items(), *self.known[1:], strict=True):
             left, right = ORDERS[n], n - 1 - ORDERS[n]
             grams = row[GAP - left : len(row) - GAP + right].unfold(0, n, 1) * n + torch.arange(n, device=self.device)
-            first = torch.nn.functional.embedding_bag(grams, products, mode="sum")
+            first = torch.nn.functional.embedding_bag(grams, products.flatten(0, 1), mode="sum")
             first = torch.relu_(first.add_(layers.first_bias)).add_(projections.index_select(0, near))
             first.index_fill_(0, gaps, 0)
             image = first[GAP - left : len(first) - GAP + right].T[None, :, None]  # channels last
