@@ -165,7 +165,7 @@ rule smt_tune:  # section 6.1: "to run MERT three times", each from another star
         decoder=[*decoder, *(f"--{key}={SMT[key]}" for key in ("nbest", "rounds") if key in SMT)],
     shell:
         "python -m bitextbench step smt-tune --grammar {input.grammar:q} --lm {input.model:q} --source {input.source:q} {params.references:q}"
-        " {params.decoder:q} --seed {wildcards.start:q} --out {output:q} 2> {log:q}"
+        " {params.decoder:q} --seed {wildcards.start:q} --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule smt_decode:
@@ -190,7 +190,7 @@ rule smt_decode:
         decoder=decoder,
     shell:
         "python -m bitextbench step smt-decode --grammar {input.grammar:q} --lm {input.model:q} --weights {input.weights:q}"
-        " --source {input.source:q} {params.decoder:q} --out {output:q} 2> {log:q}"
+        " --source {input.source:q} {params.decoder:q} --threads {threads} --out {output:q} 2> {log:q}"
 
 
 rule smt_bleu:  # of all systems and tunings: a process takes longer to start than to count

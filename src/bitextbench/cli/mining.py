@@ -26,7 +26,6 @@ from bitextbench.cli.options import (
     bootstrap_option,
     cache_option,
     chinese_option,
-    cores_option,
     device_option,
     encoder_option,
     folder_option,
@@ -338,7 +337,7 @@ SCORER_OPTIONS = (
     chinese_option,
     seed_option,
     device_option,
-    cores_option,
+    threads_option,
 )  # fmt: skip
 
 

@@ -192,9 +192,12 @@ src_option = click.option("--src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", required=True, help="Target language code.")
 seed_option = click.option("--seed", type=SEED, default=1, help="Of all that is drawn at random.")
 bootstrap_option = click.option("--seed", type=SEED, default=12345, help="Of the bootstrap.")
-threads_option = click.option("--threads", type=THREADS, default=1, help="CPU threads; results do not depend on it.")
-cores_option = click.option(
-    "--threads", type=THREADS, default=cores, show_default="all cores", help="CPU threads; results do not depend on it."
+threads_option = click.option(
+    "--threads",
+    type=THREADS,
+    default=cores,
+    show_default="the cores of this process",
+    help="CPU threads; results do not depend on it.",
 )
 device_option = click.option(
     "--device",
