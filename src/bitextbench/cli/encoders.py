@@ -10,13 +10,13 @@ from bitextbench.cli.groups import cli, example, step
 from bitextbench.cli.options import (
     COLUMNS,
     COUNT,
-    ENCODER,
     FILE,
     LANGUAGE,
     OUT,
     OUT_FOLDER,
     OUT_OR_DASH,
     SHARE,
+    EncoderChoice,
     Mapping,
     Names,
     Spec,
@@ -24,6 +24,7 @@ from bitextbench.cli.options import (
     checkpoints_option,
     chinese_option,
     device_option,
+    encoder_options,
     form_option,
     lowercase_option,
     out_option,
@@ -143,12 +144,11 @@ def hard_negatives(
 
 @cli.command("encode", epilog=example("encode crawl.de -o crawl.de.npy"))
 @click.argument("text", type=FILE)
-@click.option("--encoder", default="muse", show_default=True, help=ENCODER)
+@encoder_options
 @click.option("--language", type=LANGUAGE, help="Code of the text's language; a published encoder needs none.")
 @click.option(
     "--side", type=click.Choice(["src", "tgt"]), help="Of a model whose two sides have learned this language."
 )
-@prefix_option
 @form_option
 @click.option("--columns", type=Names(2), default=(), help=f"Column of {COLUMNS}")
 @skip_bad_option
@@ -160,10 +160,9 @@ def hard_negatives(
 )
 def encode(
     text: Path,
-    encoder: str,
+    encoder: EncoderChoice,
     language: str | None,
     side: str | None,
-    prefix: str | None,
     form: tuple[str, str],
     columns: tuple[str, ...],
     skip_bad: bool,
@@ -173,11 +172,10 @@ def encode(
     out: Path,
 ) -> None:
     """Encode sentences of your own: lines, id<TAB>sentence, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input."""
-    from bitextbench.encoders.plain import encode_text, sentence_encoder
+    from bitextbench.encoders.plain import encode_text
     from bitextbench.formats.inputs import Reading
 
-    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device)
-    reading = Reading(skip_bad, repair)
+    loaded, reading = encoder.load(), Reading(skip_bad, repair)
     encode_text(text, loaded, out, language=language, side=side, form=form[0], columns=columns, reading=reading)
 
 

@@ -21,17 +21,17 @@ from bitextbench.cli.options import (
     OUT_OR_DASH,
     SHARE,
     SIMILARITY,
+    EncoderChoice,
     Names,
     Spec,
     bootstrap_option,
     cache_option,
     chinese_option,
     device_option,
-    encoder_option,
+    encoder_options,
     folder_option,
     form_option,
     out_option,
-    prefix_option,
     repair_option,
     search_options,
     seed_option,
@@ -44,7 +44,6 @@ from bitextbench.cli.options import (
     tokens_option,
 )
 
-DEFAULT_ENCODER = "muse"
 rows_option = click.option("--rows", type=FILE, required=True, help="Those that are searched: of `step searched`.")
 
 
@@ -202,38 +201,34 @@ def rescoring_pairs(
 
 
 def _vectors(
-    encoder: str | None,
+    encoder: EncoderChoice,
     src_emb: Path | None,
     tgt_emb: Path | None,
     languages: tuple[str | None, str | None],
-    prefix: str | None,
     cache: Path | None,
-    threads: int,
-    device: str,
 ) -> Any:
-    """The vectors of both texts: from two files, or by an encoder. Raises InputError where both are given."""
+    """The vectors of both texts, from two files or by an encoder, and the encoder's calibration.
+
+    Raises InputError where both are given.
+    """
     from bitextbench.mining import texts
 
-    if encoder and (src_emb or tgt_emb):
+    if encoder.named and (src_emb or tgt_emb):
         raise InputError("two sources of vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
     if src_emb and tgt_emb:
-        return texts.from_files(src_emb, tgt_emb)
+        return texts.from_files(src_emb, tgt_emb), None
     if src_emb or tgt_emb:
         raise InputError("vectors of one text", remedy="give both --src-emb and --tgt-emb")
-    from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which vectors from files do not
-
-    loaded = sentence_encoder(encoder or DEFAULT_ENCODER, prefix=prefix, threads=threads, device=device)
-    sides = [loaded.side(language, usual=side) for language, side in zip(languages, ("src", "tgt"), strict=True)]
-    return texts.from_encoder(loaded, languages, sides, cache or cache_folder())
+    loaded = encoder.load()
+    return texts.from_encoder(loaded, languages, cache or cache_folder()), loaded.calibration
 
 
 @cli.command(epilog=example("mine crawl.de crawl.en -o pairs.tsv"))
 @click.argument("src_text", type=FILE, metavar="A")
 @click.argument("tgt_text", type=FILE, metavar="B")
-@encoder_option
+@encoder_options
 @click.option("--src-language", type=LANGUAGE, help="Language code of A; a published encoder needs none.")
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
-@prefix_option
 @cache_option
 @click.option("--src-emb", type=FILE, help="In place of an encoder: vectors of A, .npy [n, d].")
 @click.option("--tgt-emb", type=FILE, help="Vectors of B.")
@@ -242,9 +237,13 @@ def _vectors(
 @click.option("--tgt-columns", type=Names(2), default=(), help="The same of B.")
 @skip_bad_option
 @repair_option
-@click.option("--margin", default="ratio", help=f"Score of a pair: {SIMILARITY}")
+@click.option("--margin", help=f"Score of a pair: {SIMILARITY} By default distance for muse, ratio for others.")
 @click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
-@click.option("--threshold", type=LIMIT, help="The least score of a pair; none keeps all.")
+@click.option(
+    "--threshold",
+    type=LIMIT,
+    help="The least score of a pair; by default that of muse, none for others; -inf keeps all.",
+)
 @click.option("--precision-target", type=SHARE, help="Or the precision on --gold to reach, of 1.")
 @click.option("--gold", type=FILE, help="All pairs that are right: source id<TAB>target id.")
 @click.option(
@@ -262,10 +261,9 @@ def _vectors(
 def mine(
     src_text: Path,
     tgt_text: Path,
-    encoder: str | None,
+    encoder: EncoderChoice,
     src_language: str | None,
     tgt_language: str | None,
-    prefix: str | None,
     cache: Path | None,
     src_emb: Path | None,
     tgt_emb: Path | None,
@@ -274,7 +272,7 @@ def mine(
     tgt_columns: tuple[str, ...],
     skip_bad: bool,
     repair: bool,
-    margin: str,
+    margin: str | None,
     retrieval: str,
     threshold: float | None,
     precision_target: float | None,
@@ -296,11 +294,13 @@ def mine(
         remedy = "give --threshold, or --precision-target with --gold"
         raise InputError("options of the threshold do not go together", remedy=remedy)
     languages = src_language, tgt_language
+    vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache)
     texts.mine(
         src_text,
         tgt_text,
         out,
-        _vectors(encoder, src_emb, tgt_emb, languages, prefix, cache, search["threads"], search["device"]),
+        vectors,
+        calibration=calibration,
         margin=margin,
         retrieval=retrieval,
         k=k,
@@ -329,8 +329,7 @@ SCORER_OPTIONS = (
     click.option("--columns", type=Names(3), default=(), help=f"Of one file of pairs: sources, targets, perhaps ids: {KINDS}"),
     skip_bad_option,
     repair_option,
-    encoder_option,
-    prefix_option,
+    encoder_options,
     click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
     click.option("--settings", type=Spec(), default="{}", help="Of the similarity: its OPTIONS, as the configuration has them."),
     click.option("--scorer", type=FILE, multiple=True, help="What `filter --save-scorer` wrote."),
@@ -354,19 +353,14 @@ def scorers_of(
     similarities: tuple[str, ...],
     files: tuple[Path, ...],
     languages: tuple[str | None, str | None],
-    encoder: str | None,
-    prefix: str | None,
+    encoder: EncoderChoice,
     chinese: str,
     seed: int,
-    device: str,
-    threads: int,
 ) -> list[Any]:
     """A scorer for each similarity, and the fitted scorers of some files; all share one encoder."""
-    from bitextbench.encoders.plain import sentence_encoder
     from bitextbench.mining import scorers
 
-    loaded = sentence_encoder(encoder, prefix=prefix, threads=threads, device=device) if encoder else None
-    more: dict[str, Any] = {"encoder": loaded, "chinese": chinese, "seed": seed}
+    more: dict[str, Any] = {"encoder": encoder.load() if encoder.named else None, "chinese": chinese, "seed": seed}
     return [
         *(scorers.Scorer(name, languages, **more) for name in similarities),
         *(scorers.opened(path, languages, **more) for path in files),
@@ -414,8 +408,7 @@ def filter_command(
     src_language: str,
     tgt_language: str,
     rules: dict[str, Any] | None,
-    encoder: str | None,
-    prefix: str | None,
+    encoder: EncoderChoice,
     cache: Path | None,
     similarity: str | None,
     clean: tuple[Path, ...] | None,
@@ -441,9 +434,9 @@ def filter_command(
 
     if len(scorer) + bool(similarity) > 1:
         raise InputError("two scorers", remedy="give one --similarity, or one --scorer")
-    names = (similarity,) if similarity else ("margin",) if encoder and not scorer else ()
+    names = (similarity,) if similarity else ("margin",) if encoder.named and not scorer else ()
     languages = (src_language, tgt_language)
-    scorers = scorers_of(names, scorer, languages, encoder, prefix, chinese, seed, device, threads)
+    scorers = scorers_of(names, scorer, languages, encoder, chinese, seed)
     crawl.filter_crawl(
         pairs_of(texts, columns, skip_bad=skip_bad, repair=repair),
         languages,
@@ -475,8 +468,7 @@ def score(
     repair: bool,
     src_language: str | None,
     tgt_language: str | None,
-    encoder: str | None,
-    prefix: str | None,
+    encoder: EncoderChoice,
     similarities: tuple[str, ...],
     clean: tuple[Path, ...] | None,
     settings: dict[str, Any],
@@ -496,7 +488,7 @@ def score(
 
     languages = src_language, tgt_language
     files = pairs_of(texts, columns, languages=languages, skip_bad=skip_bad, repair=repair)
-    scorers = scorers_of(similarities, scorer, languages, encoder, prefix, chinese, seed, device, threads)
+    scorers = scorers_of(similarities, scorer, languages, encoder, chinese, seed)
     if not scorers:
         raise InputError("nothing says what to score by", remedy="give a --similarity, or a fitted --scorer")
     stream.score_stream(files, scorers, out, append=append, clean=clean or (), settings=settings)

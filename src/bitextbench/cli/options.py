@@ -5,12 +5,15 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.parallel import cores
+
+if TYPE_CHECKING:
+    from bitextbench.encoders.interface import SentenceEncoder  # it imports torch
 
 FILE = click.Path(path_type=Path)
 
@@ -260,8 +263,50 @@ tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vecto
 ENCODER = (
     "muse or e5-small, or the folder of an encoder: trained here, of sentence-transformers, transformers or LASER."
 )
-encoder_option = click.option("--encoder", help=ENCODER)
 prefix_option = click.option("--prefix", help="Put before each sentence for a published encoder, as 'query: ' for e5.")
+
+
+class EncoderChoice(NamedTuple):
+    """What the options of an encoder say: `named` is a name, a folder, or None where none is given."""
+
+    named: str | None
+    prefix: str | None
+    precision: str
+    threads: int
+    device: str
+
+    def load(self) -> "SentenceEncoder":
+        """The encoder: muse where none is named."""
+        from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which other vectors do not
+
+        return sentence_encoder(self.named or "muse", **{k: v for k, v in self._asdict().items() if k != "named"})
+
+
+def encoder_options(command: Callable[..., None]) -> Callable[..., None]:
+    """--encoder, --prefix and --encoder-precision of a command with --threads and --gpus: its argument `encoder`."""
+
+    @functools.wraps(command)
+    def with_choice(
+        encoder: str | None, prefix: str | None, encoder_precision: str, threads: int, device: str, **others: Any
+    ) -> None:
+        choice = EncoderChoice(encoder, prefix, encoder_precision, threads, device)
+        command(encoder=choice, threads=threads, device=device, **others)
+
+    for option in (
+        click.option(
+            "--encoder-precision",
+            type=click.Choice(["fp32", "bf16", "auto"]),
+            default="fp32",
+            show_default=True,
+            help="Number format of a published encoder. bf16 is some three times as fast where the processor has it.",
+        ),
+        prefix_option,
+        click.option("--encoder", help=ENCODER),
+    ):
+        with_choice = option(with_choice)
+    return with_choice
+
+
 src_shards_option = click.option(
     "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
 )

@@ -26,7 +26,7 @@ from bitextbench.base.languages import matching, unknown_language
 from bitextbench.base.outputs import atomic
 from bitextbench.encoders import Encoder, load
 from bitextbench.encoders.encode import MOST_TOKENS, write_vectors
-from bitextbench.encoders.interface import Encoded
+from bitextbench.encoders.interface import Calibration, Encoded
 from bitextbench.text import features
 
 FORMAT = 1
@@ -106,6 +106,8 @@ def read(folder: Path) -> Description:
 
 class TrainedEncoder:
     """A trained encoder of this project that encodes plain sentences; see `interface.SentenceEncoder`."""
+
+    calibration: Calibration | None = None
 
     def __init__(self, folder: Path, *, threads: int = 1, device: str = "cpu") -> None:
         about = read(folder)

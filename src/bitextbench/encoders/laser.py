@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from bitextbench.base import names
-from bitextbench.base.device import setup, torch
+from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.encode import MOST_TOKENS
-from bitextbench.encoders.published import ModelTokens, Published, fingerprint
+from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of
 from bitextbench.text.bpe import load_bpe
 
 MARK = "*.spm"
@@ -30,12 +30,21 @@ class Laser(Published):
     Raises InputError for a folder without its two files or with several models, a damaged file, and a `prefix`.
     """
 
-    def __init__(self, folder: Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        prefix: str | None = None,
+        precision: str = "fp32",
+        threads: int = 1,
+        device: str = "cpu",
+    ) -> None:
         from sacremoses import MosesPunctNormalizer
 
         if prefix is not None:
             raise InputError("takes no prefix", folder, remedy="leave out --prefix")
         self.name, self.device = str(folder), setup(threads, device)
+        self.dtype = number_format(precision, self.device)
         path = model_file(folder)
         self.vocabulary, self.network = read(path)
         self.network.to(self.device)
@@ -44,7 +53,8 @@ class Laser(Published):
         self.punctuation = MosesPunctNormalizer("en", perl_parity=True)
         # LASER's tokenizer has these two as Moses' release 4.0 has them
         self.punctuation.substitutions[21], self.punctuation.substitutions[22] = ("‘", '"'), ("‚", '"')
-        self.key = f"{fingerprint(folder, [path, path.with_suffix('.spm')])}-{self.device.type}-{MOST_TOKENS}"
+        content = fingerprint(folder, [path, path.with_suffix(".spm")], str(MOST_TOKENS))
+        self.key = key_of(content, self.device, self.dtype)
 
     def tokens(self, lines: list[str]) -> ModelTokens:
         """Ids of pieces, and of the end; of a long sentence the first MOST_TOKENS."""

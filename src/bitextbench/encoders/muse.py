@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import number_format, one_thread_each, setup, torch
 from bitextbench.encoders.encode import ROWS
+from bitextbench.encoders.interface import Calibration
 from bitextbench.encoders.packages import WeightsPackage
-from bitextbench.encoders.published import Batch, Published
+from bitextbench.encoders.published import Batch, Published, key_of
 from bitextbench.text.bpe import load_bpe
 
 PACKAGE = WeightsPackage(
@@ -38,6 +39,7 @@ PACKAGE = WeightsPackage(
 NAME, DIMENSION = "muse", 512
 ABOUT = "Universal Sentence Encoder, multilingual version 3; licence Apache-2.0"
 LANGUAGES = ("ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh", "zh-tw")
+CALIBRATION = Calibration("distance", threshold=0.1466, slope=55.74, midpoint=0.1504)  # benchmarks/mining_defaults.py
 PARTS = 17  # of the table: piece i is row i // PARTS of part i % PARTS
 ORDERS = {2: 0, 3: 1, 5: 2}  # the tokens of an n-gram, and how many of them stand before the one that it is for
 GAP = max(ORDERS.values())  # the most tokens that an n-gram reaches to either side
@@ -54,15 +56,16 @@ class Muse(Published):
     """
 
     name, dimension, languages = NAME, DIMENSION, LANGUAGES
+    calibration: Calibration | None = CALIBRATION
 
     def __init__(self, *, threads: int = 1, device: str = "cpu", precision: str = "fp32") -> None:
         weights, pieces = PACKAGE.paths()
         self.device, self.threads = setup(threads, device), threads
-        dtype = number_format(precision, self.device)
+        self.dtype = number_format(precision, self.device)
         self.pieces = load_bpe(pieces)
         with np.load(weights) as arrays:
-            self.network = MuseNetwork(dict(arrays), self.device, dtype)
-        self.key = "-".join([NAME, PACKAGE.version, self.device.type, *["bf16"] * (dtype == torch.bfloat16)])
+            self.network = MuseNetwork(dict(arrays), self.device, self.dtype)
+        self.key = key_of(f"{NAME}-{PACKAGE.version}", self.device, self.dtype)
 
     def batches(self, lines: list[str]) -> Iterator[Batch]:
         ids = self.pieces.encode(lines, out_type=int, add_bos=True, add_eos=True, num_threads=self.threads)

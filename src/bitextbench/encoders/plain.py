@@ -25,24 +25,31 @@ IN_PACKAGES = ("muse", "e5-small")  # the encoders whose weights are in packages
 
 
 def sentence_encoder(
-    named: str | Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu"
+    named: str | Path,
+    *,
+    prefix: str | None = None,
+    precision: str = "fp32",
+    threads: int = 1,
+    device: str = "cpu",
 ) -> SentenceEncoder:
     """The encoder of a package by its name (see IN_PACKAGES), or the one in a folder: one that was trained here, or one
     of sentence-transformers, transformers or LASER.
 
-    `prefix` is put before each sentence (of the latter only). Raises InputError for any other folder.
+    `prefix` is put before each sentence (of sentence-transformers and transformers); `precision`: see
+    `device.number_format`; an encoder that was trained here has fp32 alone. Raises InputError for any other folder.
     """
     from bitextbench.encoders import e5, folder, laser, muse, pretrained
 
     path = Path(named)
+    machine: dict[str, Any] = {"threads": threads, "device": device, "precision": precision}
     if named == muse.NAME:
         if prefix is not None:
             raise InputError("takes no prefix", muse.NAME, remedy="leave out --prefix")
         log(f"encoder {muse.NAME}: {muse.ABOUT}")
-        return muse.Muse(threads=threads, device=device)
+        return muse.Muse(**machine)
     if named == e5.NAME:
         log(f"encoder {e5.NAME}: {e5.ABOUT}")
-        path = e5.folder()
+        return pretrained.Pretrained(e5.folder(), prefix=prefix, **machine)
     if not path.exists():
         raise InputError("no such folder", path, remedy=f"name a folder, or one of {', '.join(IN_PACKAGES)}")
     if path.is_file():
@@ -52,9 +59,9 @@ def sentence_encoder(
             raise InputError("takes no prefix", path, remedy="leave out --prefix")
         return folder.TrainedEncoder(path, threads=threads, device=device)
     if any((path / name).exists() for name in pretrained.MARKS):
-        return pretrained.Pretrained(path, prefix=prefix, threads=threads, device=device)
+        return pretrained.Pretrained(path, prefix=prefix, **machine)
     if any(path.glob(laser.MARK)):
-        return laser.Laser(path, prefix=prefix, threads=threads, device=device)
+        return laser.Laser(path, prefix=prefix, **machine)
     what = f"has no {', '.join((folder.DESCRIPTION, *pretrained.MARKS))} or {laser.MARK}"
     remedy = "train it again" if (path / folder.MODEL).exists() else "name the folder of an encoder"
     raise InputError(what, path, remedy=remedy)

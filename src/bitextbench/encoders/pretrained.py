@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from bitextbench.base import names
-from bitextbench.base.device import setup, torch
+from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.encoders import published_json
-from bitextbench.encoders.published import ModelTokens, Published, fingerprint
+from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of
 
 MARKS = ("modules.json", "config.json")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
@@ -38,8 +38,17 @@ class Pretrained(Published):
     Raises InputError for a folder that lacks something, wants code of its own, or has its weights in a pickle.
     """
 
-    def __init__(self, folder: Path, *, prefix: str | None = None, threads: int = 1, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        prefix: str | None = None,
+        precision: str = "fp32",
+        threads: int = 1,
+        device: str = "cpu",
+    ) -> None:
         self.name, self.device = str(folder), setup(threads, device)
+        self.dtype = number_format(precision, self.device)
         self.prefix = default_prompt(folder) if prefix is None else prefix
         modules = published_json.read(folder / MARKS[0], published_json.MODULES, usual=[])
         (place, *others) = [(part["type"].rsplit(".", 1)[-1], folder / part["path"]) for part in modules] or [
@@ -61,7 +70,7 @@ class Pretrained(Published):
             0, len(before) - 1
         )  # tokens of the prefix that are not pooled; the last is the mark of the end
         files = (path for path in folder.rglob("*") if path.suffix in READ and path.is_file())
-        self.key = f"{fingerprint(folder, files, self.prefix)}-{self.device.type}"
+        self.key = key_of(fingerprint(folder, files, self.prefix), self.device, self.dtype)
 
     def add(self, kind: str, path: Path) -> None:
         """Add a module behind the Transformer. Raises InputError for a kind that is not known."""

@@ -8,13 +8,13 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import autocast, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.languages import check_language
 from bitextbench.base.progress import log
 from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
-from bitextbench.encoders.interface import Encoded
+from bitextbench.encoders.interface import Calibration, Encoded
 
 BATCH_TOKENS = 4096
 
@@ -46,6 +46,8 @@ class Published:
     dimension: int
     device: torch.device
     languages: tuple[str, ...] = ()  # that it was trained on, where they are known
+    calibration: Calibration | None = None
+    dtype = torch.float32  # of its products
 
     def tokens(self, lines: list[str]) -> ModelTokens:
         """The tokens of sentences, none of them empty."""
@@ -94,7 +96,14 @@ class Published:
                 name: torch.tensor([column[row] for row in filled], device=self.device)
                 for name, column in tokens.columns.items()
             }
-            yield Batch(rows, self.vectors(columns)[: len(rows)], int(tokens.cut[rows].sum()))
+            with autocast(self.device, self.dtype):
+                vectors = self.vectors(columns)[: len(rows)].float()
+            yield Batch(rows, vectors, int(tokens.cut[rows].sum()))
+
+
+def key_of(content: str, device: torch.device, dtype: torch.dtype) -> str:
+    """The key of an encoder of this content: another device or number format gives other vectors."""
+    return "-".join([content, device.type, *["bf16"] * (dtype == torch.bfloat16)])
 
 
 def fingerprint(folder: Path, files: Iterable[Path], *more: str) -> str:

@@ -29,7 +29,7 @@ from bitextbench.neighbours import Both, approximate
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 
 if TYPE_CHECKING:
-    from bitextbench.encoders.interface import SentenceEncoder  # it imports torch
+    from bitextbench.encoders.interface import Calibration, SentenceEncoder  # it imports torch
 
 
 def metric_and_margin(name: str) -> tuple[str, str]:
@@ -72,7 +72,8 @@ def mine(
     out: Path,
     vectors: "Vectors",
     *,
-    margin: str = "ratio",
+    calibration: "Calibration | None" = None,
+    margin: str | None = None,
     retrieval: str = "max",
     k: int = 4,
     threshold: float | None = None,
@@ -91,11 +92,12 @@ def mine(
     `forms`, `columns`, `reading`: of `sentences.read`. Empty sentences, lines that are too long and later copies of a
     sentence are not searched (artetxe2019 section 3.1: "excluding duplicates"), nor are those that have the vector of
     another. With `keep_duplicates` they have their pairs, with the score of the first copy. `target` (of 1): the lowest
-    threshold at which this share of the pairs is in `gold`, all pairs that are right. `languages` are written to TMX.
-    `index`: of faiss, for an approximate search (`neighbours.approximate`). `search`: options of `neighbours.search`.
-    Raises InputError for bad input, before the search where that can be.
+    threshold at which this share of the pairs is in `gold`, all pairs that are right. `calibration`: see `settled`.
+    `languages` are written to TMX. `index`: of faiss, for an approximate search (`neighbours.approximate`). `search`:
+    options of `neighbours.search`. Raises InputError for bad input, before the search where that can be.
     """
     started = time.monotonic()
+    margin, threshold, calibration = settled(margin, threshold, target, calibration)
     metric, rule = metric_and_margin(margin)
     check_strategy(retrieval)
     mined_pairs.check_output(out, languages)
@@ -121,7 +123,7 @@ def mine(
     log("4 of 4: write")
     mined_pairs.write(out, mined, *texts, languages=languages)
     result = dict(zip(SIDES, counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
-    result |= _run_figures(mined, started)
+    result |= _run_figures(mined, margin, threshold, calibration, started)
     log(_summary(result, out))
     return result
 
@@ -153,6 +155,19 @@ def _read(
     return src, tgt
 
 
+def settled(
+    margin: str | None, threshold: float | None, target: float | None, calibration: "Calibration | None"
+) -> tuple[str, float | None, "Calibration | None"]:
+    """The margin, the threshold, and the calibration if it is one of this margin.
+
+    What is not given is that of the calibration; without one, the margin is ratio, and there is no threshold.
+    """
+    if calibration and margin in (None, calibration.margin):
+        usual = calibration.threshold if target is None else None
+        return calibration.margin, usual if threshold is None else threshold, calibration
+    return margin or "ratio", threshold, None
+
+
 Rows = tuple[NDArray[np.int64], ...]
 Vectors = Callable[[tuple[Sentences, ...], Rows], tuple[tuple[Embeddings, ...], int]]
 """A function of both texts and the places of the sentences to search, which gives their vectors and how many sentences were cut."""
@@ -179,11 +194,11 @@ def from_files(src: Path, tgt: Path) -> Vectors:
     return taken
 
 
-def from_encoder(
-    encoder: "SentenceEncoder", languages: Sequence[str | None], sides: Sequence[str], folder: Path
-) -> Vectors:
-    """Vectors by an encoder, kept in the cache `folder`."""
+def from_encoder(encoder: "SentenceEncoder", languages: Sequence[str | None], folder: Path) -> Vectors:
+    """Vectors by an encoder, kept in the cache `folder`. Raises InputError for languages that it does not know."""
     from bitextbench.encoders import cache
+
+    sides = [encoder.side(language, usual=side) for language, side in zip(languages, SIDES, strict=True)]
 
     def encoded(texts: tuple[Sentences, ...], rows: Rows) -> tuple[tuple[Embeddings, ...], int]:
         plain = [
@@ -256,9 +271,14 @@ def _neighbours(
     return both, {"neighbours_found": found}
 
 
-def _run_figures(mined: Mined, started: float) -> dict[str, Any]:
+def _run_figures(
+    mined: Mined, margin: str, threshold: float | None, calibration: "Calibration | None", started: float
+) -> dict[str, Any]:
     seconds = round(time.monotonic() - started, 1)
-    return {"quantiles": quantiles(mined.scores), "seconds": seconds, "peak_mib": peak()}
+    given = {} if threshold is None else {"threshold": threshold}
+    estimate = {"estimated_right": round(calibration.right(mined.scores))} if calibration else {}
+    quartiles = {"margin": margin, "quantiles": quantiles(mined.scores)}
+    return given | estimate | quartiles | {"seconds": seconds, "peak_mib": peak()}
 
 
 def _count_alike(counts: Sequence[dict[str, int]], once: Sequence[Distinct]) -> None:
@@ -298,7 +318,7 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
 
 
 def _summary(counts: dict[str, Any], out: Path) -> str:
-    sides = (f"{side} {c['in']:,} sentences ({_dropped(c)})" for side, c in counts.items() if side in ("src", "tgt"))
+    sides = (f"{side} {c['in']:,} sentences ({_dropped(c)})" for side, c in counts.items() if side in SIDES)
     low = f"below the threshold of {counts['threshold']:.4f}" if "threshold" in counts else "below the threshold"
     lines = [
         f"mine: {', '.join(sides)}; {counts['candidates']:,} candidates ({counts['undefined']:,} undefined), "
@@ -307,7 +327,14 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
     if counts["cut"]:
         lines.append(f"mine: {counts['cut']:,} sentences have more tokens than the encoder takes, and were cut")
     if counts["quantiles"]:
-        lines.append("mine: scores (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"]))
+        lines.append(
+            f"mine: {counts['margin']} (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"])
+        )
+    if "estimated_right" in counts:
+        lines.append(
+            f"mine: an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, as scores were in "
+            "news where 3% of the sentences had a translation"
+        )
     if "precision" in counts:
         lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")
     if "neighbours_found" in counts:
