@@ -13,7 +13,9 @@ def test_pairs_of_the_example_are_found(tmp_path):
         [*command, "--cache", tmp_path / "cache", "-o", tmp_path / "pairs.tsv"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("encoder muse: Universal Sentence Encoder, multilingual version 3; licence Apache-2.0")
+    assert done.stderr.startswith(
+        "encoder muse: Universal Sentence Encoder, multilingual version 3; licence Apache-2.0"
+    )
     gold = {tuple(line.split("\t")) for line in (EXAMPLES / "news.gold").read_text().splitlines()}
     mined = [line.split("\t") for line in (tmp_path / "pairs.tsv").read_text(encoding="utf-8").splitlines()]
     right = sum((src, tgt) in gold for _, src, tgt, *_ in mined)

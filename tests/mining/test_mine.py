@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import math
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.encoders.interface import Calibration
 from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
@@ -90,7 +92,7 @@ def test_the_command_of_the_issue(files, tmp_path):
     assert "src 6 sentences (1 empty, 1 duplicate), tgt 4 sentences (0 empty, 0 duplicate)" in done.stderr
     assert f"4 pairs in {out}" in done.stderr
     assert re.search(
-        r"mine: scores \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, [\d,]+ MiB at most\n$", done.stderr
+        r"mine: ratio \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, [\d,]+ MiB at most\n$", done.stderr
     )
 
 
@@ -266,3 +268,17 @@ def test_bad_pairs(tmp_path, content, message):
 def test_help_of_the_commands():
     for command in ("neighbours", "merge-neighbours", "mine", "evaluate"):
         assert run(command, "-h").exit_code == 0
+
+
+def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path):
+    calibration = Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1)
+    options = {**files, "calibration": calibration, "k": 2}
+    usual = mine(**options, out=tmp_path / "usual.tsv")
+    assert (usual["margin"], usual["threshold"]) == ("distance", 0.1)
+    scores = [float(line.split("\t")[0]) for line in (tmp_path / "usual.tsv").read_text().splitlines()]
+    assert usual["estimated_right"] == round(sum(1 / (1 + math.exp(-40 * (score - 0.1))) for score in scores))
+    own = mine(**options, out=tmp_path / "own.tsv", margin="ratio")
+    assert own["margin"] == "ratio"
+    assert not {"threshold", "estimated_right"} & own.keys()
+    every = mine(**options, out=tmp_path / "all.tsv", threshold=-math.inf)
+    assert every["below_threshold"] == 0

@@ -96,7 +96,7 @@ def test_two_texts_are_mined(encoder, place):
     assert all(int(src_id) == 2 + LINES.index(src) for _, src_id, _, src, _ in found)
     assert f"src {len(LINES) + 2} sentences (1 empty, 1 duplicate), tgt {len(LINES)} sentences" in done.stderr
     assert re.search(
-        r"mine: scores \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, [\d,]+ MiB at most$", done.stderr.strip()
+        r"mine: ratio \(least, quartiles, best\)( [\d.]+){5}\nmine: [\d.]+ s, [\d,]+ MiB at most$", done.stderr.strip()
     )
     assert [line for line in done.stderr.splitlines() if " of 4: " in line] == [
         "1 of 4: read",
