@@ -265,8 +265,8 @@ def test_tmx_wants_languages(place):
     assert "TMX says what languages it holds; give --src-language" in failed(done)
     done = run("mine", "a.de", "b.en", "--src-emb", "b.en.npy", "--tgt-emb", "a.de.npy", "-o", "p.tsv")
     assert "as many as the sentences of the other text; swap --src-emb and --tgt-emb" in failed(done)
-    done = run("mine", "a.de", "b.en", "-o", "p.tsv")
-    assert "no vectors; give --encoder, or both" in failed(done)
+    done = run("mine", "a.de", "b.en", "--src-emb", "a.de.npy", "-o", "p.tsv")
+    assert "vectors of one text; give both --src-emb and --tgt-emb" in failed(done)
 
 
 def test_vectors_that_encode_made_of_another_text_are_refused(encoder, place):
