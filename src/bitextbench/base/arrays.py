@@ -115,6 +115,16 @@ def _source(path: Path, start: int, stop: int) -> str:
     return line[len(SOURCE) :].decode("ascii", "replace") if line.startswith(SOURCE) else ""
 
 
+def seal(path: str | Path) -> bytes:
+    """The last line of a `.npy` of ours, the hash of all before it; empty where a file has none, or there is no file."""
+    if not Path(path).is_file():
+        return b""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - LINE))
+        line = file.read()
+    return line if line.startswith(TAG) else b""
+
+
 def save_npz(path: str | Path, **arrays: NDArray) -> None:
     """Write arrays by name, uncompressed, atomically; the same numbers give the same bytes."""
     with atomic(path) as part, open(part, "wb") as file:

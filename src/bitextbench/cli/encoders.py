@@ -260,16 +260,23 @@ def train(
 @click.argument("ids", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A trained encoder.")
 @batch_tokens_option
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "bf16"]),
+    default="fp32",
+    help="Of its products; auto: the fastest.",
+)
 @device_option
 @threads_option
 @out_option
-def encode_ids(ids: Path, model: Path, batch_tokens: int, device: str, threads: int, out: Path) -> None:
+def encode_ids(ids: Path, model: Path, batch_tokens: int, precision: str, device: str, threads: int, out: Path) -> None:
     """Encode an id shard (named without .src and .tgt); writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.encode import encode as run
+    from bitextbench.encoders.encode import loaded
 
+    encoder = loaded(model, threads=threads, device=device, precision=precision)
     for side in ("src", "tgt"):
-        stem, vectors = Path(f"{ids}.{side}"), Path(f"{out}.{side}.npy")
-        run(model, stem, side, vectors, batch_tokens=batch_tokens, threads=threads, device=device)
+        run(encoder, Path(f"{ids}.{side}"), side, Path(f"{out}.{side}.npy"), batch_tokens=batch_tokens)
 
 
 @step.command("pretrained")

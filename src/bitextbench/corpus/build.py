@@ -122,8 +122,10 @@ def _filtered(
                 before = len(table)
                 table = _noise(table, spec["noise"], number, languages)
                 tally["added"]["noise duplicates"] += len(table) - before
+            forms = pa.table({side: normalised(table[side]) for side in SIDES}) if excluded else table
             for other, sentences in excluded.items():
-                table = drop(f"in {other}", table, _only(table, pc.invert(_occurs_in(table, sentences))))
+                kept = pc.invert(_occurs_in(forms, sentences))
+                table, forms = drop(f"in {other}", table, _only(table, kept)), _only(forms, kept)
             yield table
         if "noise" in spec and not noised:
             what = "noise needs rows labelled parallel, and no part has any"
@@ -178,8 +180,8 @@ def _sentences(folder: str | Path) -> pa.Array:
 
 
 def _occurs_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
-    """A mask of the rows one side of which is among the normalised `sentences`."""
-    return pc.or_(*(pc.is_in(normalised(table[side]), sentences) for side in SIDES))
+    """A mask of the rows of normalised text one side of which is among the `sentences`."""
+    return pc.or_(*(pc.is_in(table[side], sentences) for side in SIDES))
 
 
 def _chunks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

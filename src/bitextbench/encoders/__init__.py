@@ -90,8 +90,13 @@ def load(path: str | Path, device: torch.device) -> Encoder:
     """A trained encoder, ready to encode. Raises InputError for another kind of file."""
     saved = read(path, "train again")
     try:
-        model = create(saved["spec"], saved["vocab_size"])
-        model.load_state_dict(saved["state_dict"])
+        with torch.device("meta"):  # no weights are drawn that the file's would replace
+            model = create(saved["spec"], saved["vocab_size"])
+        model.load_state_dict(saved["state_dict"], assign=True)
+        held = (value for part in model.modules() for value in (*vars(part).values(), *part._buffers.values()))
+        if any(isinstance(value, torch.Tensor) and value.is_meta for value in held):  # not in the file: positions, say
+            model = create(saved["spec"], saved["vocab_size"])
+            model.load_state_dict(saved["state_dict"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise InputError(f"not a trained encoder ({str(error).splitlines()[0]})", path, remedy="train again") from None
     return model.to(device).eval()

@@ -9,6 +9,7 @@ on the number of rows: by up to 1e-6.)
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,25 @@ ROWS = 16  # MKL sums the last rows of a product in another order where they are
 SPLIT = 32_768  # elements from which torch splits an element-wise operation among threads
 
 
+class Loaded(NamedTuple):
+    """An encoder on its device, ready to encode in a number format; `path`: its file."""
+
+    model: Encoder
+    device: torch.device
+    dtype: torch.dtype
+    path: str | Path
+
+
+def loaded(path: str | Path, *, threads: int = 1, device: str = "cpu", precision: str = "fp32") -> Loaded:
+    """A trained encoder. Raises InputError as `encode` does, for its file and its device."""
+    where = setup(threads, device)
+    dtype = number_format(precision, where)
+    model = load(path, where)
+    return Loaded(model.to(dtype) if model.narrow else model, where, dtype, path)
+
+
 def encode(
-    model_path: str | Path,
+    model_path: str | Path | Loaded,
     stem: str | Path,
     side: str,
     out: Path,
@@ -40,15 +58,16 @@ def encode(
     """Write float32 [sentences, d] to `out`, atomically: a row for each sentence of the ids at `stem`, in their order.
 
     Memory: the model, one batch, 12 bytes a sentence; ids and vectors are memory-mapped. An empty sentence has a zero
-    vector; of a long one the first MOST_TOKENS count. Returns {"sentences", "tokens", "empty", "cut"}.
+    vector; of a long one the first MOST_TOKENS count. `model_path` may be an encoder that is `loaded`. Returns
+    {"sentences", "tokens", "empty", "cut"}.
 
-    Raises InputError for an id outside the vocabulary of the model, an unknown side, a vector that is not finite, and a missing device.
+    Raises InputError for an id outside the vocabulary of the model, an unknown side, a vector that is not finite, and a
+    missing device.
     """
-    where = setup(threads, device)
-    dtype = number_format(precision, where)
-    model = load(model_path, where)
-    if model.narrow:
-        model.to(dtype)
+    given = model_path
+    if not isinstance(given, Loaded):
+        given = loaded(given, threads=threads, device=device, precision=precision)
+    model, where, dtype, model_path = given
     if side not in model.sides:
         raise InputError(f"the model has no side {side}", model_path, remedy=f"it has: {', '.join(model.sides)}")
     ids = Ragged.load(stem)

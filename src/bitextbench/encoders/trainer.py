@@ -21,6 +21,7 @@ import numpy as np
 import xxhash
 
 from bitextbench import encoders
+from bitextbench.base import arrays
 from bitextbench.base.checkpoints import OTHER, REMEDY
 from bitextbench.base.device import autocast, exact, number_format, setup, torch
 from bitextbench.base.errors import InputError
@@ -421,8 +422,10 @@ def fingerprint(
         for side, sentences in sorted(sides.items()):
             digest.update(f"{role}.{side}".encode())
             for part in sentences.parts:
-                digest.update(part.offsets.data)
-                digest.update(part.flat.data)
+                stem = part.name.removesuffix(".ids.npy")
+                sealed = [arrays.seal(f"{stem}.{what}.npy") for what in ("offsets", "ids")]
+                for line, data in zip(sealed, (part.offsets.data, part.flat.data), strict=True):
+                    digest.update(line or data)  # which was compared with its data when it was read
     for side, path in sorted((vectors or {}).items()):
         digest.update(side.encode() + existing(path).read_bytes())
     return digest.hexdigest()

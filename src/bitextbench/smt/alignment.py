@@ -152,10 +152,15 @@ def _grow(links, either, rows, columns) -> None:  # type: ignore[no-untyped-def]
 def _cooccurring(given: Words, made: Words) -> Translations:
     """The words that occur in one pair, all equally likely; NULL occurs with all."""
     width = np.int64(made.ids.max(initial=0)) + 1
-    keys = np.unique(made.ids).astype(np.int64)  # of NULL
+    merged = [np.unique(made.ids).astype(np.int64)]  # of NULL
     for first in range(0, len(given), PAIRS):
         last = min(first + PAIRS, len(given))
-        keys = np.union1d(keys, _pairs(*given, *made, first, last, width))
+        merged.append(np.unique(_pairs(*given, *made, first, last, width)))
+        while len(merged) > 1 and len(merged[-2]) < 2 * len(
+            merged[-1]
+        ):  # each key is sorted a few times, not each time
+            merged[-2:] = [np.union1d(*merged[-2:])]
+    keys = np.unique(np.concatenate(merged))
     height = int(given.ids.max(initial=0)) + 1
     starts = np.searchsorted(keys, np.arange(height + 1) * width)
     return Translations(starts, (keys % width).astype(np.int32), np.ones(len(keys)))
