@@ -79,7 +79,7 @@ def test_good_pairs_pass_the_default_rules(code):
 @pytest.mark.skipif(not MIRROR.exists(), reason="no mirror: set BITEXTBENCH_MIRROR")
 @pytest.mark.parametrize("code", ["de", "fr", "es", "ru", "zh"])
 def test_tatoeba_passes_the_default_rules(code):
-    """The figures of all twelve languages are in docs/measurements.md."""
+    """The figures of all twelve languages are in docs/mining.md."""
     texts = {}
     for file in entry(f"tatoeba-laser-v1.{code}-en").files:
         path = MIRROR / file.url.removeprefix("https://")
