@@ -16,7 +16,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,6 @@ RESULTS = {run: DOCS / run for run in ("tiny", "full")}  # the other runs: resul
 START, END = "<!-- generated: make docs -->", "<!-- end -->"
 TABLES = report_answers.Tables(ROOT / "results", RESULTS)
 Cells = dict[tuple[str, str], dict[str, str]]  # row, column -> a line of the CSV
-BUDGETS = {"10M": ("small budget", "tab:blue"), "100M": ("large budget", "tab:orange")}
 
 
 def documents() -> dict[Path, str]:
@@ -61,7 +59,7 @@ def documents() -> dict[Path, str]:
         DOCS / template.removesuffix(".j2"): re.sub("\n{3,}", "\n\n", environment.get_template(template).render())
         for template in environment.list_templates()
     }
-    pictures = {DOCS / "table2.svg": table2_picture(), DOCS / "encoders.svg": encoders_picture()}
+    pictures = {DOCS / "encoders.svg": encoders_picture()}
     return pages | pictures | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
 
 
@@ -373,47 +371,11 @@ def svg(draw: Callable[[Figure], None], width: float, height: float) -> str:
     return re.sub(r" +$", "", part.getvalue(), flags=re.M)
 
 
-def table2_picture() -> str:
-    """BLEU by method in the paper, at tiny and at small; bars are 95% intervals."""
-    labels = {"random": "random", "cosine": "cosine", "pivot": "pivot", "nmt_lm": "NMT + LM", "mlp": "MLP"}
-    panels = (
-        ("printed in the paper\n(newstest2017)", "small/table2", "test2017", "paper"),
-        ("tiny run\n(embedded grammar)", "tiny/table2", "test2017", "ours"),
-        ("small run\n(real text, captions)", "small/table2", "test2017", "ours"),
-    )
-
-    def draw(figure: Figure) -> None:
-        figure.suptitle(
-            "BLEU of models trained on what each scorer selects from a noisy crawl (Kim et al. 2019, Table 2)",
-            fontsize=11,
-        )
-        for axes, (title, name, test, key) in zip(figure.subplots(1, 3, sharey=True), panels, strict=True):
-            found = cells(name)
-            for (place, row), (shift, budget) in product(enumerate(labels), ((-0.13, "10M"), (0.13, "100M"))):
-                line = found[row, f"{budget}/{test}"]
-                if line[key]:
-                    value = float(line[key])
-                    interval = [[value - float(line["low"])], [float(line["high"]) - value]] if key == "ours" else None
-                    label, colour = BUDGETS[budget]
-                    axes.errorbar(
-                        value, place + shift, xerr=interval, fmt="o", color=colour, label=label if place == 0 else None
-                    )
-                elif budget == "10M":
-                    axes.text(1, place, "not in this run", color="grey", va="center", fontsize=8)
-            axes.set_yticks(range(len(labels)), labels.values())
-            axes.set_xlim(left=0, right=axes.get_xlim()[1] + 1)
-            axes.set_title(title, fontsize=10)
-            axes.set_xlabel("BLEU")
-            axes.grid(axis="x", alpha=0.3)
-        axes.legend(loc="lower right", fontsize=8)
-
-    return svg(draw, 9.5, 3.2)
-
-
 def encoders_picture() -> str:
     """P@1 of every encoder on real text, both directions; bars are 95% intervals."""
     lines = read("small-encoders/encoders")
-    names = list(dict.fromkeys(line["encoder"] for line in lines))[::-1]
+    best = {line["encoder"]: float(line["p1_forward"]) for line in lines if line["test"] == "newstest2018"}
+    names = sorted(best, key=lambda name: best[name])
     directions: Iterable[tuple[str, str, str, float]] = (
         ("forward", "de-en", "tab:blue", 0.13),
         ("backward", "en-de", "tab:orange", -0.13),
@@ -452,4 +414,5 @@ def encoders_picture() -> str:
 
 if __name__ == "__main__":
     for path, text in documents().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
