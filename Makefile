@@ -5,7 +5,7 @@
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
 ##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)
 ## make plan    what paper scale costs: hours, memory, disk by rule; days on 8, 64, 256 GPUs (results/plan.csv, results/plan.svg)
-## make gpu     on a machine with a GPU, ten minutes: does all agree with a CPU, and how fast is it? results/gpu/<card>.json and .rates.yaml
+## make gpu     on a machine with a GPU, ten minutes: does all agree with a CPU, and how fast is it? results/gpu/<card>.json
 ## make test    set up, then run the tests: five to ten minutes on two cores
 ## make test-slow  set up, then run the tests of a minute or more: whole runs of the workflow, killed, through Slurm, of the README
 ## make lint    set up, then run the linters, the formatters and the type checker

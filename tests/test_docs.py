@@ -36,7 +36,7 @@ def test_a_sentence_on_results_is_printed_while_the_numbers_bear_it_out():
         so("Random is worst.", "tiny/table2", "[random, {column}] < [mlp, {column}]", column=columns)
         == "Random is worst."
     )
-    with pytest.raises(ValueError, match=r"tiny/table2 does not bear out .*Random is best.*fails, fails"):
+    with pytest.raises(ValueError, match=r"tiny/table2 does not bear out .*Random is best.*fails"):
         so("Random is best.", "tiny/table2", "[random, {column}] > [mlp, {column}]", column=columns)
     with pytest.raises(ValueError, match="not run"):
         so("Fish is best.", "tiny/table2", "[fish, 10M/test2017] > [mlp, 10M/test2017]")
