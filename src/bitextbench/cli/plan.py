@@ -141,7 +141,7 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
 @step.command("updates")
 @click.option("--config", type=FILE, default="config.yaml", show_default=True, help="Of paper scale.")
 @click.option("--page", type=FILE, help="Markdown whose table of updates is written again.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="The table: report/updates.tsv.")
+@click.option("-o", "--out", type=OUT, help="The table: report/updates.tsv.")
 def updates(config: Path, page: Path | None, out: Path | None) -> None:
     """Find what an update of each encoder costs a GPU, without one: memory, operations, host waits. Takes minutes with
     --out.
