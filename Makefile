@@ -26,7 +26,7 @@ help:
 tiny small: env
 	@snakemake --profile profiles/$@ results/$@/table2.csv
 	@bitextbench show --brief results/$@/table2.csv
-	@bitextbench audit results/$@
+	@bitextbench audit results/$@ | fold -s -w 100
 	@bitextbench report results/$@
 	@echo "the whole table: bitextbench show results/$@/table2.csv"
 	@echo "next: mine two texts, as the README shows; what held on real text: docs/results.md"
@@ -34,7 +34,7 @@ tiny small: env
 full: env
 	@snakemake --profile profiles/tiny --configfile config/tiny.yaml config/full.yaml -- results/full/table2.csv
 	@bitextbench show --brief results/full/table2.csv
-	@bitextbench audit results/full
+	@bitextbench audit results/full | fold -s -w 100
 	@bitextbench report results/full
 
 tables: env

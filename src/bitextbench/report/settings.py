@@ -247,4 +247,6 @@ def _close(one: Any, other: Any) -> bool:
 
 
 def _shown(setting: Any) -> str:
+    if isinstance(setting, dict):
+        return ", ".join(f"{name}: {value}" for name, value in setting.items())
     return "" if setting is None else ", ".join(map(str, setting)) if isinstance(setting, list) else str(setting)
