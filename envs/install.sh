@@ -25,7 +25,7 @@ install() {  # a lock; uv where it is present: it is faster, but does not look w
     if command -v uv >/dev/null && [ "$1" = all.txt ]; then
         quietly uv pip install --python .venv/bin/python "${options[@]}"
     else
-        quietly .venv/bin/pip install --disable-pip-version-check --no-compile "${options[@]}"
+        quietly .venv/bin/pip install --disable-pip-version-check --progress-bar off --no-compile "${options[@]}"
     fi
 }
 
