@@ -13,12 +13,12 @@ from bitextbench.cli.options import (
     FILE,
     LANGUAGE,
     OUT,
-    OUT_FOLDER,
     OUT_OR_DASH,
     SHARE,
     EncoderChoice,
     Mapping,
     Names,
+    Output,
     Spec,
     batch_tokens_option,
     checkpoints_option,
@@ -77,7 +77,13 @@ def skip_gram(
 @seed_option
 @threads_option
 @click.option("--report", type=OUT, required=True, help="Words, the criterion, P@1 on --test: JSON.")
-@click.option("-o", "--out", type=OUT_FOLDER, required=True, help="A folder, for mapped.src.vec and mapped.tgt.vec.")
+@click.option(
+    "-o",
+    "--out",
+    type=Output("folder", shared=True),
+    required=True,
+    help="A folder, for mapped.src.vec and mapped.tgt.vec.",
+)
 def map_words(
     src: Path,
     tgt: Path,

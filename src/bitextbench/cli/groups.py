@@ -26,7 +26,7 @@ class Command(click.Command):
             [
                 path
                 for param in self.params
-                if isinstance(param.type, Output) == written
+                if isinstance(param.type, Output) == written and not getattr(param.type, "shared", False)
                 for path in paths(ctx.params.get(param.name or ""))
             ]
             for written in (True, False)

@@ -158,12 +158,13 @@ class Rows(click.ParamType):
 class Output(click.Path):
     """An output path: a `file`, a `folder` or `either`. A path that cannot be written is refused before the work begins.
 
-    `stream`: "-" is standard output. Commands refuse an output that is an input, or another output (`groups.Command`).
+    `stream`: "-" is standard output. `shared`: a folder that gets files of its own names, and may hold the inputs. Commands
+    refuse any other output that is an input, or another output (`groups.Command`).
     """
 
-    def __init__(self, kind: str, *, stream: bool = False) -> None:
+    def __init__(self, kind: str, *, stream: bool = False, shared: bool = False) -> None:
         super().__init__(path_type=Path)
-        self.kind, self.stream = kind, stream
+        self.kind, self.stream, self.shared = kind, stream, shared
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from bitextbench.base.outputs import check_output

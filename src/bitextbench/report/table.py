@@ -185,7 +185,7 @@ def brief(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
             good = "" if cell.precision is None else f"  {cell.precision:.0%} good words"
             interval = "" if cell.low is None or cell.high is None else f"[{cell.low:.1f}, {cell.high:.1f}]"
             lines.append(f"  {short(cell.row_label):32}{cell.ours:5.1f}  {bar:{BAR}}  {interval:14}{good}")
-    return "\n".join([*lines, *reading]) + "\n"
+    return "\n".join([*lines, *_wrapped(reading)]) + "\n"
 
 
 class TextColumn(NamedTuple):
@@ -213,11 +213,11 @@ def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
     for part in texts:
         heads = len(part) - len(labels.texts)
         body += [*part[:heads], rule, *part[heads:], rule]
-    said = [*reading, *_remarks(table)]
-    wrapped = [
-        part for line in said for part in textwrap.wrap(line, WIDE, subsequent_indent="  ", drop_whitespace=True)
-    ]
-    return "\n".join([heading(table), rule, *body, *wrapped]) + "\n"
+    return "\n".join([heading(table), rule, *body, *_wrapped([*reading, *_remarks(table)])]) + "\n"
+
+
+def _wrapped(lines: Sequence[str]) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(line, WIDE, subsequent_indent="    ")]
 
 
 def _columns(table: Sequence[Cell]) -> list[TextColumn]:
