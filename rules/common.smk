@@ -87,7 +87,7 @@ def whole_config(wildcards, input):
 
 
 def code(command, *members):
-    """The version of the code that a rule runs. `members`: kind and name, by wildcards, of those that its arguments name."""
+    """The version of the code behind a command. `members`: kind and name, by wildcards, of those that its arguments name."""
     return lambda w: sources.version(command, *(path for kind, of in members for path in files.members(kind, [of(w)])))
 
 

@@ -61,7 +61,7 @@ mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"),
 # cells of a table: mappings with row, column, files, seed and note
 cell_options = lambda cells: [f"--cell={spec(cell)}" for cell in cells]
 # BLEU is made in a folder for each batch of seeds
-by_batch = lambda path: path.rsplit("/", 2)[0] if "/metrics/bleu/" in path else path
+by_batch = lambda path: str(Path(path).parents[1]) if "metrics/bleu" in path else path
 
 
 rule table2:
@@ -402,7 +402,7 @@ rule leaderboard:  # encoders by tasks, for `bitextbench leaderboard`
         scale=config["scale"],
         cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
     shell:
-        "python -m bitextbench step table --name {rule:q} {params.cells:q} --scale {params.scale:q}"
+        "python -m bitextbench step table --name leaderboard {params.cells:q} --scale {params.scale:q}"
         " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
