@@ -195,7 +195,9 @@ def test_data_of_translation_and_language_models(corpora):
 
 
 def test_what_pieces_and_word_vectors_are_learned_from(corpora, monkeypatch):
-    monkeypatch.setattr(word_mapping, "skip_gram", lambda lines, out, dim=1: out.write_bytes(lines.read_bytes()))
+    monkeypatch.setattr(
+        word_mapping, "skip_gram", lambda lines, out, dim=1, checkpoints=None: out.write_bytes(lines.read_bytes())
+    )
 
     def made(corpus: Stored) -> list[object]:
         out, bpe = corpus.folder.parent / "lines", corpus.folder.parent / "bpe"
