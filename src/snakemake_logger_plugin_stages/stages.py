@@ -59,6 +59,7 @@ STAGES = {
         "development_bleu",
         "distribution",
         "documents",
+        "encoder_cost",
         "mined_examples",
         "mining",
         "posteriors",
