@@ -27,9 +27,14 @@ def _lines(count: int):
     return [next(stream) for _ in range(200)] * (count // 200)
 
 
+def heed_interrupts() -> None:
+    """A shell starts what it puts in the background with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(place: Path, *more: str) -> subprocess.Popen[bytes]:
     call = [sys.executable, "-m", "bitextbench", *FILTER, *more]
-    return subprocess.Popen(call, cwd=place, stderr=subprocess.PIPE, env=os.environ)
+    return subprocess.Popen(call, cwd=place, stderr=subprocess.PIPE, env=os.environ, preexec_fn=heed_interrupts)
 
 
 @pytest.mark.slow
