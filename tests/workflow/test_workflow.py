@@ -343,9 +343,6 @@ def test_provenance_names_what_made_the_table(finished):
     assert any(entry["path"].endswith("mlp.10M/1/selection.json") for entry in facts["inputs"])
 
 
-@pytest.mark.xfail(
-    reason="nmt-train of mined_document.en-fr, filtered_confidence.en-fr ends with 2: see the note", strict=False
-)
 @pytest.mark.slow
 def test_all_tables_end_in_the_audit(finished):
     snakemake(*MICRO, "all", cwd=finished)

@@ -124,7 +124,7 @@ def nmt_prepare(
 @device_option
 @threads_option
 @click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
-@click.option("-o", "--out", type=Output("either"), multiple=True, required=True, help="Folder of each.")
+@click.option("-o", "--out", type=Output("either", shared=True), multiple=True, required=True, help="Folder of each.")
 def nmt_train(
     data: tuple[Path, ...],
     tests: tuple[tuple[str, Path], ...],
