@@ -228,7 +228,7 @@ def jobs(env: dict[str, str]) -> list[Job]:
     for fields in records(env):
         held = fields.get("AllocTRES") or fields["TRES"]  # its name from Slurm 23.11 on, and before
         tres = dict(item.split("=", 1) for item in held.split(","))
-        gpus = re.search(r"gpu:(?:\w+:)?(\d+)", fields["JOB_GRES"])
+        gpus = re.search(r"gpu:(?:\w+:)?(\d+)", fields.get("JOB_GRES", ""))  # none before the job starts
         found.append(
             Job(
                 rule=fields["rule"],

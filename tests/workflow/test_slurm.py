@@ -63,7 +63,7 @@ def asked_for(said: str) -> list[Job]:
                 "COMPLETED",
                 cpus=int(threads[1]) if threads else 1,
                 memory_mb=int(resources["mem_mb"]),
-                gpus=int(resources.get("gpu", "gres=gpu:1" in block)),
+                gpus=int("gres=gpu:1" in block or resources.get("gpu", 0)),
                 minutes=int(resources["runtime"]),
             )
         )
@@ -175,7 +175,7 @@ rule all:
 rule tokens:
     output: "{corpus}/{shard}"
     threads: 2
-    resources: mem_mb=300, runtime=30
+    resources: mem_mb=300, runtime=30, turn=1  # as the rules of shards
     shell: "echo $SLURM_JOB_ID > {output}"
 """
     )

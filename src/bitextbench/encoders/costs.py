@@ -10,6 +10,8 @@ memory that the allocator cannot use because it is in pieces. A recurrent networ
 computed here for all positions at once (`at_once`): as many operations, as many gates that are kept.
 """
 
+import contextlib
+import gc
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -114,6 +116,8 @@ class Live(TorchDispatchMode):
 def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> UpdateCost:
     """Of the largest of STEPS batches of an encoder's training on `pairs` pairs, and the operations of a mean one.
 
+    The peak is the highest possible: Python's garbage collection, whose moment depends on all that ran before, is off.
+
     Raises RuntimeError for an update that a GPU would have to wait in.
     """
     training = trainer.training_of(spec)
@@ -134,13 +138,26 @@ def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> Updat
         group["foreach"] = True  # as on a GPU
     for step in (0, largest)[:steps]:  # the first makes the state of the optimizer
         counter = FlopCounterMode(display=False)
-        with live, counter:
+        with live, counter, uncollected():
             update(model, optimizer, drawn[step], training)
         if not step:
             flops = counter.get_total_flops() * (EVALUATIONS if training.optimizer == "lbfgs" else 1)
     columns = [*columns_of(drawn[largest])]
     tokens = sum(int(column.lengths.sum()) for column in columns)
     return UpdateCost(sum(len(column.ids) for column in columns), tokens, live.peak, flops, dict(live.formats))
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep what only reference cycles hold, as recomputed parts of a graph are."""
+    gc.collect()
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def columns_of(batches: dict[str, tuple[Padded, ...]]) -> Iterator[Padded]:
