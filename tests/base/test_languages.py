@@ -3,7 +3,17 @@
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.languages import NAMES, base, check_language, macro, matching, script, spaced, unknown_language
+from bitextbench.base.languages import (
+    NAMES,
+    base,
+    check_language,
+    macro,
+    matching,
+    other_script,
+    script,
+    spaced,
+    unknown_language,
+)
 
 
 def test_codes_have_one_standard_form():
@@ -63,3 +73,26 @@ def test_scripts_say_whether_there_are_spaces():
         "zh",
         "de",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "codes", "found"),
+    [
+        ("Das ist ein Satz.", ["de"], None),
+        ("Это предложение.", ["de"], "cyrillic"),
+        ("Das ist ein Satz.", ["ru"], "latin"),
+        ("これは文です。", ["ja"], None),
+        ("这是一句话。", ["ja"], None),  # Han alone: short sentences of Japanese are
+        ("これは文です。", ["zh"], "hiragana"),
+        ("यह एक वाक्य है", ["de", "zh", "ar"], "devanagari"),
+        ("यह एक वाक्य है", ["de", "hi"], None),
+        ("1234 !?", ["ru"], None),
+        ("", ["ru"], None),
+        ("Windows 95 и Linux", ["ru"], "latin"),
+        ("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ", ["chr"], None),  # a script that the table does not have
+        ("Das", [], None),
+    ],
+)
+def test_the_script_of_a_text(text, codes, found):
+    assert other_script([text], codes) == found
+    assert other_script([""] * 3 + [text], codes) == found

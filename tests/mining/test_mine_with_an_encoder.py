@@ -300,6 +300,16 @@ def test_vectors_of_another_text_are_said(place):
     )
 
 
+def test_a_text_in_another_script_is_said(place):
+    Path("a.ru").write_text("eins\nzwei\n")
+    Path("b.en").write_text("one\ntwo\n")
+    np.save("a.npy", np.eye(2, dtype=np.float32))
+    languages = "--src-language", "ru", "--tgt-language", "en"
+    done = run("mine", "a.ru", "b.en", *languages, "--src-emb", "a.npy", "--tgt-emb", "a.npy", "-o", "p.tsv")
+    assert "warning: a.ru: most letters are latin, and its language is said to be ru" in done.stderr
+    assert "b.en" not in done.stderr
+
+
 def spoilt(change):
     def spoil(path: Path) -> None:
         held = json.loads((path / "encoder.json").read_text())

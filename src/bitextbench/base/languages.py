@@ -6,8 +6,11 @@ language), never by the text of a code.
 """
 
 import difflib
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 from langcodes import Language, standardize_tag
@@ -61,6 +64,14 @@ UNSPACED = {
     "Yiii",
 }
 """Scripts without spaces between words (ISO 15924)."""
+_SCRIPTS = """
+Latn LATIN, Cyrl CYRILLIC, Grek GREEK, Arab ARABIC, Hebr HEBREW, Armn ARMENIAN, Geor GEORGIAN, Ethi ETHIOPIC, Hans CJK, Hant CJK, Hani CJK,
+Jpan CJK HIRAGANA KATAKANA, Kore HANGUL CJK, Thai THAI, Laoo LAO, Khmr KHMER, Mymr MYANMAR, Tibt TIBETAN, Deva DEVANAGARI, Beng BENGALI,
+Taml TAMIL, Telu TELUGU, Knda KANNADA, Mlym MALAYALAM, Gujr GUJARATI, Guru GURMUKHI, Orya ORIYA, Sinh SINHALA
+"""
+_LETTERS = {code: frozenset(names) for code, *names in (entry.split() for entry in _SCRIPTS.split(","))}
+"""Of a script, the first words of the names that Unicode gives its letters."""
+LOOKED_AT = 20_000  # characters of a text, to see its script
 
 
 @cache
@@ -93,6 +104,19 @@ def script(code: str) -> str:
         return Language.get(standard(code)).maximize().script or ""
     except LanguageTagError:
         return ""
+
+
+def other_script(lines: Iterable[str], codes: Collection[str]) -> str | None:
+    """The script of most letters at the beginning of a text, lower case, where fewer than half are of the scripts of these
+    languages; None where half are, where there are no letters, or where a language's script is not in the table.
+    """
+    expected = [_LETTERS.get(script(code)) for code in codes]
+    if not expected or None in expected:
+        return None
+    characters = islice(chain.from_iterable(lines), LOOKED_AT)
+    found = Counter(unicodedata.name(c, "").partition(" ")[0] for c in characters if c.isalpha())
+    known = sum(found[name] for name in frozenset().union(*filter(None, expected)))
+    return found.most_common(1)[0][0].lower() if 2 * known < found.total() else None
 
 
 def spaced(code: str) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import autocast, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.languages import check_language
+from bitextbench.base.languages import check_language, other_script
 from bitextbench.base.progress import log
 from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
@@ -48,6 +48,7 @@ class Published:
     languages: tuple[str, ...] = ()  # that it was trained on, where they are known
     calibration: Calibration | None = None
     dtype = torch.float32  # of its products
+    warned = False  # of text in another script
 
     def tokens(self, lines: list[str]) -> ModelTokens:
         """The tokens of sentences, none of them empty."""
@@ -79,12 +80,19 @@ class Published:
         yield Encoded(len(lines) - len(full))
         if not len(full):
             return
+        self._check_script(lines)
         for batch in self.batches([lines[row].strip() for row in full]):
             found = batch.vectors.cpu().numpy()
             if not np.isfinite(found).all():
                 raise InputError("a vector is not finite", self.name, remedy="fetch the model again")
             vectors[full[batch.rows]] = found
             yield Encoded(len(found), batch.cut)
+
+    def _check_script(self, lines: list[str]) -> None:
+        """Warn, once, of a text in a script of none of the languages that it was trained on."""
+        if not self.warned and (script := other_script(lines, self.languages)):
+            self.warned = True
+            log(f"warning: most letters are {script}, and {self.name} was trained on {', '.join(self.languages)}")
 
     def batches(self, lines: list[str]) -> Iterator[Batch]:
         """The vectors of sentences, none of them empty, a batch at a time and in any order."""

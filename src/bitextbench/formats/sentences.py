@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing
+from bitextbench.base.languages import other_script
 from bitextbench.base.pipes import is_dash
+from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.inputs import PLAIN, Input, Reading, Wanted
 
@@ -90,6 +92,10 @@ def read(
             sentences.name,
             line=again + 1,
             remedy="make ids unique",
+        )
+    if language and (script := other_script(sentences.text, [language])):
+        log(
+            f"warning: {sentences.name}: most letters are {script}, and its language is said to be {language}: is it the other text?"
         )
     return sentences
 
