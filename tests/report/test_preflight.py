@@ -1,5 +1,6 @@
 """What a run will miss: environment, disk, quota, mirror. Slurm is asked in tests/workflow/test_slurm.py."""
 
+import dataclasses
 import os
 import socket
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.report import preflight
+from bitextbench.report import plan, preflight, updates
 from bitextbench.report.plan import Job, JobCost
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +52,21 @@ def test_without_conda_this_environment_has_to_hold_the_lock(tmp_path):
     assert "no-such-package is missing" in found.found
     assert found.remedy
     assert all(one.what == "torch" and "train_encoder" in one.found for one in torch)  # of a wheel without CUDA
+
+
+def test_a_training_has_to_fit_the_memory_of_a_gpu():
+    assert not [*preflight.gpus([TRAIN, FETCH], 1)]  # nobody has traced this encoder
+    name, (_, _, _, peak, *_) = max(updates.table().items(), key=lambda item: item[1].gib)
+    jobs = [dataclasses.replace(TRAIN, wildcards={"encoder": one}) for one in (name, "nmt_autoencoder")]
+    assert {plan.gpu_memory(job) for job in jobs} == {peak, updates.table()["nmt_autoencoder"].gib}
+    (fits,) = preflight.gpus(jobs, 80)
+    assert not fits.remedy
+    assert f"the largest peak is {peak} GiB" in fits.found
+    (large,) = preflight.gpus(jobs, 24)
+    assert f"too few for {name} ({peak} GiB)" in large.found
+    assert "nmt_autoencoder" not in large.found
+    assert large.remedy
+    assert not [*preflight.gpus([dataclasses.replace(job, gpus=0) for job in jobs], 24)]
 
 
 def test_disk_and_quota(tmp_path, monkeypatch):

@@ -85,9 +85,10 @@ def plan(
     help="Snakemake's profile; a second is its --workflow-profile.",
 )
 @click.option("--configfile", "overlays", type=FILE, multiple=True, help="An overlay of config.yaml; may be repeated.")
-def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[Path, ...]) -> None:
-    """Say what a run will miss before its first job is queued: partition, GPU, environment, disk, quota, mirror. Exit code
-    1 if something is missing.
+@click.option("--gpu-memory", type=COUNT, default=80, show_default=True, help="Of one GPU, in GiB.")
+def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[Path, ...], gpu_memory: int) -> None:
+    """Say what a run will miss before its first job is queued: partition, GPU and its memory, environment, disk, quota,
+    mirror. Exit code 1 if something is missing.
     """
     from bitextbench.config import read, resolve
     from bitextbench.report import plan as plans
@@ -102,6 +103,7 @@ def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[P
     cost = plans.Costs(config, plans.rates())
     findings = [
         *preflight.environment(jobs, settings, Path("envs/lock/all.txt")),
+        *preflight.gpus(jobs, gpu_memory),
         *preflight.disk(jobs, {job: cost(job) for job in jobs}, Path(config["data"])),
         *preflight.downloads(jobs, config["mirrors"]),
     ]

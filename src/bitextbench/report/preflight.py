@@ -17,11 +17,12 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_text, read_yaml
 from bitextbench.data import registry
 from bitextbench.data.fetch import mirror_places
-from bitextbench.report.plan import Job, JobCost
+from bitextbench.report.plan import Job, JobCost, gpu_memory
 
 SLURM_ASKED = ("slurm_partition", "slurm_account", "gpu_model", "gres", "constraint", "qos", "nodes")
 WAIT = 5.0  # seconds for a publisher's server to answer
 CONDA = (24, 7, 1)  # the first that Snakemake takes
+USABLE = 7 / 8  # of a GPU's memory: libraries and fragments take the rest
 
 
 class Checked(NamedTuple):
@@ -173,6 +174,17 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def gpus(jobs: Iterable[Job], memory: int) -> Iterator[Checked]:
+    """Whether each training fits a GPU of `memory` GiB, by the peaks that `step updates` found at the sizes of config.yaml."""
+    peaks = {name: peak for job in jobs if (peak := gpu_memory(job)) for name in job.wildcards.values()}
+    large = [f"{name} ({peak} GiB)" for name, peak in peaks.items() if peak > USABLE * memory]
+    if large:
+        remedy = "name a larger gpu_model for train_encoder and train_rescorer in the profile's set-resources"
+        yield Checked("GPU memory", f"{memory} GiB are too few for {', '.join(sorted(large))}", remedy)
+    elif peaks:
+        yield Checked("GPU memory", f"each training fits {memory} GiB; the largest peak is {max(peaks.values())} GiB")
 
 
 def disk(jobs: Iterable[Job], costs: Mapping[Job, JobCost], data: Path) -> Iterator[Checked]:
