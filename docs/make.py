@@ -53,7 +53,7 @@ def documents() -> dict[Path, str]:
     )
     environment.globals |= {
         "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "verdicts": verdicts, "audit": audit, "machines": machines,
-        "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "docstrings": docstrings,
+        "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "method": method, "choices": choices,
     }  # fmt: skip
     pages = {
         DOCS / template.removesuffix(".j2"): re.sub("\n{3,}", "\n\n", environment.get_template(template).render())
@@ -266,16 +266,29 @@ def mined() -> str:
 # ---- what modules say of themselves
 
 
-def docstrings(folder: str) -> list[tuple[str, str]]:
-    """The modules of a folder of the package that say more than one sentence, and what they say, in Markdown."""
-    found = []
-    package = ROOT / "src/bitextbench"
-    for path in sorted([*(package / folder).glob("*.py"), *(package / folder).glob("*/__init__.py")]):
-        says = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        if "\n\n" in says:
-            name = path.relative_to(package).with_suffix("").as_posix().removesuffix("/__init__")
-            found.append((name, re.sub(r"(`[^`\n]*`)|<", lambda part: part[1] or "&lt;", says)))
-    return found
+SILENT = "Where the paper is silent:\n\n"
+
+
+@cache
+def docstring(module: str) -> str:
+    """What a module of the package says of itself, in Markdown."""
+    path = ROOT / "src/bitextbench" / module
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    says = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    says = says.replace("docs/notebook/measurements.md", "[measurements](notebook/measurements.md)")
+    return re.sub(r"(`[^`\n]*`)|<", lambda part: part[1] or "&lt;", says)
+
+
+def method(module: str) -> str:
+    """What a module computes, without what it chose where a paper is silent."""
+    first, _, then = docstring(module).partition(SILENT)
+    return (first + then[len(choices(module)) :]).strip()
+
+
+def choices(module: str) -> str:
+    """What a module chose where a paper is silent: a list."""
+    then = docstring(module).partition(SILENT)[2]
+    return "".join(re.findall(r"\A(?:(?:- |  ).*(?:\n|\Z))+", then))
 
 
 # ---- data sets

@@ -1,13 +1,16 @@
 """Rules that drop bad pairs before any model scores them.
 
-Artetxe and Schwenk 2019, section 4.3: language identification by fastText, 3 to 80 tokens, an overlap of the tokens
-below 50%, a length ratio of at most 2, no duplicates (`deduplicate`). Kim et al. 2019, section 4.2, use "the heuristics
-of Rossenbach et al. (2018)" and give no values; `letters`, `max_chars`, `max_repeats` and `different` are such
-heuristics.
+Artetxe and Schwenk 2019, section 4.3, identify languages by fastText and keep pairs of 3 to 80 tokens, with an overlap
+of tokens below 50%, a length ratio of at most 2, and no duplicates (`deduplicate`).
 
 Lengths are in words, or in characters against what is usual for the pair: `corpus.words` says which.
 
 In a configuration: `filter: {min_tokens: 3, max_tokens: 80, max_ratio: 2.0, max_overlap: 0.5, language: py3langid}`.
+
+Where the paper is silent:
+
+- Kim et al. 2019, section 4.2, use "the heuristics of Rossenbach et al. (2018)" and give no values. The rules
+  `letters`, `max_chars`, `max_repeats` and `different` are such heuristics.
 """
 
 from collections import Counter

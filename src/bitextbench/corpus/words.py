@@ -1,8 +1,9 @@
 """Words of a sentence, with or without spaces between them, and lengths that can be compared between languages.
 
-A length in words is the number of words between white space; of a language without such spaces, the number of words that
-English usually has for so many characters (white space aside). Two sides are compared in words where both languages have
-about as many words as English, else in characters.
+A length in words is the number of words between white space. A language without spaces has no such words. There the
+length is the number of words that English usually has for so many characters, white space aside.
+
+Two sides are compared in words if both languages have about as many words as English, else in characters.
 """
 
 from collections.abc import Iterable

@@ -1,11 +1,12 @@
 """Sentence encoders: one interface, one file for each encoder.
 
 The type of an encoder in the configuration is the name of its module in `models`, or in a folder of plugins
-(`base.members`). The module has a class `Model(Encoder)`; its keyword arguments are what the configuration's `model`
-may say. They are read from the source when a run is planned: an argument with a default is a key of `model`, its
-annotation the type of the value. (Those without a default come from the features: `words`.) With an argument
-`confidence` above 0 an encoder has a calibrated confidence. ROLES of the module names the text that it learns from,
-beside `valid`; a configuration that gives it other text is refused.
+(`base.members`). The module has a class `Model(Encoder)`. The configuration's `model` sets the class's keyword
+arguments. They are read from the source when a run is planned: an argument with a default is a key of `model`, and its
+annotation is the type of the value. Arguments without a default come from the features: `words`.
+
+An encoder with an argument `confidence` above 0 has a calibrated confidence. The module's ROLES names the text that it
+learns from, in addition to `valid`. A configuration that gives it other text is refused.
 """
 
 import importlib

@@ -1,9 +1,9 @@
 """Vectors of plain sentences, kept on disk by content and encoder: nothing is encoded twice.
 
 A text is encoded in blocks of BLOCK sentences. A block is a file, `<cache>/<key of the encoder>/<hash of language, side
-and sentences>.npy`, written atomically. So a killed run goes on with the blocks that it has, and a text to which lines
-were added encodes the last block again, and the new ones. Of a block with sentences that were cut, a file `.cut` has
-their number. No vectors are ever removed: to remove all, remove the folder.
+and sentences>.npy`, written atomically. So a killed run goes on with the blocks that it has. If lines are added to a
+text, only the last block and the new ones are encoded. If sentences of a block were cut, a file `.cut` has their
+number. No vectors are ever removed: you can delete the folder at any time.
 """
 
 import itertools

@@ -1,13 +1,13 @@
 """What an update of an encoder's training costs a GPU, found without one: peak memory, FLOPs, and that no step waits.
 
 The model, its loss, the backward pass and the optimizer run on torch's device `meta`, where tensors have shapes and
-types but no numbers. A step that looks at a number (`item`, `nonzero`, a copy to the host) is an error there, and so is
-one that mixes a tensor of the device with one that stayed on the CPU. What the batch has to say about shapes (lengths,
-sizes) is on the CPU, as in a real batch.
+types but no numbers. A step that looks at a number (`item`, `nonzero`, a copy to the host) is an error there. So is a
+step that mixes a tensor of the device with one that stayed on the CPU. Shapes that come from the batch (lengths, sizes)
+are on the CPU, as in a real batch.
 
-Not counted: what libraries take for themselves (the CUDA context, workspaces of cuBLAS and cuDNN: 1 to 2 GiB), and
-memory that the allocator cannot use because it is in pieces. A recurrent network, one kernel of cuDNN on a GPU, is
-computed here for all positions at once (`at_once`): as many operations, as many gates that are kept.
+Two things are not counted. Libraries take memory for themselves (the CUDA context, workspaces of cuBLAS and cuDNN: 1 to
+2 GiB), and the allocator cannot use memory that is in small pieces. A recurrent network is one kernel of cuDNN on a
+GPU. Here it is computed for all positions at once (`at_once`), with as many operations and as many gates kept.
 """
 
 import contextlib
@@ -187,7 +187,7 @@ def update(
     batches: dict[str, tuple[Padded, ...]],
     training: trainer.Training,
 ) -> None:
-    """An update; of L-BFGS, whose line search looks at numbers, one evaluation beside the vectors that it keeps."""
+    """An update. L-BFGS looks at numbers in its line search: one evaluation, with the vectors that it keeps."""
     dtype = number_format(training.precision, META)
     if not isinstance(optimizer, torch.optim.LBFGS):
         trainer.step(model, optimizer, batches, training, 0, 1, META, dtype)

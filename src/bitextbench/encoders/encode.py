@@ -1,9 +1,9 @@
 """Sentence vectors from a trained encoder, shard by shard.
 
-On CPU the bytes are the same for any batch size and any number of threads: the sentences of a batch have one length, so
-that there is no padding; batches are filled up to a multiple of ROWS sentences, as MKL has other kernels for odd
-numbers of rows; and batches are so small that torch does not split element-wise operations. (oneDNN's LSTM does depend
-on the number of rows: by up to 1e-6.)
+On a CPU the bytes are the same for any batch size and any number of threads, for three reasons. The sentences of a
+batch have one length, so there is no padding. Batches are filled up to a multiple of ROWS sentences, as MKL has other
+kernels for odd numbers of rows. And batches are so small that torch does not split element-wise operations. (oneDNN's
+LSTM does depend on the number of rows: by up to 1e-6.)
 """
 
 import itertools

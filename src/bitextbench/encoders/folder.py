@@ -7,7 +7,7 @@ sentences.
 | text_model | a BPE model, features, or the vocabulary of a BERT (`text.features`) |
 | encoder.json | the format, the languages of each side, the text model's kind and letter case, a hash of each file, the training |
 
-`training.json` and `curve.csv` beside them are for people.
+The folder also has `training.json` and `curve.csv`, which are for people.
 """
 
 import itertools
@@ -44,7 +44,7 @@ class TextSide(NamedTuple):
 
 
 def describe(folder: Path, model: Encoder, text: TextSide, training: dict[str, Any]) -> None:
-    """Put the text model and `encoder.json` beside `model.pt`. `training`: how it was trained (spec, seed, updates)."""
+    """Write the text model and `encoder.json` to the folder of `model.pt`. `training`: how it was trained (spec, seed, updates)."""
     with atomic(folder / TEXT) as part:
         shutil.copyfile(text.path, part)
     kind = features.kind_of(text.path)

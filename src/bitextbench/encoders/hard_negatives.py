@@ -1,12 +1,12 @@
 """Mines hard negatives: wrong translations that a first model finds most similar (guo2018 section 2.3).
 
-The result is, for each side, a `Ragged` with a row for each pair of the bitext: the numbers of the pairs whose other
-side is a hard negative of this sentence, best first; most rows are empty. yang2019 section 4.2 takes 5 "for each
-example".
+The result is a `Ragged` for each side, with a row for each pair of the bitext. A row has the numbers of the pairs whose
+other side is a hard negative of this sentence, best first. Most rows are empty. (yang2019 section 4.2 takes 5 "for each
+example".)
 
-The candidates are those of the exact search (`neighbours`), a few more than are asked for; known translations are
-dropped from them afterwards. What is left of an exact list is exact, as far as it goes: the sentences that lack some
-are searched again, with four times as many candidates.
+The exact search (`neighbours`) finds a few more candidates than are asked for, and known translations are dropped from
+them. What is left of an exact list is exact, as far as it goes. Sentences that now lack candidates are searched again,
+with four times as many.
 """
 
 from collections.abc import Callable, Sequence

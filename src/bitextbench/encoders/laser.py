@@ -1,8 +1,9 @@
 """LASER2 (Artetxe and Schwenk 2019; Heffernan et al. 2022) by its own files: `<name>.pt` and `<name>.spm` in a folder.
 
-A sentence is made printable, its punctuation is normalised as Moses does for English, it is lower-cased and cut into
-pieces; a BiLSTM reads the pieces and the end of the sentence, and the vector is the maximum over their states. All as in
-facebookresearch/LASER (`laser_encoders` 0.0.2), which is not needed. LASER3's files are pickles of classes, and not read.
+A sentence is made printable, its punctuation is normalised as Moses does for English, and it is lower-cased and cut
+into pieces. A BiLSTM reads the pieces and the end of the sentence. The vector is the maximum over its states. All steps
+are those of facebookresearch/LASER (`laser_encoders` 0.0.2), which is not needed. LASER3's files are pickles of
+classes, and are not read.
 """
 
 import pickle

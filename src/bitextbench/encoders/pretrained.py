@@ -5,8 +5,8 @@
 | modules.json | its modules, in order: Transformer, Pooling, Dense, Normalize |
 | config.json, model.safetensors, tokenizer | the mean over the tokens of the last layer |
 
-Only safetensors are read, no code of the folder is run, and nothing is fetched. sentence-transformers is not needed; a test
-compares with it.
+Only safetensors are read, no code of the folder is run, and nothing is fetched. sentence-transformers is not needed; a
+test compares with it.
 """
 
 import os

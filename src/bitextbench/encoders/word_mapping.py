@@ -2,16 +2,17 @@
 
 kim2019 section 3.2: "trained with a skip-gram algorithm, later mapped across the languages with adversarial training
 (Conneau et al. 2018) and self-dictionary refinements (Artetxe et al. 2017)". The method and its defaults are those of
-Conneau et al. 2018, sections 2 and 3, or, where that paper is silent, of its published code (marked "code").
+Conneau et al. 2018, sections 2 and 3. Where that paper is silent, its published code is followed (marked "code").
 
-1. Start: a discriminator tells mapped source words from target words; W learns to deceive it (their eq. 3-4), and is
-   kept near the orthogonal matrices (eq. 7). Or a seed dictionary: given, or of words with the same spelling.
+1. Start: a discriminator learns to separate mapped source words from target words. W learns to deceive it (their eq. 3
+   and 4), and is kept near the orthogonal matrices (eq. 7). Or start from a seed dictionary: given, or of words with
+   the same spelling.
 2. Refinement, repeated: the pairs of frequent words that are mutual nearest neighbours by CSLS are a dictionary, for
    which Procrustes has a closed solution (eq. 2).
 3. Model selection without a dictionary: the mean cosine of the frequent source words and their CSLS translations.
 
-Vectors are float32 [n, d], rows by falling frequency; x are those of the source language, y those of the target
-language. x @ W is in the space of y; W is [d, d].
+Vectors are float32 [n, d], rows by falling frequency. x are those of the source language, y those of the target
+language. x @ W is in the space of y, with W [d, d].
 """
 
 import inspect

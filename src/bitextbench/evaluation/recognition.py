@@ -1,14 +1,17 @@
 """Recognising parallel sentences: zhang2016 section 6.2.2, table 2.
 
 A parallel pair should score higher than its source with a sampled target. The length of a sampled target is drawn
-uniformly from 1 to that of the reference (their footnote 7); its words are drawn from those of all references. Three
+uniformly from 1 to that of the reference (their footnote 7). Its words are drawn from those of all references. Three
 targets are sampled for each source, and the evaluation is repeated five times.
 
-"We randomly sampled l target sentences from the target vocabulary based on reference translations" does not say how
-likely a word is. Here it is as likely as it is frequent (`tokens`): where all words are equally likely (`types`), a
-sampled target is of rare words, and the frequency of its words alone tells it from a sentence. Its length tells it in
-any case, as it is at most that of the reference. `length` and `unigram` say how much a score that does not look at the
-source has of both.
+Where the paper is silent:
+
+- "We randomly sampled l target sentences from the target vocabulary based on reference translations" does not say how
+  likely each word is. With `tokens`, the default, a word is as likely as it is frequent. With `types` all words are
+  equally likely.
+- Under `types` a sampled target has rare words, so that word frequency alone recognises it. The length helps under
+  both, as it is at most that of the reference. The scores `length` and `unigram` say how far one comes without the
+  source.
 """
 
 import math

@@ -1,8 +1,9 @@
 """Corpus reconstruction: P@N of the true target among all targets; guo2018 section 4.1, yang2019 section 5.1.
 
 A corpus has repeated sentences (9.5 of the 11.3 million of the UN corpus are distinct, yang2019 footnote 4), and equal
-sentences have equal vectors. So P@N is given by text, where a copy of the true target is right, too, and by index, with
-its ceiling: of m copies of a target only N can be among the first N, and they are the same for every source.
+sentences have equal vectors. So P@N is given in two ways. By text, a copy of the true target is right, too. By index,
+only the target itself is right, which has a ceiling: of m copies only N can be among the first N, the same for every
+source.
 """
 
 from collections.abc import Sequence

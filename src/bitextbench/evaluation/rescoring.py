@@ -1,13 +1,15 @@
 """Rescoring mined pairs by a cross-encoder: yang2019 section 6.2.
 
-The pairs are nearest neighbours by the vectors of an encoder, in the forward search of BUCC (each foreign sentence with
-its nearest English one). The cross-encoder learns from those of the training set: gold pairs are positives, and a
-sample of the others are negatives, ten for each positive. 80% of both are for training, 20% for development. In the
-test set, mutual nearest neighbours are rescored, and the classifier selects the translations.
+The pairs are nearest neighbours by the vectors of an encoder, in the forward search of BUCC: each foreign sentence with
+its nearest English one. The cross-encoder learns from those of the training set. Gold pairs are positives; a sample of
+the others are negatives, ten for each positive. 80% of both are for training, 20% for development. In the test set
+mutual nearest neighbours are rescored, and the classifier selects the translations.
 
-The test gold of BUCC was never published. So the training set serves as both, by halves of its English sentences: a
-model that has learned from one half rescores the pairs of the other. Negatives are a sample of all pairs that are not
-gold, and the split is random; the paper does not say.
+Where the paper is silent:
+
+- The test gold of BUCC was never published. So the training set serves as both, by halves of its English sentences: a
+  model that has learned from one half rescores the pairs of the other.
+- Negatives are a random sample of all pairs that are not gold, and the split is random.
 """
 
 from collections.abc import Sequence

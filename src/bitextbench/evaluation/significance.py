@@ -7,10 +7,11 @@ seeds, of the difference between their models of one seed. Its variance is the s
 - test set: the variance of a paired bootstrap over sentences (Koehn 2004). A sentence is drawn with the outputs of all
   models, as different translations of one sentence are not independent.
 
-The error of a difference is Student's t with k - 1 degrees of freedom by training, plus a normal deviation by the test set
-(Behrens and Fisher's sum; Welch's approximation of it by one t is too sure of few seeds: 3.8% wrong for 2.5 with three
-seeds and four fifths of the variance by training). With one seed, the part of training is unknown and left out, which
-the table says. Intervals and p are those of a single comparison; who reads a whole table takes `adjusted`.
+The error of a difference has two parts, too (Behrens and Fisher). That of training is Student's t with k - 1 degrees of
+freedom; that of the test set is a normal deviation. Welch's approximation by a single t is too sure when seeds are few:
+3.8% wrong instead of 2.5, with three seeds and four fifths of the variance from training. With one seed the part of
+training is unknown and left out, and the table says so. Intervals and p are those of a single comparison. Use
+`adjusted` to read a whole table.
 """
 
 import csv

@@ -1,8 +1,21 @@
 """Document matching: guo2018 sections 2.4.1 and 4.2 (table 4), yang2019 section 5.3 (table 4).
 
-Each source document is matched with one target document: by the neighbours of its sentences (guo2018 eq. 3), by the
-number of mutually aligned sentences (their baseline), or by the average of its sentence vectors (yang2019). Of tied
-documents the first is taken. Documents with the same name are counterparts.
+Each source document is matched with one target document, in one of three ways:
+
+- by the neighbours of its sentences (guo2018 eq. 3);
+- by the number of mutually aligned sentences (their baseline);
+- by the average of its sentence vectors (yang2019).
+
+The first of tied documents is taken. Documents with the same name are counterparts.
+
+Where the paper is silent:
+
+- Eq. 3 sums over neighbours. A target sentence that is a neighbour of several source sentences counts once, with its
+  greatest term. Otherwise the negative terms of wrong source sentences would count against a right target.
+- The paper does not say where ranks begin, or how positions are scaled. Here ranks begin at 1, and positions are not
+  scaled.
+- Most terms are negative unless the encoder is sure of most neighbours. Then the document with the fewest neighbours
+  wins. The row `eq3-evidence` has no negative terms: a neighbour counts for its document, or not at all.
 """
 
 from collections.abc import Sequence
@@ -83,12 +96,14 @@ def by_sentences(
     """The target document of each source document by guo2018 eq. 3, int64 [documents].
 
     The score of a target document is the sum of -r(x, y) + w1 f1(x, y) + w2 f2(x, y) over its sentences y that are
-    among the N neighbours of a sentence x of the source document. r is the rank of y, from `first`; f1 its `confidence`
-    [n, N] in [0, 1]; f2 the absolute difference of the positions in the documents. The sum has one term for each y:
-    that of the x with the greatest term, where y is a neighbour of several x. Otherwise the wrong x, with negative
-    terms, would count against a right y. (The paper does not say so, nor where ranks begin, nor whether positions are
-    scaled.) Terms below `least` count as that: most terms are negative, unless the encoder is sure of most neighbours,
-    and the document with the fewest neighbours wins; with `least` 0 a neighbour counts for its document, or not at all.
+    among the N neighbours of a sentence x of the source document.
+
+    - r is the rank of y, counted from `first`.
+    - f1 is its `confidence` [n, N] in [0, 1].
+    - f2 is the absolute difference of the positions in the documents.
+
+    The sum has one term for each y: the greatest, if y is a neighbour of several x. Terms below `least` are raised to
+    it.
     """
     rank = first + np.arange(nearest.ids.shape[1])
     distance = np.abs(src.position[:, None] - tgt.position[nearest.ids])

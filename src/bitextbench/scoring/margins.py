@@ -1,7 +1,7 @@
 """Margin scores: the similarity of a pair compared with the similarities of its nearest neighbours.
 
-a is the similarity of the pair (x, y), where x is the query of the search; f is the mean similarity of x to its k
-nearest neighbours, g that of y to its own:
+a is the similarity of the pair (x, y), where x is the query of the search. f is the mean similarity of x to its k
+nearest neighbours, and g that of y to its own:
 
 | name | score | source |
 |---|---|---|

@@ -1,13 +1,14 @@
 """A decoder of a synchronous grammar: CKY parsing with cube pruning (Chiang 2007, section 5.3), compiled.
 
 Rules apply to spans of up to `span` words; glue joins their translations from left to right. A cell of the chart holds
-the items of a span. An item is all derivations that a larger one cannot tell apart: they have the same leftmost words,
-those whose probabilities depend on words before them, and the same state of the language model at their right end. Each
-match of a source side with the span is a cube: rules by items of the first gap by items of the second. A heap pops the
-best derivations of all cubes together, up to `beam`; the neighbours of a popped one are pushed, each by one predecessor
-only. Popped derivations are kept as edges, for n-best lists.
+the items of a span. An item is all derivations that look the same to a larger one. They share the leftmost words, whose
+probabilities depend on the words before them, and the state of the language model at their right end.
 
-Of equally good derivations the first is popped: that of the shorter first gap, of the earlier rule.
+Each match of a source side with the span is a cube: rules by items of the first gap by items of the second. A heap pops
+the best derivations of all cubes together, up to `beam`. The neighbours of a popped one are pushed, each by one
+predecessor only. Popped derivations are kept as edges, for n-best lists.
+
+The first of equally good derivations is popped: that of the shorter first gap, of the earlier rule.
 """
 
 from typing import NamedTuple

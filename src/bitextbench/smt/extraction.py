@@ -1,15 +1,15 @@
 """Hierarchical rules of aligned sentences, as far as a given test set can use them: Chiang 2007, section 3.2.
 
-An initial phrase pair has at most ten words a side; no link leaves it, and its first and last words have links
+An initial phrase pair has at most ten words a side. No link leaves it, and its first and last words have links
 ("unaligned words are not allowed at the edges of phrases"). A rule is an initial phrase pair in which up to two smaller
-ones are gaps; the source side has at most five symbols, gaps do not stand side by side in it, and one link at least
-stays outside of gaps. Each initial phrase pair counts once; its rules share that count evenly.
+ones are gaps. Its source side has at most five symbols and no gaps side by side, and at least one link stays outside of
+gaps. Each initial phrase pair counts once; its rules share that count evenly.
 
-Memory is bounded by what the test set can use: the first pass keeps the rules whose source side a test sentence matches
-within ten words; the second counts all rules again, as far as their target side is one that was kept.
+Memory is bounded by what the test set can use, in two passes. The first keeps the rules whose source side matches a
+test sentence within ten words. The second counts all rules again whose target side was kept.
 
-A rule is a row, int32 [WIDTH]: five symbols of the source, ten of the target (0: none, GAPS: the gaps), and the links
-between words, bit 10 * source place + target place, in two numbers.
+A rule is a row, int32 [WIDTH]: five symbols of the source, then ten of the target (0: none, GAPS: the gaps). Two
+numbers hold the links between words (bit 10 * source place + target place).
 """
 
 from typing import Any, NamedTuple

@@ -1,12 +1,15 @@
 """An n-gram language model with interpolated modified Kneser-Ney smoothing, written as ARPA: Chen and Goodman 1998,
 section 4.1.
 
-zhang2016 section 6.1 has SRILM's; what it leaves open is done as KenLM's `lmplz` does it (Heafield et al. 2013, section
-3): no n-gram is pruned (SRILM drops trigrams and longer ones that occur once), unigrams are interpolated with the
-uniform distribution over the vocabulary with `<unk>`, and an order whose counts give no discounts has those of
-`FALLBACK`.
+Each n-gram is numbered by its context's number and its last word. So one sort of whole numbers an order is enough.
 
-Each n-gram is numbered by its context's number and its last word, so that one sort of whole numbers an order is enough.
+Where the paper is silent:
+
+- zhang2016 section 6.1 has SRILM's model and no settings. The rest is done as KenLM's `lmplz` does it (Heafield et al.
+  2013, section 3).
+- No n-gram is pruned. SRILM drops trigrams and longer ones that occur once.
+- Unigrams are interpolated with the uniform distribution over the vocabulary with `<unk>`.
+- An order whose counts give no discounts has those of `FALLBACK`.
 """
 
 from collections.abc import Iterator, Sequence

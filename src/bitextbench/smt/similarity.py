@@ -1,9 +1,12 @@
 """The similarity of phrases as a feature of rules: zhang2016 sections 4.4 (of the first print) and 6.3.
 
-Each pair of phrases is scored once, whatever the number of rules that have it. The paper does not say what the phrases
-of a rule with gaps are: here they are its words without the gaps, in their order. The feature is the similarity of
-section 6.3 as it is: minus half the squared distance of the vectors (eq. 13), or of a bag-of-words autoencoder minus
-the cross-entropy of what it rebuilds (section 6.1). MERT finds its weight.
+Each pair of phrases is scored once, whatever the number of rules that have it. The feature is the similarity of section
+6.3: minus half the squared distance of the vectors (eq. 13). For a bag-of-words autoencoder it is minus the
+cross-entropy of what it rebuilds (section 6.1). MERT finds its weight.
+
+Where the paper is silent:
+
+- The phrases of a rule with gaps are not defined. Here they are its words without the gaps, in their order.
 """
 
 from pathlib import Path

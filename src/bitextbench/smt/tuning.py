@@ -1,10 +1,10 @@
 """Minimum error rate training (Och 2003): weights with the highest BLEU of n-best lists.
 
 A round decodes the text and adds its n-best lists to those of earlier rounds. Then it searches the weights that choose
-the best translations from all lists. A search starts from the present weights and from random ones; a step goes along
-the direction with the highest gain, a single feature or a random mix (as in Koehn's implementation in Moses), until no
-direction gains. Along a line BLEU is exact: the choice for a sentence changes at the corners of an upper envelope.
-Rounds end when no new entry appears or BLEU no longer rises.
+the best translations from all lists. A search starts from the present weights and from random ones. A step goes along
+the direction with the highest gain, until no direction gains. A direction is a single feature or a random mix, as in
+Koehn's implementation in Moses. Along a line BLEU is exact: the choice for a sentence changes at the corners of an
+upper envelope. Rounds end when no new entry appears or BLEU stops rising.
 
 BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalty), both sides lower-cased: zhang2016
 section 6.1.

@@ -1,8 +1,9 @@
 """BPE: one model for both languages is learned from token shards, and encodes them as ids.
 
-Kim et al. 2019, section 4: all text lower-cased, byte pair encoding learned jointly for the two languages with 20k
-merges, sentences limited to 60 tokens. Here `vocab_size` pieces are learned, marks and single characters included, so
-that 20,000 pieces are some hundreds of merges fewer. The tokens keep their case, for NMT; the ids of the encoders are lower-cased.
+Kim et al. 2019, section 4: all text is lower-cased, byte pair encoding is learned jointly for the two languages with
+20k merges, and sentences have at most 60 tokens. Here `vocab_size` counts pieces, marks and single characters included,
+so that 20,000 pieces are some hundreds of merges fewer. The tokens keep their case for translation models; the ids of
+the encoders are lower-cased.
 """
 
 import itertools

@@ -2,10 +2,11 @@
 
 Every function yields one line for each line. Nothing is escaped: `&` stays `&`.
 
-Moses does not segment Chinese. All papers that have Chinese have words: artetxe2019 those of Jieba (footnote 2),
-zhang2016 does not say whose (section 6.1 counts "80.9M Chinese words"), yang2019 neither (its n-grams of up to four
-characters, footnote 2, lie within tokens). So `text.chinese` of the configuration is `jieba`; `characters` is the other
-choice.
+Where the paper is silent:
+
+- Moses does not segment Chinese, and all papers with Chinese count words. artetxe2019 has those of Jieba (footnote 2).
+  zhang2016 ("80.9M Chinese words", section 6.1) and yang2019 (footnote 2) do not name a segmenter. So `text.chinese` in
+  the configuration is `jieba`. The other choice is `characters`.
 """
 
 import re

@@ -6,19 +6,23 @@
 | ngrams | w1, its character n-grams, w2, its character n-grams, ..: n-grams are hashed | yang2019 section 4.2 |
 | vocabulary | w1, w2, .. wn | zhang2016 section 4.1 |
 
-All give one list of ids a sentence (`Ragged`): 0 is padding; an id below `words` is a word and begins a token; other
-ids are n-grams of the token before them. Size on disk: 4 bytes an id. A sentence of n words has 2n - 1 ids of kind
-`words`, or about 15n of kind `ngrams`.
+Each kind gives one list of ids a sentence (`Ragged`). 0 is padding. An id below `words` is a word and begins a token;
+other ids are n-grams of the token before them. An id takes 4 bytes on disk. A sentence of n words has 2n - 1 ids of
+kind `words`, or about 15n of kind `ngrams`.
 
-A hash is XXH3 (64 bits) of the UTF-8 text, modulo the size of the table; that of a bigram mixes the hashes of its
+A hash is XXH3 (64 bits) of the UTF-8 text, modulo the size of the table. That of a bigram mixes the hashes of its
 words. Two tables of any size replace the vocabulary of guo2018: 200M words and 200M bigrams a language.
 
-`vocabulary` has the most frequent words of both languages, as one list; all other words have one id, the last.
+`vocabulary` has the most frequent words of both languages, as one list. All other words have one id, the last.
 
-yang2019 leave open: n-grams have no marks for the beginning and end of a word, as none are mentioned; a word shorter
-than the shortest n-gram has none. A word outside the vocabulary is hashed to one of `oov` ids after the vocabulary. Its
-n-grams of 1 to 4 characters for en-zh ("collocations of more than 3 character tokens are rare in Chinese", footnote 2)
-want tokens of several characters; who segments them is not said, here Jieba does (`moses`).
+Where the paper is silent:
+
+- N-grams (yang2019) have no marks for the beginning and end of a word. A word shorter than the shortest n-gram has
+  none.
+- A word outside the vocabulary is hashed to one of `oov` ids after the vocabulary.
+- For en-zh yang2019 takes n-grams of 1 to 4 characters ("collocations of more than 3 character tokens are rare in
+  Chinese", footnote 2). That needs tokens of several characters, and the paper names no segmenter. Here it is Jieba
+  (`moses`).
 """
 
 from collections import Counter

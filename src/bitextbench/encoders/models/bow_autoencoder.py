@@ -4,18 +4,19 @@ A sentence is a binary vector over the vocabulary. One hidden layer reads either
 
 Shapes: b sentences, V vocabulary, D hidden.
 
-What the papers leave open, and what is done here:
-- `activation`: h of eq. 1 is "an element-wise non-linear function"; sigmoid by default, which eq. 2-3 name for the same
-  h.
-- Joint input: both sentences are read together, a([x, y]) = c + W^X v(x) + W^Y v(y); l([x, y], [x, y]) is the
-  cross-entropy of both sides reconstructed from it.
-- l sums the binary cross-entropies of all V words, and is averaged over the pairs of a batch; `correlation` is one
-  number for a batch, not a mean over pairs, as in eq. 4.
-- `merge`: Chandar et al. speed training up by merging 5 neighbouring pairs into one bag for each side; here neighbours
-  in a batch are merged, which have about the same length. 1 (no merging) by default.
-- `representation`: "the sentence representation a(x)" (`sum`, the default), or phi(x) (`hidden`).
-- Sizes: Zhang et al. use "the same hyperparameters": D = 40 (their table 3), beta = 1, lambda = 4, mini-batches of 20.
-- PAD is not a word: it is in no bag, but it has a row, as every id.
+Where the paper is silent:
+
+- `activation`: eq. 1 calls h "an element-wise non-linear function". The default is the sigmoid, which eq. 2 and 3 name.
+- Both sides are read together as a([x, y]) = c + W^X v(x) + W^Y v(y). The loss l([x, y], [x, y]) is the cross-entropy
+  of both sides, rebuilt from that code.
+- l is the sum of the binary cross-entropies of all V words. The loss of a batch is its mean over the pairs.
+- `correlation` is one number for a batch, as in eq. 4. It is not a mean over pairs.
+- `merge`: Chandar et al. merge 5 neighbouring pairs into one bag for each side, which makes training faster. Here the
+  neighbours in a batch are merged: they have about the same length. The default is 1: no merging.
+- `representation`: the sentence vector is either "the sentence representation a(x)" (`sum`, the default) or phi(x)
+  (`hidden`).
+- Sizes: Zhang et al. use "the same hyperparameters": D = 40 (their table 3), beta = 1, lambda = 4, batches of 20.
+- PAD is in no bag. It still has a row, as every id has.
 """
 
 from typing import ClassVar

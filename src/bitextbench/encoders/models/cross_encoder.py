@@ -1,18 +1,20 @@
 """The cross-encoder of Yang et al. 2019, section 6.2: BERT (Devlin et al. 2019) reads a pair and classifies it.
 
-It gives one logit to a pair, and no vector to a sentence: it rescores pairs, and cannot search them.
+It gives one logit for a pair and no vector for a sentence. So it can rescore pairs, but not search for them.
 
     [CLS] source [SEP] target [SEP]
 
-with segment 0 up to the first [SEP] and 1 after it; a linear layer on the pooled [CLS] (`BertForSequenceClassification`
-of transformers with one output). The loss is the binary cross-entropy, averaged over the batch.
+Segment 0 ends with the first [SEP]; segment 1 follows. A linear layer reads the pooled [CLS]
+(`BertForSequenceClassification` of transformers with one output). The loss is the mean binary cross-entropy of a batch.
 
-It learns from corpora `positives` and `negatives` (see `rescoring`), or from the pairs of a `bitext`, each with a wrong
-target (`streams.Wrong`), that of another pair of similar length. The bitext is for a small model without multilingual
-pre-training: it replaces the pre-training of Devlin et al., and is not part of the paper.
+It learns from two corpora, `positives` and `negatives` (see `rescoring`), or from the pairs of a `bitext`. In the
+second case each pair also comes with a wrong target: that of another pair of similar length (`streams.Wrong`). The
+bitext is for a small model without multilingual pre-training, and is not part of the paper.
 
-What the paper leaves open, and what is done here: one logit in place of two (the same model, as only their difference
-matters); a side longer than half of the positions is truncated.
+Where the paper is silent:
+
+- The model has one logit instead of two. It is the same model, as only the difference of the two matters.
+- A side longer than half of the positions is cut.
 """
 
 from pathlib import Path

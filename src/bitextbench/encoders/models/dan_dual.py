@@ -1,30 +1,32 @@
 """The dual encoder of Guo et al. 2018, sections 2 and 3.2: deep averaging networks, trained to rank translations.
 
-Embeddings of words and bigrams are summed and divided by the square root of the number of words (footnote 1); four
-layers with residual connections follow. The sides share nothing. phi(x, y) is the dot product (section 2.1).
+Embeddings of words and bigrams are summed and divided by the square root of the number of words (footnote 1). Four
+layers with residual connections follow. The two sides share nothing. phi(x, y) is the dot product (section 2.1).
 
 Shapes: b sentences, n words and bigrams of all, E embedding, D sentence embedding.
 
-What the paper leaves open or contradicts, and what is done here:
-- The last layer has 500 units, the sentence embedding 512 dimensions. The vectors "are taken from the last layer"
-  (section 2.2), so D is the last of `layers`, 500 by default; 512 can be configured.
-- Residual connections: a layer adds its input to its output if they have the same size. With layers of 320, 320, 500,
-  500 over embeddings of 320, all but the third do; no projection is mentioned.
-- The loss is the mean over a batch (SGD at 0.01 diverges with the sum).
-- Embeddings start from a normal distribution with the small standard deviation `initial`: a bigram that is never
+Where the paper is silent:
+
+- The last layer has 500 units, but the sentence embedding is said to have 512 dimensions. The vectors "are taken from
+  the last layer" (section 2.2), so D is the size of the last of `layers`, 500 by default.
+- Residual connections: a layer adds its input to its output if both have the same size. With layers of 320, 320, 500
+  and 500 over embeddings of 320, only the third does not. The paper mentions no projection.
+- The loss is the mean over a batch. SGD at 0.01 diverges with the sum.
+- Embeddings start from a normal distribution with the small standard deviation `initial`. So a bigram that is never
   trained adds almost nothing.
-- Updates: the paper's 50 million, though ParaCrawl has a 25th (French) or a 35th (Spanish) of the pairs of the paper's
-  crawl: 299 and 534 epochs, not 12 and 15. As many epochs would be as few updates, of a small constant rate, and the
-  decay would never begin. The best state on held-out pairs is kept.
-- The tables of 200M words and 200M bigrams a language are hashed (see `ngrams`); `sparse` gradients have only the rows
-  of a batch.
-- Calibrated confidence: "trained on held out supervised data" (section 2.4.2), "a dev set which consist of 1/10 of UN
-  corpora, these data are removed from training" (footnote 6), and "trained jointly" (section 3.2). It is trained
-  jointly, on batches of the corpus `calibration`: that tenth, which NMT models are then not trained on. Without it
-  `valid` is taken, and the bitext without both; the encoder overfits the bitext, and the confidence of new pairs is
-  then too low. A tenth of the workers train it: its loss has the weight `confidence` / (1 - `confidence`).
-- Eq. 2 ranks the targets of a source: what a source adds to phi of all targets is free, and the dot product would rank
-  sources by it. Where sources are compared, it is by log P(y | x) of eq. 1 (`formats.vectors.by_probability`).
+- Updates: we make the paper's 50 million, although ParaCrawl has fewer pairs than the paper's crawl (a 25th for French,
+  a 35th for Spanish). That is 299 and 534 epochs instead of 12 and 15. With the paper's epochs the learning rate would
+  never begin to decay. The best state on held-out pairs is kept.
+- The paper has tables of 200M words and 200M bigrams for each language. Here they are hashed (see `ngrams`); `sparse`
+  gradients hold only the rows of a batch.
+- The calibrated confidence is "trained on held out supervised data" (section 2.4.2), namely "1/10 of UN corpora, these
+  data are removed from training" (footnote 6), and "trained jointly" (section 3.2). Here it is trained jointly, on
+  batches of the corpus `calibration`: that tenth, which translation models do not see either.
+- Without `calibration`, `valid` is taken, and without that the bitext. The encoder overfits the bitext, so that the
+  confidence of new pairs is then too low. The confidence loss has the weight `confidence` / (1 - `confidence`), because
+  the paper gives it a tenth of the workers.
+- Eq. 2 ranks the targets of one source. A source may add any constant to phi of all targets, so the dot product cannot
+  rank sources. Where sources are compared, log P(y | x) of eq. 1 is used (`formats.vectors.by_probability`).
 """
 
 from bitextbench.base.device import full, placed, torch

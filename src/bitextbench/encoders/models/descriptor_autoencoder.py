@@ -1,44 +1,31 @@
 """The bilingual autoencoder with global descriptors of Zhang et al. 2016, section 4: MM2AS and AS2MM.
 
 A sentence is four statistics of its word embeddings over positions: min, max, avg, std (eq. 5). Two of them are
-encoded; the other two are decoded from the code (eq. 6-8). Each language has its own word embeddings and encoder. The
-decoder is shared, and the loss pulls the centres of the codes of both languages together (eq. 9).
+encoded, and the other two are decoded from the code (eq. 6 to 8). Each language has its own word embeddings and
+encoder. The decoder is shared, and the loss pulls the centres of the codes of both languages together (eq. 9).
 
 Shapes: b sentences, t positions, V vocabulary, d word embedding, m = 2d hidden, N pairs.
 
-What the paper leaves open or contradicts, and what is done here:
-- W^dec is given as m x 2d, but eq. 7 needs 2d x m, whose transpose eq. 11-12 use: 2d x m. Eq. 6 has [max; min], eq. 11
-  [min; max]: the order is [min; max] throughout.
+Where the paper is silent:
+
+- W^dec is given as m x 2d. Eq. 7 needs 2d x m, as do eq. 11 and 12, which use its transpose: 2d x m it is.
+- Eq. 6 has [max; min] and eq. 11 has [min; max]. The order here is always [min; max].
 - b^enc has no language index in eq. 6, 11 and 12: both languages share it.
-- x_k,i of eq. 9 is the code hid of eq. 6, of length one.
+- x_k,i of eq. 9 is taken to be the code hid of eq. 6, scaled to length one.
 - C of eq. 9 and 10 is the argument of `loss`: one batch of the trainer. With the whole corpus as the batch and L-BFGS,
-  it is that of the paper. With batches of B = `block` pairs it is a stochastic estimate, except that eq. 9 is a sum
-  over blocks, and eq. 8 an average. The pairs of a longer batch are dealt to blocks in turn, as a batch is sorted by
-  length.
-- "We normalize all output vectors of the hidden layer": also those of eq. 11-12 (`unit`).
-- Word embeddings that no file gives start as the other parameters, with `deviation` 0.01 (section 4.3).
-- Eq. 10 has its minimum, 0, where all parameters are 0: word embeddings that are trained to the end vanish, and
-  sentence vectors with them. The paper trains them (`train_words`), and does not say when L-BFGS stops; false keeps
-  them.
-- Eq. 9 is a sum over the blocks, where eq. 10 has the mean of eq. 8 over pairs: `semantic: sum` is as printed. Over
-  2.9M pairs there are 29,000 blocks, and the term of eq. 9 starts at some 17,000 where that of eq. 8 is 0.45: codes
-  become nearly constant, and nothing is rebuilt. `mean` is ours. On 3,000 pairs of small (50 iterations of L-BFGS, seed
-  1), with the weight of 29,000 blocks and with the mean: the term of eq. 8 goes from 0.453 to 0.451 and to 0.060; the
-  mean cosine of vectors of different sentences from 0.85 to 0.996 and to 0.92; but the accuracies of table 2 (MT06,
-  MT08 of small) are 77.7 and 71.4 with the one, 56.4 and 50.4 with the other: the test does not need codes that tell
-  sentences apart. (On all 48,526 pairs, 485 blocks: 57.6 and 54.6 with the sum, 55.8 and 52.3 with the mean.)
-- Results with separate word vectors for each language (section 4.3): the model hardly tells parallel pairs from random
-  words, the test of table 2, for which the length of a sentence is almost enough (docs/notebook/measurements.md). It does not
-  find a translation among thousands (`mm2as_alone` in config/tiny-encoders.yaml).
-- Results with word vectors in one space (`vectors` with a `mapping`), which are kept: it finds some translations, about
-  as many as the decoded descriptors alone. P@1 de-en and en-de among 2,998 pairs of newstest2018
-  (benchmarks/descriptors.py): AS2MM 1.2, 1.3; min and max alone 1.3, 1.2; avg alone 7.5, 7.7; all four by canonical
-  correlations fitted on the same pairs 44.0, 42.2. So the descriptors contain the information, but eq. 10 does not ask
-  for it: eq. 9 pulls codes together, and never apart. The codes of any two sentences have a cosine of 0.97; the error
-  of eq. 8 is 0.68, where that of the mean is 0.82, and that of a linear map 0.16. P@1 on held-out pairs is no better
-  for `decay_weights` 1e-4, 1e-5 or 0 (2.3, 0.9, 0.9 against 2.2), which reconstruct better; nor for `block` 10 or 1
-  (1.7, 1.1), which also weigh eq. 9, a sum over blocks, 10 and 100 times as much: strictness and weight were not told
-  apart.
+  this is the paper's training.
+- Batches are cut into blocks of B = `block` pairs, which makes the loss a stochastic estimate. Eq. 8 is a mean over
+  pairs and eq. 9 a sum over blocks. A batch is sorted by length, so its pairs are dealt to the blocks in turn.
+- "We normalize all output vectors of the hidden layer": those of eq. 11 and 12, too (`unit`).
+- Word embeddings that no file gives start like the other parameters, with `deviation` 0.01 (section 4.3).
+- Eq. 10 has its minimum, 0, where all parameters are 0. Trained to the end, word embeddings vanish, and sentence
+  vectors with them. The paper trains them (`train_words`) and does not say when L-BFGS stops. With `train_words` false
+  they stay.
+- `semantic: sum` adds up eq. 9 over all blocks, as printed. On 2.9M pairs that is 29,000 blocks, and the term outweighs
+  eq. 8 so much that codes become nearly constant. `semantic: mean` is ours and avoids that.
+
+The notebook has the measurements behind the last two points, and what the codes can and cannot find
+(docs/notebook/measurements.md, "The descriptors of zhang2016").
 """
 
 from pathlib import Path

@@ -1,28 +1,27 @@
 """The encoder of Kim et al. 2019, sections 3.1, 3.2 and 4: translation and autoencoding through one sentence vector.
 
-Two bidirectional RNN encoders, one for each language (eq. 1, 5). Element-wise max-pooling over positions gives the
-first state of the decoder, which both share (eq. 3, 6); that vector is the sentence embedding (eq. 11, 12). There is no
-attention: the decoder sees the sentence through its first state only.
+Two bidirectional RNN encoders, one for each language (eq. 1, 5), share one decoder. Element-wise max-pooling over
+positions gives the first state of the decoder (eq. 3, 6). That vector is the sentence embedding (eq. 11, 12). There is
+no attention: the first state is all that the decoder gets from the sentence.
 
-Section 3.1 found other poolings (`pooling`: mean, first, last) and a decoder with `attention` much worse, without
-numbers; config/poolings.yaml compares them, and the reverse direction of eq. 9-10. Error of alignment at the tiny run's
-sizes, the mean of both directions (one seed, 159 sentences, each number within 7 points): max 26, first 28, mean 31,
-last 67, with attention 96, reverse 17.
+Section 3.1 found other poolings (`pooling`: mean, first, last) and a decoder with `attention` much worse, and gives no
+numbers. The configuration config/poolings.yaml compares them, and the reverse direction of eq. 9 and 10.
 
 Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
-What the paper leaves open, and what is done here:
-- RNN cell: `gru` has one state vector, so that eq. 2 and 3 hold as they are; with `lstm`, the cell state starts as s_0,
+Where the paper is silent:
+
+- RNN cell: `gru` has one state vector, so that eq. 2 and 3 hold as they are. With `lstm` the cell state starts as s_0,
   too.
-- "Hidden layers have a size of 512": D = 512, the size of the decoder's state; each direction of an encoder has D / 2.
-- Word embeddings: a table for each encoder and one for the decoder (theta_encsrc, theta_enctgt and theta_dec are three
-  sets); where vectors are given, the table of the decoder starts from those of the encoder of its language.
+- "Hidden layers have a size of 512": the decoder's state, D, is 512. Each direction of an encoder has D / 2.
+- Word embeddings: each encoder has a table and so has the decoder (theta_encsrc, theta_enctgt and theta_dec are three
+  sets). If vectors are given, the decoder's table starts from those of the encoder of its language.
 - Loss: the sum over the tokens of a sentence and its end, as in eq. 7 and 8; the mean over the sentences of a batch.
-- Clipping: none is mentioned, but plain SGD at rate 1.0 does not learn without. Over 60 updates on 720 generated pairs
-  (width 64, a vocabulary of 1,000) gradients reached norms of 5,800 and the loss of a sentence rose from 79 to 107;
-  clipped to 5 it fell to 38.
-- Length 60: in words (the filter of the corpora); `max_tokens`, in BPE pieces, only bounds memory.
-- Dropout: on word embeddings and on decoder states before the output layer; 0 by default, as none is mentioned.
+- Clipping: the paper mentions none, but plain SGD at rate 1.0 does not learn without it
+  (docs/notebook/measurements.md).
+- Length 60 is in words (the filter of the corpora). `max_tokens`, in BPE pieces, only bounds memory.
+- Dropout: on word embeddings and on decoder states before the output layer. The default is 0, as the paper mentions
+  none.
 """
 
 from pathlib import Path

@@ -1,18 +1,20 @@
 """Pivot-based sentence embeddings: Schwenk & Douze 2017, as kim2019 section 4.2 trains them for table 2.
 
-There is an encoder for each language, and one decoder into a third language, the pivot. The decoder sees a sentence
-only through its vector; so sentences with the same translation get similar vectors. The parts are those of
+Each language has an encoder, and one decoder translates both into a third language, the pivot. The vector is all that
+the decoder gets from a sentence, so sentences with the same translation get similar vectors. The parts are those of
 `nmt_autoencoder`.
 
-The training text is two bitexts, one for each role: `pivot_src` has src on its side `src` and the pivot on `tgt`;
-`pivot_tgt` has tgt on its side `src` and the pivot on `tgt`. N-way parallel text, as in the paper, gives both.
+The training text is two bitexts with the pivot on the side `tgt`. On its side `src`, `pivot_src` has the source
+language and `pivot_tgt` the target language. N-way parallel text, as in the paper, gives both.
 
-What the paper leaves open, and what is done here:
-- "The same as that of our autoencoding-based model except the word embedding layers": 512 and 512, one layer. The size
-  of those embeddings is not given; `embedding` is 512, with a random start.
-- Kim et al. name the UN corpus for English and German, but it has no German: the configuration names the text.
-- Schwenk & Douze update the encoders in turn; here half of every batch is of each, as in kim2019 section 3.2.
-- RNN cell, dropout, and the loss (summed over tokens, averaged over sentences) as in `nmt_autoencoder`.
+Where the paper is silent:
+
+- "The same as that of our autoencoding-based model except the word embedding layers": one layer of 512, as there. The
+  size of the word embeddings is not given. It is 512 here (`embedding`), with a random start.
+- Kim et al. name the UN corpus for English and German, but the UN corpus has no German. The configuration names the
+  text.
+- Schwenk & Douze update the encoders in turn. Here half of every batch belongs to each, as in kim2019 section 3.2.
+- RNN cell, dropout and loss are those of `nmt_autoencoder`.
 """
 
 from bitextbench.base.device import torch

@@ -1,22 +1,23 @@
 """The encoder of Artetxe & Schwenk 2019, section 2: one BiLSTM for all languages, trained by translation.
 
-The encoder does not know the language. The maximum of its output over positions is the sentence embedding. A linear map
-of it is the first hidden and cell state of the decoder, which also reads the embedding and the output language at every
-step.
+The encoder is not told the language. The maximum of its output over positions is the sentence embedding. A linear map
+of the embedding gives the first hidden and cell state of the decoder. At every step the decoder also reads the
+embedding and the output language.
 
 Shapes: b sentences, t positions, n tokens without padding, D sentence embedding, V vocabulary.
 
-What the paper leaves open, and what is done here:
+Where the paper is silent:
+
 - `pairs`: the languages of the two sides of each bitext, by role. "Alternating over all combinations of the languages
-  involved": one direction of one bitext in each update, in turn; N-way text gives a bitext for each pair.
-- `autoencoding` adds the combinations of each side with itself. It is needed for two languages: unless two input
-  languages have a common output language, nothing makes their vectors similar. False by default: the paper has four
-  languages, or six.
+  involved": each update takes one direction of one bitext, in turn. N-way text gives a bitext for each pair.
+- `autoencoding` adds the combinations of each side with itself. With two languages it is needed: nothing makes the
+  vectors of two input languages similar unless they share an output language. The default is false, as the paper has
+  four languages, or six.
 - Loss: the mean over the tokens of a batch, including the ends of sentences.
 - Dropout 0.1: on word embeddings and on decoder states before the output layer.
 - Word embeddings: one table for the encoder and one for the decoder.
-- Section 2 counts batches in tokens (48,000). With `tokens`, batches have about as many target tokens each, and
-  `batch` sentences on the average: 1,600 of 30. False by default: `batch` sentences of any length.
+- Section 2 counts batches in tokens (48,000). With `tokens`, all batches have about as many target tokens, and `batch`
+  sentences on average (1,600 of 30 tokens). The default is false: `batch` sentences of any length.
 """
 
 from collections.abc import Mapping, Sequence

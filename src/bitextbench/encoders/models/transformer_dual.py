@@ -1,8 +1,8 @@
 """The dual encoder of Yang et al. 2019, sections 3 and 4.2: one Transformer for both languages ranks translations.
 
-A token is the sum of its word embedding and those of its character n-grams. Three Transformer layers follow. Max, mean,
-first and attention pooling of the last one are concatenated and projected. `direction` and `margin` give the three
-models of the paper:
+A token is the sum of its word embedding and the embeddings of its character n-grams. Three Transformer layers follow.
+Max, mean, first and attention pooling of the last layer are concatenated and projected. `direction` and `margin` give
+the three models of the paper:
 
 | model | direction | margin | equations |
 |---|---|---|---|
@@ -12,22 +12,21 @@ models of the paper:
 
 Shapes: b sentences, t tokens of the longest, n words and n-grams of all, E embedding, H hidden, D sentence embedding.
 
-What the paper leaves open or contradicts, and what is done here:
-- phi is "dot-product" (section 3.1) and "cosine" (sections 2 and 5.2): `similarity`, at paper scale the dot product
-  with `scale` 1, as in the equations. A softmax over cosines without a scale is at least 3.6 nats for 100 candidates;
-  Wang et al. 2018, the source of the margin, have 30.
-- Footnote 3 weights the length penalty, the l2 norm of an embedding, by a constant printed as "11": `length_penalty`.
-  It is the mean over the sentences of a batch. With 11 no model learns: under the dot product all vectors shrink
-  towards 0; under the cosine, which does not see lengths, they shrink until the gradient, which goes with 1 / length,
-  breaks the model. With 1 under the dot product it learns, so the penalty here is 1 (24 pairs, half the width, SGD of
-  0.003, 60 updates: P@1 of 1.00, lengths of 2.3, mean cosine of two sentences -.03; with 11 P@1 of .17). With 1, too, DE
-  may shrink before it learns, where two languages share few n-grams: small's Russian has 0.5 (docs/notebook/measurements.md).
-- A linear map, times the square root of H, takes tokens of E = 300 to layers of H = 512; positions are sinusoids;
+Where the paper is silent:
+
+- phi is a "dot-product" in section 3.1 and a "cosine" in sections 2 and 5.2: `similarity` chooses. At paper scale it is
+  the dot product with `scale` 1, as in the equations. A softmax over cosines needs a scale: without one its loss is at
+  least 3.6 nats for 100 candidates. Wang et al. 2018, the source of the margin, have 30.
+- Footnote 3 multiplies the length penalty, the l2 norm of an embedding, by a constant printed as "11". Here it is
+  `length_penalty`, on the mean norm of a batch. With 11 no model learns: vectors shrink until nothing is left to
+  compare. With 1 models learn, so 1 is used (docs/notebook/measurements.md).
+- Where two languages share few n-grams, DE may shrink even with 1. Russian has 0.5 in the small run.
+- A linear map, times the square root of H, takes tokens of E = 300 to layers of H = 512. Positions are sinusoids, and
   layers normalise after the sum (Vaswani et al. 2017, sections 3.4, 3.5, 5.4).
-- Attention pooling "[dos Santos et al. 2016]" attends over pairs; here sentences are encoded separately, so the query
+- Attention pooling "[dos Santos et al. 2016]" attends over pairs. Here sentences are encoded separately, so the query
   is learned.
 - "Multiply the gradients of the word and character embeddings by a factor of 25": before the norm is clipped.
-- Dropout: none by default, as none is mentioned.
+- Dropout: none by default, as the paper mentions none.
 """
 
 import math

@@ -1,6 +1,8 @@
-"""Levenshtein distance of characters: the weak baseline of kim2019 section 4.1, which sees names and numbers.
+"""Levenshtein distance of characters: the weak baseline of kim2019 section 4.1, which finds common names and numbers.
 
-The paper does not say whether it is normalised by length; it is not here.
+Where the paper is silent:
+
+- It is not said whether the distance is divided by the length. Here it is not.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,13 @@
 """The trainable similarity of Kim et al. 2019, section 3.3: a small multilayer perceptron on [a; b].
 
-Two hidden layers of 512 with ReLU, one sigmoid output, trained by scikit-learn (section 4) as a classifier of parallel
-against non-parallel pairs. Their eq. 15 writes (1 - log q) where the cross-entropy has log(1 - q): a typo.
-Probabilities saturate at 1.0 in float, so pairs are ranked by the logit.
+Two hidden layers of 512 with ReLU and one sigmoid output classify pairs as parallel or not. scikit-learn trains them
+(section 4). Their eq. 15 writes (1 - log q) where the cross-entropy has log(1 - q): a typo. Probabilities saturate at
+1.0 in float, so pairs are ranked by the logit.
 
-"Maximum 1,000 updates": scikit-learn has no such limit; its `max_iter` counts epochs. We take it as that parameter,
-beside scikit-learn's own stopping rule (no gain of 1e-4 in 10 epochs).
+Where the paper is silent:
+
+- "Maximum 1,000 updates": scikit-learn has no such limit. We set `max_iter`, which counts epochs, to 1,000. Training
+  also stops by scikit-learn's own rule (no gain of 1e-4 in 10 epochs).
 """
 
 from pathlib import Path

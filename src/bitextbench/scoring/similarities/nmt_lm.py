@@ -1,11 +1,14 @@
 """Two translation models and two language models: Rossenbach et al. 2018, the row "NMT + LM, 4 models" of kim2019 table
 2.
 
-Known of it, from its abstract ("The RWTH Aachen University Filtering System for the WMT 2018 Parallel Corpus Filtering
-Task", WMT 2018) and from kim2019 section 4.2: recurrent language models of source and target, Transformers that
-translate from source to target and back; their scores combined. Chosen here, because we had no text of the paper: each
-log-probability is divided by the tokens that its model predicts, and the four have equal weights, as a log-linear
-combination without tuning has.
+Transformers translate in both directions, and recurrent language models score each side. We know this from the abstract
+("The RWTH Aachen University Filtering System for the WMT 2018 Parallel Corpus Filtering Task") and from kim2019 section
+4.2; we had no text of the paper.
+
+Where the paper is silent:
+
+- Each log-probability is divided by the number of tokens that its model predicts.
+- The four have equal weights, as in a log-linear combination that is not tuned.
 """
 
 from pathlib import Path

@@ -1,16 +1,18 @@
 """Bag-of-words translation and fluency: Zipporah (Xu and Koehn 2017), "a fast and scalable data cleaning system".
 
-As in the authors' program (hainan-xv/zipporah; we had no text of the paper but its abstract):
+It is done as in the authors' program (hainan-xv/zipporah). We had no text of the paper but its abstract.
 
-- adequacy: how badly the words of one side predict those of the other through a dictionary, both directions added:
-  - sum over t of v(t) ln(q(t) + 0.0001), q(t) = sum over s of v(s) p(t | s), v(w) the share of w among the words of its
-    side; a word that the dictionary does not know translates to itself;
-- fluency: the sum of ln perplexity of both sides under n-gram language models;
-- logistic regression on (x / 10)^8 of both: good pairs against pairs with a wrong side, with shuffled words, and with
-  both.
+- Adequacy: how badly the words of one side predict those of the other through a dictionary, both directions added. One
+  direction is the sum over t of v(t) ln(q(t) + 0.0001). There v(w) is the share of w among the words of its side, and
+  q(t) = sum over s of v(s) p(t | s). A word that is not in the dictionary translates to itself.
+- Fluency: the sum of ln perplexity of both sides under n-gram language models.
+- A logistic regression reads (x / 10)^8 of both. It separates good pairs from pairs with a wrong side, with shuffled
+  words, and with both.
 
-Chosen here: the dictionary is of IBM Model 1, not of fast_align's alignments; the models are of trigrams, not of
-5-grams.
+Where the paper is silent:
+
+- The dictionary is that of IBM Model 1, not of fast_align's alignments.
+- The language models have trigrams, not 5-grams.
 """
 
 from pathlib import Path
