@@ -3,6 +3,7 @@
 import shutil
 import struct
 import subprocess
+import sys
 import unicodedata
 from importlib import metadata
 from pathlib import Path
@@ -90,6 +91,19 @@ def test_a_folder_is_made_once_and_again_when_it_has_changed(tmp_path, monkeypat
     (made / "model.safetensors").write_bytes(data)
     e5.folder(tmp_path)
     assert "once" in capsys.readouterr().err
+
+
+def test_the_command_writes_a_folder_and_replaces_none_of_other_files(tmp_path):
+    export = [sys.executable, "-m", "bitextbench", "export", "e5-small", "-o"]
+    done = subprocess.run([*export, tmp_path / "new"], capture_output=True, text=True)
+    assert "multilingual-e5-small; licence MIT" in done.stderr
+    assert (tmp_path / "new/model.safetensors").stat().st_size > 4e8
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/file").touch()
+    done = subprocess.run([*export, tmp_path / "own"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "own: is a folder with other files, which would be lost; name a new folder" in done.stderr
+    assert [*(tmp_path / "own").iterdir()] == [tmp_path / "own/file"]
 
 
 def test_another_file_is_refused(tmp_path):

@@ -262,6 +262,19 @@ def train(
     )
 
 
+@cli.command(epilog=example("export e5-small -o e5-small"))
+@click.argument("encoder", type=click.Choice(["e5-small"]))
+@click.option("-o", "--out", type=Output("folder", mark="modules.json"), required=True, help="A folder.")
+def export(encoder: str, out: Path) -> None:
+    """Write the encoder of a package as a folder of sentence-transformers, in float32, which other programs read, too."""
+    from bitextbench.base.progress import log
+    from bitextbench.encoders import e5
+
+    (weights,) = e5.PACKAGE.paths()
+    e5.write(weights, out)
+    log(f"{out}: {e5.ABOUT}; both texts are read after the prompt {e5.PROMPT!r}")
+
+
 @step.command("encode")
 @click.argument("ids", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A trained encoder.")

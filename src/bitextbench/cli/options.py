@@ -159,12 +159,13 @@ class Output(click.Path):
     """An output path: a `file`, a `folder` or `either`. A path that cannot be written is refused before the work begins.
 
     `stream`: "-" is standard output. `shared`: a folder that gets files of its own names, and may hold the inputs. Commands
-    refuse any other output that is an input, or another output (`groups.Command`).
+    refuse any other output that is an input, or another output (`groups.Command`). `mark`: a file that the folder has when
+    the command wrote it: any other folder with files in it is refused, since the new one takes its place.
     """
 
-    def __init__(self, kind: str, *, stream: bool = False, shared: bool = False) -> None:
+    def __init__(self, kind: str, *, stream: bool = False, shared: bool = False, mark: str = "") -> None:
         super().__init__(path_type=Path)
-        self.kind, self.stream, self.shared = kind, stream, shared
+        self.kind, self.stream, self.shared, self.mark = kind, stream, shared, mark
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from bitextbench.base.outputs import check_output
@@ -172,6 +173,8 @@ class Output(click.Path):
         path = Path(str(super().convert(value, param, ctx)))
         if str(path) != "-":
             check_output(path, self.kind)
+            if self.mark and path.is_dir() and any(path.iterdir()) and not (path / self.mark).exists():
+                raise InputError("is a folder with other files, which would be lost", path, remedy="name a new folder")
         elif not self.stream:
             raise InputError("- names no file", "the output", remedy="name a file, ./- if it is to be called so")
         return path

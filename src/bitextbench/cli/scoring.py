@@ -11,6 +11,7 @@ from bitextbench.cli.options import (
     COUNT,
     FILE,
     SEED,
+    Output,
     Rows,
     Spec,
     budget_option,
@@ -19,7 +20,6 @@ from bitextbench.cli.options import (
     data_option,
     device_option,
     extreme_options,
-    folder_option,
     method_option,
     out_option,
     scored_pairs,
@@ -122,6 +122,11 @@ def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str,
     published(shard, dataset, column, (src, tgt), data / dataset, out)
 
 
+neighbours_folder = click.option(
+    "-o", "--out", type=Output("folder", mark="neighbours.json"), required=True, help="A folder."
+)
+
+
 @cli.command(epilog=example("neighbours --src-emb a.de.npy --tgt-emb a.en.npy -k 4 -o neighbours"))
 @src_emb_option
 @tgt_emb_option
@@ -134,7 +139,7 @@ def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str,
     help="By which neighbours are near.",
 )
 @search_options(k=4)
-@folder_option
+@neighbours_folder
 def neighbours(
     src_emb: Path, tgt_emb: Path, src_rows: slice, tgt_rows: slice, metric: str, k: int, out: Path, **settings: Any
 ) -> None:
@@ -160,7 +165,7 @@ def neighbours(
 
 @cli.command("merge-neighbours", epilog=example("merge-neighbours part1 part2 -o neighbours"))
 @click.argument("parts", type=FILE, nargs=-1, required=True)
-@folder_option
+@neighbours_folder
 def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
     """Join what `neighbours` wrote for each range of sources and of targets."""
     from bitextbench.neighbours import merge
