@@ -23,7 +23,7 @@ from bitextbench.cli.options import (
 
 @step.command()
 @click.argument("name")
-@click.option("--spec", type=Spec("corpus"), required=True, help="What the configuration says of it.")
+@click.option("--spec", type=Spec("corpus"), required=True, help="Its entry of the configuration.")
 @src_option
 @tgt_option
 @data_option
@@ -58,7 +58,7 @@ def corpus(
     "--text", "texts", type=(str, str), multiple=True, required=True, help="LANGUAGE FILE, or LANGUAGE CORPUS#SIDE."
 )
 @click.option("--lines", type=COUNT, default=200_000, help="The most lines of each text.")
-@click.option("--dimension", type=COUNT, default=16, help="Of the vectors of words and n-grams.")
+@click.option("--dimension", type=COUNT, default=16, help="Dimensions of the vectors of words and n-grams.")
 @click.option("--epochs", type=COUNT, default=10, help="Passes over the text.")
 @out_option
 def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int, epochs: int, out: Path) -> None:

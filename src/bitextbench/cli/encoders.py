@@ -41,7 +41,7 @@ from bitextbench.cli.options import (
 
 @step.command("skip-gram")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
-@click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="Whose words.")
+@click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="The side whose words get vectors.")
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
@@ -112,15 +112,15 @@ def map_words(
 )
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Its id shards in the same order, without .src.")
 @click.option("--count", type=COUNT, default=5, help="Hard negatives of a sentence.")
-@click.option("--share", type=SHARE, default=0.2, help="Of the pairs, drawn at random.")
+@click.option("--share", type=SHARE, default=0.2, help="Share of the pairs that get some, drawn at random.")
 @click.option(
     "--similarity",
     type=click.Choice(["dot", "cosine", "random"]),
     default="dot",
-    help="That makes a negative hard; random: none.",
+    help="Similarity by which a negative is hard; random: none.",
 )
 @click.option(
-    "--directions", type=click.Choice(["both", "forward"]), default="both", help="forward: none for the targets."
+    "--directions", type=click.Choice(["both", "forward"]), default="both", help="forward: only sources get negatives."
 )
 @seed_option
 @device_option
@@ -153,7 +153,7 @@ def hard_negatives(
 @encoder_options
 @click.option("--language", type=LANGUAGE, help="Code of the text's language; a published encoder needs none.")
 @click.option(
-    "--side", type=click.Choice(["src", "tgt"]), help="Of a model whose two sides have learned this language."
+    "--side", type=click.Choice(["src", "tgt"]), help="Side of the encoder, if both sides have learned this language."
 )
 @form_option
 @click.option("--columns", type=Names(2), default=(), help=f"Column of {COLUMNS}")
@@ -177,7 +177,11 @@ def encode(
     threads: int,
     out: Path,
 ) -> None:
-    """Encode sentences of your own: lines, id<TAB>sentence, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input."""
+    """Encode sentences of your own.
+
+    The text is a sentence a line, id<TAB>sentence, JSON lines or TMX (each plain or packed), Parquet, or a Moses zip. -
+    is standard input.
+    """
     from bitextbench.encoders.plain import encode_text
     from bitextbench.formats.inputs import Reading
 
@@ -283,7 +287,7 @@ def export(encoder: str, out: Path) -> None:
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16"]),
     default="fp32",
-    help="Of its products; auto: the fastest.",
+    help="Number format of matrix products; auto: the fastest.",
 )
 @device_option
 @threads_option
@@ -300,11 +304,12 @@ def encode_ids(ids: Path, model: Path, batch_tokens: int, precision: str, device
 
 @step.command("pretrained")
 @click.argument("encoder")
-@click.option("--file", "files", type=FILE, multiple=True, help="Of its folder.")
+@click.option("--file", "files", type=FILE, multiple=True, help="A file of the encoder's folder.")
 @out_option
 def pretrained(encoder: str, files: tuple[Path, ...], out: Path) -> None:
-    """Write the name or folder of a published encoder and the hashes of its files as JSON; loads it once, so that an
-    incomplete one fails here.
+    """Write the name or folder of a published encoder and the hashes of its files as JSON.
+
+    The encoder is loaded once, so that an incomplete one fails here.
     """
     from bitextbench.encoders import plain
 

@@ -97,7 +97,7 @@ def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, ca
 @tgt_text_option
 @click.option("--gold", type=FILE, required=True, help="source id<TAB>target id.")
 @form_option
-@click.option("--threshold", type=LIMIT, help="Else the one with the best F1 on these pairs.")
+@click.option("--threshold", type=LIMIT, help="The least score; without it the one with the best F1 on these pairs.")
 @click.option("--curve", type=OUT, help="Write precision and recall at every threshold as CSV.")
 @bootstrap_option
 @json_option
@@ -210,7 +210,11 @@ def evaluate_rescoring(
     multiple=True,
     help="A fitted similarity; one for each --similarity that learns, in their order.",
 )
-@click.option("--src-text", type=FILE, help="Or a corpus. With both texts, a copy of the right sentence is right, too.")
+@click.option(
+    "--src-text",
+    type=FILE,
+    help="Text or corpus of the sources. With both texts, a copy of the right sentence is right, too.",
+)
 @click.option("--tgt-text", type=FILE, help="The same of the targets.")
 @form_option
 @bootstrap_option
@@ -292,7 +296,9 @@ def evaluate_separation(
 @src_shards_option
 @tgt_shards_option
 @similarities_option("cosine")
-@click.option("--src-text", type=FILE, help="Or a corpus; for precision by text and the ceiling by index.")
+@click.option(
+    "--src-text", type=FILE, help="Text or corpus of the sources, for precision by text and the ceiling by index."
+)
 @click.option("--tgt-text", type=FILE, help="The same of the targets.")
 @form_option
 @bootstrap_option
@@ -334,7 +340,7 @@ def evaluate_reconstruction(
 )
 @src_shards_option
 @tgt_shards_option
-@click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine", help="Of sentences.")
+@click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine", help="Similarity of sentences.")
 @click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each; or a corpus.")
 @click.option("--tgt-docs", type=FILE, required=True, help="The same of the targets.")
 @click.option(
@@ -393,13 +399,13 @@ def evaluate_documents(
     type=click.Choice(["euclidean", "reconstruction", "length", "unigram"]),
     multiple=True,
     default=["euclidean"],
-    help="Of a source and a target; the last two do not look at the source.",
+    help="Score of a source and a target; the last two ignore the source.",
 )
 @click.option(
     "--draw", type=click.Choice(["types", "tokens"]), default="tokens", help="How likely a word of a random target is."
 )
 @lowercase_option
-@click.option("--sample-seed", type=SEED, default=1, help="Of the sampled targets.")
+@click.option("--sample-seed", type=SEED, default=1, help="Seed of the sampled targets.")
 @device_option
 @threads_option
 @bootstrap_option
@@ -444,7 +450,7 @@ def evaluate_recognition(
     "recognition-scores", epilog=example("evaluate recognition-scores --parallel parallel.npy --sampled sampled.npy")
 )
 @click.option("--parallel", type=FILE, required=True, help="Scores of the pairs, .npy [n].")
-@click.option("--sampled", type=FILE, required=True, help="Of sampled targets, .npy [evaluations, n, samples].")
+@click.option("--sampled", type=FILE, required=True, help="Scores of sampled targets, .npy [evaluations, n, samples].")
 @bootstrap_option
 @json_option
 def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
@@ -459,7 +465,7 @@ def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: P
 @step.command("measure-encoder")
 @click.argument("name")
 @click.option("--test", required=True, help="The test's name.")
-@click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote beside the model.")
+@click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote next to the model.")
 @src_shards_option
 @tgt_shards_option
 @corpus_option
@@ -518,7 +524,12 @@ def bleu(
 
 @step.command()
 @click.option(
-    "--language", "languages", type=(str, str), multiple=True, required=True, help="TEST CODE of its targets."
+    "--language",
+    "languages",
+    type=(str, str),
+    multiple=True,
+    required=True,
+    help="TEST CODE: the language of a test's targets.",
 )
 @click.option(
     "--hypotheses",
@@ -590,7 +601,9 @@ def size(corpus: Path, out: Path) -> None:
 
 @step.command("posteriors")
 @click.argument("ids", type=FILE, nargs=-1, required=True)
-@click.option("--model", "models", type=Mapping(), multiple=True, required=True, help="forward and backward.")
+@click.option(
+    "--model", "models", type=Mapping(), multiple=True, required=True, help="forward=FOLDER and backward=FOLDER."
+)
 @device_option
 @bootstrap_option
 @out_option
@@ -712,7 +725,7 @@ def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: st
 @click.option("--model", type=FILE, required=True, help="A folder with trained translation models.")
 @click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
 @click.option("--references", type=FILE, required=True, help="The corpus itself.")
-@click.option("--spec", type=Spec(), required=True, help="What the configuration says of nmt.")
+@click.option("--spec", type=Spec(), required=True, help="The entry `nmt` of the configuration.")
 @src_option
 @tgt_option
 @device_option

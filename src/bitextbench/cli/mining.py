@@ -44,7 +44,7 @@ from bitextbench.cli.options import (
     tokens_option,
 )
 
-rows_option = click.option("--rows", type=FILE, required=True, help="Those that are searched: of `step searched`.")
+rows_option = click.option("--rows", type=FILE, required=True, help="The rows to search: what `step searched` wrote.")
 
 
 @step.command("mine-corpus")
@@ -105,7 +105,7 @@ def searched(corpus: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...],
 @src_shards_option
 @tgt_shards_option
 @click.option(
-    "--src-block", type=(NATURAL, COUNT), required=True, help="Its number, from 0, and how many blocks there are."
+    "--src-block", type=(NATURAL, COUNT), required=True, help="Number of the block, from 0, and number of blocks."
 )
 @click.option("--tgt-block", type=(NATURAL, COUNT), required=True, help="The same of the targets.")
 @click.option("--spec", type=Spec(), required=True, help="margin, k, index.")
@@ -135,7 +135,7 @@ def search_block(
 @step.command("mine-blocks")
 @click.argument("corpus", type=FILE)
 @rows_option
-@click.option("--neighbours", type=FILE, required=True, help="The joined ones: of merge-neighbours.")
+@click.option("--neighbours", type=FILE, required=True, help="The neighbours that `merge-neighbours` joined.")
 @click.option("--spec", type=Spec(), required=True, help="margin, retrieval, threshold.")
 @src_option
 @tgt_option
@@ -156,7 +156,7 @@ def mine_blocks(
 @src_shards_option
 @tgt_shards_option
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
-@click.option("--negatives", type=COUNT, default=10, help="For a positive.")
+@click.option("--negatives", type=COUNT, default=10, help="Negatives for each positive.")
 @click.option(
     "--train",
     type=SHARE,
@@ -230,7 +230,7 @@ def _vectors(
 @click.option("--src-language", type=LANGUAGE, help="Language code of A; a published encoder needs none.")
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
 @cache_option
-@click.option("--src-emb", type=FILE, help="In place of an encoder: vectors of A, .npy [n, d].")
+@click.option("--src-emb", type=FILE, help="Vectors of A instead of an encoder, .npy [n, d].")
 @click.option("--tgt-emb", type=FILE, help="Vectors of B.")
 @form_option
 @click.option("--src-columns", type=Names(2), default=(), help=f"Column of A with {COLUMNS}")
@@ -242,9 +242,11 @@ def _vectors(
 @click.option(
     "--threshold",
     type=LIMIT,
-    help="The least score of a pair; by default that of muse, none for others; -inf keeps all.",
+    help="The least score of a pair. muse has a default, other encoders have none; -inf keeps all.",
 )
-@click.option("--precision-target", type=SHARE, help="Or the precision on --gold to reach, of 1.")
+@click.option(
+    "--precision-target", type=SHARE, help="Choose the threshold that reaches this precision on --gold, 0 to 1."
+)
 @click.option("--gold", type=FILE, help="All pairs that are right: source id<TAB>target id.")
 @click.option(
     "--index", help="Approximate search, by an index of faiss: IVF4096,Flat:nprobe=32, HNSW32, ... Exact without it."
@@ -285,7 +287,8 @@ def mine(
 ) -> None:
     """Mine parallel pairs out of two texts (Artetxe and Schwenk 2019).
 
-    A text is a sentence a line, id<TAB>sentence, JSON lines or TMX (each plain, .gz, .bz2, .xz or .zst), Parquet, or a Moses zip; - is standard input.
+    A text is a sentence a line, id<TAB>sentence, JSON lines or TMX (each plain, .gz, .bz2, .xz or .zst), Parquet, or a
+    Moses zip. - is standard input.
     """
     from bitextbench.formats.inputs import Reading
     from bitextbench.mining import texts
@@ -326,13 +329,13 @@ def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
 
 SCORER_OPTIONS = (
     click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
-    click.option("--columns", type=Names(3), default=(), help=f"Of one file of pairs: sources, targets, perhaps ids: {KINDS}"),
+    click.option("--columns", type=Names(3), default=(), help=f"Columns of one file of pairs: sources, targets, perhaps ids: {KINDS}"),
     skip_bad_option,
     repair_option,
     encoder_options,
     click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
-    click.option("--settings", type=Spec(), default="{}", help="Of the similarity: its OPTIONS, as the configuration has them."),
-    click.option("--scorer", type=FILE, multiple=True, help="What `filter --save-scorer` wrote."),
+    click.option("--settings", type=Spec(), default="{}", help="Settings of the similarity: its OPTIONS, as in a configuration."),
+    click.option("--scorer", type=FILE, multiple=True, help="A scorer that `filter --save-scorer` wrote."),
     chinese_option,
     seed_option,
     device_option,
@@ -379,19 +382,19 @@ def scorers_of(
 @click.option(
     "--rules",
     type=Spec(),
-    help="In place of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
+    help="Rules instead of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
 )
 @cache_option
 @click.option("--similarity", help="Score of a pair: margin (with an encoder the default), cosine, mlp, zipporah, ...")
-@click.option("--save-scorer", type=OUT, help="Where to keep what the similarity has learned: one file, .npz.")
-@click.option("--words", type=COUNT, help="Keep the best pairs up to so many words of the targets.")
-@click.option("--pairs", type=COUNT, help="Or so many pairs.")
-@click.option("--share", type=SHARE, help="Or this share of those that pass the rules.")
-@click.option("--threshold", type=LIMIT, help="Or those that score at least this.")
+@click.option("--save-scorer", type=OUT, help="Save what the similarity has learned: one file, .npz.")
+@click.option("--words", type=COUNT, help="Keep the best pairs, up to this many words of the targets.")
+@click.option("--pairs", type=COUNT, help="Keep this many of the best pairs.")
+@click.option("--share", type=SHARE, help="Keep this share of the pairs that pass the rules.")
+@click.option("--threshold", type=LIMIT, help="Keep the pairs that score at least this.")
 @click.option(
     "--explain",
     type=OUT_OR_DASH,
-    help="Where to write what became of each line: number, fate, score (.tsv, .tsv.gz; - is standard output).",
+    help="Write what became of each line: number, fate, score (.tsv, .tsv.gz; - is standard output).",
 )
 @click.option(
     "-o",
@@ -426,9 +429,13 @@ def filter_command(
     threads: int,
     out: Path,
 ) -> None:
-    """Filter a crawl: line n of A belongs to line n of B, or A alone has pairs: text with tabs, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input.
+    """Filter a crawl of pairs by rules, copies and scores.
 
-    Drops what the rules reject, then copies, then low scores; keeps the order of lines. Without an encoder or a similarity nothing is scored.
+    Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
+    packed), Parquet, or a Moses zip. - is standard input.
+
+    Drops what the rules reject, then copies, then low scores, and keeps the order of lines. Without an encoder or a
+    similarity nothing is scored.
     """
     from bitextbench.mining import crawl
 
@@ -459,7 +466,7 @@ def filter_command(
 @click.option(
     "--similarity", "similarities", multiple=True, help="Score of a pair: cosine, levenshtein, ...; one or several."
 )
-@click.option("--append", is_flag=True, help="Write each pair as it was read, and its scores behind it.")
+@click.option("--append", is_flag=True, help="Write each pair as it was read, followed by its scores.")
 @click.option("-o", "--out", type=OUT_OR_DASH, default="-", help="A text; - is standard output.")
 def score(
     texts: tuple[Path, ...],
@@ -480,9 +487,12 @@ def score(
     threads: int,
     out: Path,
 ) -> None:
-    """Score pairs in a stream: line n of A belongs to line n of B, or A alone has pairs: text with tabs, JSON lines, TMX (each plain or packed), Parquet, a Moses zip; - is standard input.
+    """Score pairs in a stream.
 
-    Writes the scores of a pair to a line. Memory does not grow with the number of pairs.
+    Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
+    packed), Parquet, or a Moses zip. - is standard input.
+
+    Writes the scores of each pair on one line. Memory does not grow with the number of pairs.
     """
     from bitextbench.mining import stream
 

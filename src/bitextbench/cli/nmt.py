@@ -120,7 +120,7 @@ def nmt_prepare(
 @spec_option
 @src_option
 @tgt_option
-@click.option("--seed", "seeds", type=SEED, multiple=True, required=True, help="Of the model of each DATA.")
+@click.option("--seed", "seeds", type=SEED, multiple=True, required=True, help="Seed of the model of each DATA.")
 @device_option
 @threads_option
 @click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")

@@ -197,8 +197,8 @@ OUT, OUT_FOLDER = Output("file"), Output("folder")
 OUT_OR_DASH = Output("file", stream=True)
 src_option = click.option("--src", required=True, help="Source language code.")
 tgt_option = click.option("--tgt", required=True, help="Target language code.")
-seed_option = click.option("--seed", type=SEED, default=1, help="Of all that is drawn at random.")
-bootstrap_option = click.option("--seed", type=SEED, default=12345, help="Of the bootstrap.")
+seed_option = click.option("--seed", type=SEED, default=1, help="Seed of all random draws.")
+bootstrap_option = click.option("--seed", type=SEED, default=12345, help="Seed of the bootstrap.")
 threads_option = click.option(
     "--threads",
     type=THREADS,
@@ -212,7 +212,7 @@ device_option = click.option(
     "device",
     type=Device(),
     default="cpu",
-    help="cpu or cuda; rules give a number of GPUs, 0 for the CPU.",
+    help="cpu or cuda. Rules of the workflow give a number of GPUs: 0 is the CPU.",
 )
 lowercase_option = click.option(
     "--lowercase/--cased", default=True, help="Letter case that the text model was learned with."
@@ -223,8 +223,8 @@ chinese_option = click.option(
     default="jieba",
     help="Tokens of Chinese: Jieba's words, or characters.",
 )
-spec_option = click.option("--spec", type=Spec(), required=True, help="What the configuration says of it.")
-method_option = click.option("--spec", type=Spec("method"), required=True, help="What the configuration says of it.")
+spec_option = click.option("--spec", type=Spec(), required=True, help="Its entry of the configuration.")
+method_option = click.option("--spec", type=Spec("method"), required=True, help="Its entry of the configuration.")
 data_option = click.option("--data", type=FILE, default=Path("data/raw"), help="Folder of fetched data sets.")
 corpus_option = click.option("--corpus", type=FILE, required=True, help="Folder of a corpus.")
 tokens_option = click.option("--tokens", type=FILE, required=True, help="The same corpus tokenised.")
@@ -235,7 +235,7 @@ scale_option = click.option(
     "--scale",
     type=click.Choice(["tiny", "small", "paper"]),
     required=True,
-    help="Of the run; verdicts are of paper alone.",
+    help="Scale of the run; only paper scale gets verdicts.",
 )
 count_option = click.option(
     "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
@@ -252,11 +252,11 @@ form_option = click.option(
     "form",
     type=Forms(),
     default="auto",
-    help="Of text files: lines, bucc (id<TAB>sentence), auto; of the two texts one by one: bucc,lines.",
+    help="Format of text files: lines, bucc (id<TAB>sentence) or auto; bucc,lines names that of each text.",
 )
 KINDS = "names in Parquet and JSON lines (translation.de), numbers from 1 in text."
 COLUMNS = f"the sentences, and perhaps their ids: {KINDS}"
-SKIP_BAD = "Bad lines (no UTF-8, NUL, too few columns) count as empty, and are logged; without it they are errors."
+SKIP_BAD = "Count bad lines (not UTF-8, NUL, too few columns) as empty and log them; without it they are errors."
 skip_bad_option = click.option("--skip-bad", is_flag=True, help=SKIP_BAD)
 REPAIR = "Mend entities, mojibake, invisible characters, NFC and quotes first; the log counts lines by kind."
 repair_option = click.option("--repair", is_flag=True, help=REPAIR)
@@ -267,7 +267,7 @@ tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vecto
 ENCODER = (
     "muse or e5-small, or the folder of an encoder: trained here, of sentence-transformers, transformers or LASER."
 )
-prefix_option = click.option("--prefix", help="Put before each sentence for a published encoder, as 'query: ' for e5.")
+prefix_option = click.option("--prefix", help="Text to put before each sentence, such as 'query: ' for e5.")
 
 
 class EncoderChoice(NamedTuple):
@@ -302,7 +302,7 @@ def encoder_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["fp32", "bf16", "auto"]),
             default="fp32",
             show_default=True,
-            help="Number format of a published encoder. bf16 is some three times as fast where the processor has it.",
+            help="Number format of a published encoder. bf16 is about three times as fast where the processor has it.",
         ),
         prefix_option,
         click.option("--encoder", help=ENCODER),
@@ -330,7 +330,7 @@ named_scores_option = click.option(
 )
 
 
-out_option = click.option("-o", "--out", type=Output("either"), required=True, help="What is written.")
+out_option = click.option("-o", "--out", type=Output("either"), required=True, help="Output.")
 folder_option = click.option("-o", "--out", type=OUT_FOLDER, required=True, help="A folder.")
 json_option = click.option("-o", "--out", type=OUT, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=OUT, required=True, help="A page of Markdown.")
@@ -379,21 +379,21 @@ SEARCH_OPTIONS = (
         "--backend",
         type=click.Choice(["torch", "faiss"]),
         default="torch",
-        help="Of the search; torch: on a CPU the fastest product.",
+        help="Library of the search; torch takes the fastest product on a CPU.",
     ),
     device_option,
     click.option(
         "--precision",
         type=click.Choice(["auto", "fp32", "bf16"]),
         default="auto",
-        help="Of the search; auto: the fastest.",
+        help="Number format of the search; auto: the fastest.",
     ),
     click.option(
         "--memory",
         type=Numeric(float, 0, 1 << 20, above=True),
         default=1.0,
         callback=lambda _, __, gib: int(gib * 2**30),
-        help="GiB beside the vectors and the result.",
+        help="GiB of working memory, without the vectors and the result.",
     ),
     threads_option,
 )

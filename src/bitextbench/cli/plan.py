@@ -34,12 +34,12 @@ CORES = 1000  # of a dry run, which else takes the cores of this machine for tho
     type=COUNT,
     default=(8, 64, 256),
     show_default=True,
-    help="Of the cluster; may be repeated.",
+    help="GPUs of a cluster; may be repeated.",
 )
 @click.option(
     "--rates", type=FILE, help="YAML with rates of your own machines: those keys of report/rates.yaml that differ."
 )
-@click.option("--seed", type=SEED, default=1, show_default=True, help="Of the failures of nodes.")
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the failures of nodes.")
 @click.option("--out", type=OUT, help="Where the table goes: CSV.")
 @click.option("--picture", type=OUT, help="Where the picture goes: SVG or PNG.")
 def plan(
@@ -52,8 +52,9 @@ def plan(
     out: Path | None,
     picture: Path | None,
 ) -> None:
-    """Say what a run costs by rule, and how long it takes on clusters of some sizes whose nodes fail. All tables,
-    without TARGETS.
+    """Estimate what a run costs by rule, and how long it takes on clusters of several sizes whose nodes fail.
+
+    Without TARGETS the run is all tables.
     """
     from bitextbench.config import read, resolve
     from bitextbench.report import courses as pages
@@ -85,10 +86,11 @@ def plan(
     help="Snakemake's profile; a second is its --workflow-profile.",
 )
 @click.option("--configfile", "overlays", type=FILE, multiple=True, help="An overlay of config.yaml; may be repeated.")
-@click.option("--gpu-memory", type=COUNT, default=80, show_default=True, help="Of one GPU, in GiB.")
+@click.option("--gpu-memory", type=COUNT, default=80, show_default=True, help="Memory of one GPU, in GiB.")
 def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[Path, ...], gpu_memory: int) -> None:
-    """Say what a run will miss before its first job is queued: partition, GPU and its memory, environment, disk, quota,
-    mirror. Exit code 1 if something is missing.
+    """Say what a run will miss before its first job is queued: partition, GPU, environment, disk, quota, mirror.
+
+    Exit code 1 if something is missing.
     """
     from bitextbench.config import read, resolve
     from bitextbench.report import plan as plans
@@ -141,7 +143,7 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
 
 
 @step.command("updates")
-@click.option("--config", type=FILE, default="config.yaml", show_default=True, help="Of paper scale.")
+@click.option("--config", type=FILE, default="config.yaml", show_default=True, help="The configuration of paper scale.")
 @click.option("--page", type=FILE, help="Markdown whose table of updates is written again.")
 @click.option("-o", "--out", type=OUT, help="The table: report/updates.tsv.")
 def updates(config: Path, page: Path | None, out: Path | None) -> None:

@@ -61,7 +61,7 @@ def mined(name: str, shows: str) -> None:
         pages.write(out, getattr(pages, name)(comparable.read(corpus, (src, tgt)), *vectors, threads=threads))
 
 
-mined("scales", "A wrong pair of high cosine beside a right one of lower cosine (Artetxe and Schwenk 2019, Table 1).")
+mined("scales", "A wrong pair of high cosine and a right one of lower cosine (Artetxe and Schwenk 2019, Table 1).")
 mined("failures", "False positives and false negatives of cosine similarity (Yang et al. 2019, Table 7).")
 
 
@@ -184,13 +184,13 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: 
 
 @step.command()
 @click.option("--reference", type=FILE, help="What the paper printed.")
-@click.option("--name", help="Or the name of a table that no paper has.")
+@click.option("--name", help="Name of a table that no paper has.")
 @cells_option
 @scale_option
 @click.option("--selection", "selections", type=FILE, multiple=True, help="What a row selected: a filtering table.")
-@click.option("--significance", type=FILE, help="Its rows compared with each other.")
+@click.option("--significance", type=FILE, help="The table's rows compared with each other.")
 @click.option("--against", help="The row that the others are compared with, in notes.")
-@click.option("--compared", "text", default="detokenised text", help="What their BLEU is of.")
+@click.option("--compared", "text", default="detokenised text", help="The text that BLEU is computed on.")
 @click.option("--selected", type=FILE, help="Where what its rows selected goes: CSV.")
 @click.option("--config", type=Spec(), help="The whole configuration, for the provenance.")
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
@@ -216,7 +216,7 @@ def table(
     selected: Path | None,
     out: Path,
 ) -> None:
-    """Make a table with our numbers beside the paper's: CSV, and on request measurements, selections and provenance."""
+    """Make a table with our numbers and the paper's: CSV, and on request measurements, selections and provenance."""
     from bitextbench.base.outputs import atomic
     from bitextbench.evaluation import significance as paired
     from bitextbench.report import filtering, records, references
@@ -258,7 +258,10 @@ def table(
 @click.argument("tables", type=FILE, nargs=-1)
 @click.option("--references", "folder", type=FILE, default=Path("references"), help="What the papers printed.")
 @click.option(
-    "--measurements", type=FILE, multiple=True, help="Of the tables' cells; others are drawn from their intervals."
+    "--measurements",
+    type=FILE,
+    multiple=True,
+    help="Measurements of cells; other cells are drawn from their intervals.",
 )
 @click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
 @click.option("--instances", type=FILE, required=True, help="Where the CSV of their instances goes.")
@@ -274,7 +277,9 @@ def audit(
 
 
 @step.command()
-@click.option("--references", "folder", type=FILE, default=Path("references"), help="Has <paper>/settings.yaml.")
+@click.option(
+    "--references", "folder", type=FILE, default=Path("references"), help="Folder with <paper>/settings.yaml."
+)
 @click.option("--config", type=FILE, default=Path("config.yaml"), help="The configuration of paper scale.")
 @out_option
 def settings(folder: Path, config: Path, out: Path) -> None:
@@ -309,8 +314,8 @@ def show(csv: Path, brief: bool) -> None:
 def audit_run(folder: Path, references: Path) -> None:
     """Judge the tables of a finished run against the papers again: FOLDER/audit.csv, claims.csv and instances.csv.
 
-    It takes the run's CSVs and the measurements beside them, FOLDER/measurements; a number without measurements is judged
-    by its interval alone.
+    It reads the run's CSVs and the measurements in FOLDER/measurements. A number without measurements is judged by its
+    interval alone.
     """
     from bitextbench.report import run
     from bitextbench.report.audit import write
@@ -325,7 +330,9 @@ def audit_run(folder: Path, references: Path) -> None:
 @click.argument("folder", type=FILE)
 @click.argument("other", type=FILE)
 def compare(folder: Path, other: Path) -> None:
-    """Say which verdicts on claims two runs share, as of the same tables on two machines: FOLDER/instances.csv of both."""
+    """Compare the verdicts on claims of two runs, such as the same tables on two machines: FOLDER/instances.csv of
+    both.
+    """
     from bitextbench.report import replication
 
     click.echo(replication.render(replication.of_folders(folder, other)))
@@ -333,10 +340,12 @@ def compare(folder: Path, other: Path) -> None:
 
 @cli.command(epilog=example("leaderboard results/published-muse results/published-e5 --out results/leaderboard"))
 @click.argument("runs", type=FILE, nargs=-1, required=True)
-@click.option("--references", type=FILE, default=Path("references"), help="Has leaderboard.csv: what others published.")
+@click.option(
+    "--references", type=FILE, default=Path("references"), help="Folder with leaderboard.csv: what others published."
+)
 @click.option("--out", type=OUT_FOLDER, default=Path("results/leaderboard"), show_default=True, help="A folder.")
 def leaderboard(runs: tuple[Path, ...], references: Path, out: Path) -> None:
-    """Set the encoders of several runs (folders with leaderboard.csv) beside each other: leaderboard.csv, .html, .md and .svg."""
+    """Compare the encoders of several runs (folders with leaderboard.csv): leaderboard.csv, .html, .md and .svg."""
     from bitextbench.report.leaderboard import write
 
     click.echo(write(runs, references, out))
@@ -345,7 +354,7 @@ def leaderboard(runs: tuple[Path, ...], references: Path, out: Path) -> None:
 @cli.command(epilog=example("report results/small"))
 @click.argument("folder", type=FILE)
 def report(folder: Path) -> None:
-    """Make the HTML report of a run from its CSVs: FOLDER/index.html and further pages. They name what is missing."""
+    """Make the HTML report of a run from its CSVs: FOLDER/index.html and further pages. It names what is missing."""
     from bitextbench.report.site import write
 
     click.echo(write(folder))

@@ -62,7 +62,7 @@ def fit_text_similarity(
 
 @step.command("neighbourhoods")
 @click.argument("similarity")
-@click.option("--spec", type=Spec(), default="{}", help="What the configuration says of it, as its OPTIONS.")
+@click.option("--spec", type=Spec(), default="{}", help="Its entry of the configuration, as its OPTIONS.")
 @src_shards_option
 @tgt_shards_option
 @device_option
@@ -109,7 +109,7 @@ def tune_confidence(
 
 @step.command("published-scores")
 @click.argument("shard", type=FILE)
-@click.option("--dataset", required=True, help="Of the registry.")
+@click.option("--dataset", required=True, help="A data set of the registry.")
 @click.option("--column", required=True, help='A column of numbers, or "label": a second annotator.')
 @src_option
 @tgt_option
@@ -136,7 +136,7 @@ neighbours_folder = click.option(
     "--metric",
     type=click.Choice(["cosine", "dot", "euclidean"]),
     default="cosine",
-    help="By which neighbours are near.",
+    help="Similarity of neighbours.",
 )
 @search_options(k=4)
 @neighbours_folder
@@ -246,7 +246,7 @@ def fit_similarity(
 @step.command()
 @click.argument("method")
 @budget_option
-@click.option("--seed", type=SEED, default=1, help="Of the scores.")
+@click.option("--seed", type=SEED, default=1, help="Seed of the scores.")
 @click.option("--words", type=COUNT, required=True, help="The budget in words.")
 @corpus_option
 @tokens_option

@@ -161,7 +161,7 @@ def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercas
 @step.command("smt-similarity")
 @click.argument("grammar", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A descriptor_autoencoder or bow_autoencoder.")
-@click.option("--pieces", type=FILE, required=True, help="Its text model.")
+@click.option("--pieces", type=FILE, required=True, help="The encoder's text model.")
 @lowercase_option
 @device_option
 @threads_option

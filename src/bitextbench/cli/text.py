@@ -23,9 +23,7 @@ from bitextbench.cli.options import (
 @step.command()
 @click.argument("kind")
 @click.argument("corpora", type=FILE, nargs=-1)
-@click.option(
-    "--spec", type=Spec(), required=True, help="Sizes, as `text.features` of the configuration has them: JSON."
-)
+@click.option("--spec", type=Spec(), required=True, help="Sizes, as in `text.features` of the configuration: JSON.")
 @lowercase_option
 @out_option
 def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
@@ -75,7 +73,7 @@ def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, see
 
 @step.command()
 @click.argument("shard", type=FILE)
-@click.option("--model", type=FILE, required=True, help="A BPE model, or features (.json), which know their case.")
+@click.option("--model", type=FILE, required=True, help="A BPE model, or features (.json).")
 @lowercase_option
 @out_option
 def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
