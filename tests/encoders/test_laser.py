@@ -1,5 +1,6 @@
 """LASER2: a tiny model in its true format, with random weights; beside laser_encoders' own computation, written out."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -109,8 +110,8 @@ def other_sizes(folder):
     ],
 )
 def test_what_cannot_be_used_is_one_line(folder, tmp_path, spoil, message):
-    for path in folder.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    for path in folder.glob("laser2.*"):  # as published: no sum of a use
+        shutil.copy(path, tmp_path)
     spoil(tmp_path)
     with pytest.raises(InputError, match=message) as error:
         plain.sentence_encoder(tmp_path)
@@ -120,3 +121,15 @@ def test_what_cannot_be_used_is_one_line(folder, tmp_path, spoil, message):
 def test_it_takes_no_prefix(folder):
     with pytest.raises(InputError, match="takes no prefix"):
         Laser(folder, prefix="query: ")
+
+
+@pytest.mark.parametrize("name", ["laser2.pt", "laser2.spm"])
+def test_a_byte_that_flips_after_the_first_use_is_told(folder, tmp_path, name):
+    for path in folder.glob("laser2.*"):
+        shutil.copy(path, tmp_path)
+    encoded(tmp_path, LINES[:1])
+    held = bytearray((tmp_path / name).read_bytes())
+    held[len(held) // 2] ^= 1
+    (tmp_path / name).write_bytes(held)
+    with pytest.raises(InputError, match=f"{name}: is not as it was written.*fetch the model again"):
+        Laser(tmp_path)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import tiny_bert
 
+from bitextbench.base import sums
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import sha256
 from bitextbench.encoders import plain
 from bitextbench.encoders.pretrained import Pretrained
 
@@ -33,7 +35,7 @@ def model(folder: Path, bert: Path, *, pooling: dict, dense: bool = False, norma
     """The folder of a model of sentence-transformers, as it saves it."""
     from safetensors.torch import save_file
 
-    shutil.copytree(bert, folder)
+    shutil.copytree(bert, folder, ignore=shutil.ignore_patterns(".*"))  # as published: no sum of a use
     names = ["Transformer", "Pooling", *["Dense"] * dense, *["Normalize"] * normalize]
     paths = ["", *(f"{place}_{name}" for place, name in enumerate(names[1:], 1))]
     modules = [
@@ -231,3 +233,56 @@ def test_folders_that_are_no_encoder(tmp_path, name, message):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=message):
         plain.sentence_encoder(tmp_path / name)
+
+
+def flipped(path: Path) -> None:
+    """One bit of the weights, behind the header."""
+    held = bytearray(path.read_bytes())
+    held[-1000] ^= 1
+    path.write_bytes(held)
+
+
+def test_weights_that_change_after_their_first_use_are_told(bert, tmp_path):
+    folder = model(tmp_path / "labse", bert, **MODELS["labse"])
+    encoded(folder, LINES[:1])
+    again = shutil.copytree(folder, tmp_path / "copy")
+    for path in (folder / "model.safetensors", again / "2_Dense/model.safetensors"):
+        flipped(path)
+        with pytest.raises(InputError, match=rf"^{path}: is not as it was written.*; fetch the model again; if you "):
+            Pretrained(path.parents[path.parent.name == "2_Dense"])
+        sums.place(path).unlink()  # changed on purpose
+    Pretrained(folder)
+
+
+def downloaded(folder: Path) -> Path:
+    """As `hf download --local-dir` leaves it: commit, ETag (of a large file its SHA-256) and time of each file."""
+    record = folder / ".cache/huggingface/download/model.safetensors.metadata"
+    record.parent.mkdir(parents=True)
+    record.write_text(f"{'0' * 40}\n{sha256(folder / 'model.safetensors')}\n1700000000.5\n")
+    return folder
+
+
+def cached(folder: Path) -> Path:
+    """As the cache of Hugging Face has it: links to files that are named by their SHA-256."""
+    path = folder / "model.safetensors"
+    blob = folder.parent / "blobs" / sha256(path)
+    blob.parent.mkdir()
+    path.rename(blob)
+    path.symlink_to(blob)
+    return folder
+
+
+@pytest.mark.parametrize("kept", [downloaded, cached])
+def test_weights_that_are_not_those_published_are_told_at_their_first_use(bert, tmp_path, kept):
+    folder = kept(model(tmp_path / "e5", bert, **MODELS["e5"]))
+    Pretrained(folder)
+    assert not [*folder.glob(".*xxh128")]  # the publisher's sum is enough
+    flipped(folder / "model.safetensors")
+    with pytest.raises(InputError, match=r"model\.safetensors: is not the file that was published.*; fetch the model"):
+        Pretrained(folder)
+
+
+def test_a_folder_that_cannot_be_written_is_used(bert, tmp_path):
+    folder = model(tmp_path / "e5", bert, **MODELS["e5"])
+    sums.place(folder / "model.safetensors").symlink_to("/proc/nowhere")  # root may write to any folder
+    Pretrained(folder)

@@ -292,6 +292,18 @@ def test_bad_selections_are_named(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == ["selected"]
 
 
+@pytest.mark.parametrize("name", ["train.de-en.de.bin", "valid.de-en.en.idx", "dict.de.txt"])
+def test_data_that_changed_are_not_trained_on(trained, tmp_path, name):
+    made = shutil.copytree(trained / "data", tmp_path / "data")
+    path = made / "data-bin" / name
+    held = bytearray(path.read_bytes())
+    held[-3] ^= 1
+    path.write_bytes(held)
+    with pytest.raises(InputError, match=f"{name}: is not as it was written"):
+        train.train(made, PAIR, SPEC, 1, tmp_path / "model.pt", tmp_path / "checkpoints")
+    assert not (tmp_path / "checkpoints").exists()
+
+
 def test_an_empty_test_set_is_named(trained, tmp_path):
     with pytest.raises(InputError, match="test2017: the test set is empty"):
         translate.translate(

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from bitextbench.base import names
+from bitextbench.base import names, sums
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import Meter, log, meters
@@ -81,12 +81,18 @@ def read_json(path: str | Path) -> Any:
 
 def read_text(path: str | Path) -> str:
     """The text of a file. Raises InputError where it is not UTF-8."""
-    data = existing(path).read_bytes()
+    data = read_bytes(path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError("invalid UTF-8", path, line=line, remedy="is this the right file?") from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a file, which are those of its sum, if it has one. Raises InputError otherwise."""
+    sums.verify(existing(path))
+    return Path(path).read_bytes()
 
 
 def parse(text: str, where: str | Path) -> Any:
@@ -199,8 +205,8 @@ def existing(path: str | Path) -> Path:
 def open_bytes(path: str | Path) -> IO[bytes]:
     """Open a plain, .gz, .bz2, .xz or .zst file for reading, unpacked: see `unpacked`.
 
-    Of a pipe, the first bytes tell how it is packed. Raises InputError for a folder, and where name and contents do not
-    agree on how it is packed.
+    Of a pipe, the first bytes tell how it is packed. Raises InputError for a folder, for a file that differs from its sum
+    (`sums`), and where name and contents do not agree on how it is packed.
     """
     path = existing(path)
     if path.is_dir():
@@ -208,6 +214,7 @@ def open_bytes(path: str | Path) -> IO[bytes]:
     file = opened(path)
     if not path.is_file():
         return unpacked_by_magic(file, path)
+    sums.verify(path)
     check_packing(file.peek(8), path)
     return unpacked(file, path, file.raw) if path.suffix in COMPRESSED else file
 

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bitextbench.base import sums
 from bitextbench.base.errors import InputError
 
 LOCK = "lock"
@@ -106,7 +107,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
 
 
 def _put(part: Path, path: Path) -> None:
-    """Rename a file or folder to its place."""
+    """Rename a file or folder to its place, with the sum of a file where it has one (`sums.seal`)."""
     for number in itertools.count():
         made = "folder" if part.is_dir() else "file"
         here = "folder" if path.is_dir() else "file" if path.is_file() else made
@@ -115,8 +116,12 @@ def _put(part: Path, path: Path) -> None:
         if made == "folder":  # it can take the place of an empty folder only
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, part.with_name(f"old.{number}"))
+        else:
+            sums.place(path).unlink(missing_ok=True)  # of what was there
         try:
             os.replace(part, path)
+            if sums.place(part).exists():
+                os.replace(sums.place(part), sums.place(path))
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another run has just put its own there

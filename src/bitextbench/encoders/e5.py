@@ -63,7 +63,8 @@ def folder(cache: Path | None = None) -> Path:
 
 def sum_of(place: Path) -> str:
     """A hash of the files of a folder, without that of the hash."""
-    return fingerprint(place, (path for path in place.rglob("*") if path.is_file() and path.name != SUMS))
+    files = (path for path in place.rglob("*") if path.is_file() and path.name != SUMS)
+    return fingerprint(place, (path for path in files if not path.name.startswith(".")))
 
 
 def write(weights: Path, out: Path) -> None:

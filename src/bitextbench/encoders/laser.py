@@ -17,7 +17,7 @@ from bitextbench.base import names
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.encode import MOST_TOKENS
-from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of
+from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of, verify_weights
 from bitextbench.text.bpe import load_bpe
 
 MARK = "*.spm"
@@ -28,7 +28,8 @@ END, UNKNOWN = 2, 3  # fairseq's ids
 class Laser(Published):
     """LASER2's encoder.
 
-    Raises InputError for a folder without its two files or with several models, a damaged file, and a `prefix`.
+    Raises InputError for a folder without its two files or with several models, a damaged file, one that differs from its
+    sum, and a `prefix`.
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class Laser(Published):
         self.name, self.device = str(folder), setup(threads, device)
         self.dtype = number_format(precision, self.device)
         path = model_file(folder)
+        files = [path, path.with_suffix(".spm")]
+        verify_weights(folder, files)
         self.vocabulary, self.network = read(path)
         self.network.to(self.device)
         self.dimension = 2 * self.network.lstm.hidden_size
@@ -54,7 +57,7 @@ class Laser(Published):
         self.punctuation = MosesPunctNormalizer("en", perl_parity=True)
         # LASER's tokenizer has these two as Moses' release 4.0 has them
         self.punctuation.substitutions[21], self.punctuation.substitutions[22] = ("‘", '"'), ("‚", '"')
-        content = fingerprint(folder, [path, path.with_suffix(".spm")], str(MOST_TOKENS))
+        content = fingerprint(folder, files, str(MOST_TOKENS))
         self.key = key_of(content, self.device, self.dtype)
 
     def tokens(self, lines: list[str]) -> ModelTokens:

@@ -21,7 +21,7 @@ from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.encoders import published_json
-from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of
+from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of, verify_weights
 
 MARKS = ("modules.json", "config.json")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
@@ -35,7 +35,8 @@ class Pretrained(Published):
     """A Transformer with what follows it.
 
     `prefix` is put before each sentence ("query: " for e5); without one, the default prompt that the folder names, if any.
-    Raises InputError for a folder that lacks something, wants code of its own, or has its weights in a pickle.
+    Raises InputError for a folder that lacks something, wants code of its own, or has its weights in a pickle, and for
+    weights that differ from their sums.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Pretrained(Published):
         self.name, self.device = str(folder), setup(threads, device)
         self.dtype = number_format(precision, self.device)
         self.prefix = default_prompt(folder) if prefix is None else prefix
+        verify_weights(folder, sorted(folder.rglob("*.safetensors")))
         modules = published_json.read(folder / MARKS[0], published_json.MODULES, usual=[])
         (place, *others) = [(part["type"].rsplit(".", 1)[-1], folder / part["path"]) for part in modules] or [
             ("Transformer", folder)

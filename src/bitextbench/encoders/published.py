@@ -1,5 +1,7 @@
 """What encoders that others published have in common: one side for all languages, batches without padding, a key by content."""
 
+import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -8,8 +10,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from bitextbench.base import sums
 from bitextbench.base.device import autocast, torch
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import sha256
 from bitextbench.base.languages import check_language, other_script
 from bitextbench.base.progress import log
 from bitextbench.encoders.batches import batches_of_one_length
@@ -112,6 +116,33 @@ class Published:
 def key_of(content: str, device: torch.device, dtype: torch.dtype) -> str:
     """The key of an encoder of this content: another device or number format gives other vectors."""
     return "-".join([content, device.type, *["bf16"] * (dtype == torch.bfloat16)])
+
+
+def verify_weights(folder: Path, files: Iterable[Path]) -> None:
+    """Raises InputError for a file in `folder` that differs from the SHA-256 that Hugging Face's client keeps with it, or
+    else from its sum of the first time that it was used here (`base.sums`), which is then written beside it.
+    """
+    again = "fetch the model again"
+    for path in files:
+        if published := _published_sum(folder, path):
+            if sha256(path) != published:
+                raise InputError("is not the file that was published: its SHA-256 is another", path, remedy=again)
+        elif sums.place(path).exists():
+            sums.verify(path, again)
+        else:
+            with contextlib.suppress(OSError):  # a folder that cannot be written
+                sums.seal(path)
+
+
+def _published_sum(folder: Path, path: Path) -> str:
+    """The SHA-256 of a file by Hugging Face's client: in its cache the name of the blob that a link leads to, in a folder
+    the second line of a record of the download; "" where there is none.
+    """
+    record = folder / ".cache/huggingface/download" / f"{path.relative_to(folder)}.metadata"
+    found = [path.resolve().name]
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        found += record.read_text(encoding="utf-8").splitlines()[1:2]
+    return next((name for name in found if re.fullmatch("[0-9a-f]{64}", name)), "")
 
 
 def fingerprint(folder: Path, files: Iterable[Path], *more: str) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base import sums
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
@@ -47,10 +48,12 @@ class WordVectors(NamedTuple):
 
 def write(words: WordVectors, out: Path) -> None:
     """Write the text format of word2vec, atomically."""
-    with atomic(out) as part, open(part, "w", encoding="utf-8") as file:
-        file.write(f"{len(words.words)} {words.vectors.shape[1]}\n")
-        for word, row in zip(words.words, words.vectors.numpy(), strict=True):
-            file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
+    with atomic(out) as part:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(f"{len(words.words)} {words.vectors.shape[1]}\n")
+            for word, row in zip(words.words, words.vectors.numpy(), strict=True):
+                file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
+        sums.seal(part)
 
 
 def read(path: Path, most: int = 200_000) -> WordVectors:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
+from bitextbench.base import sums
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, write_json
 from bitextbench.base.outputs import atomic
@@ -56,6 +57,8 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
             kept, counts[name] = _kept(bpe, sides, spec["max_length"], where)
             stems = [data / f"{name}.{pair[0]}-{pair[1]}.{language}" for language in pair]
             write_texts([kept], stems, bpe.get_piece_size())
+        for path in (part / "bpe.model", *sorted(data.iterdir())):
+            sums.seal(path)
         write_json(part / "counts.json", counts | {"pieces": bpe.get_piece_size()})
     log(
         f"nmt data: {counts['train']['kept']:,} of {counts['train']['lines']:,} pairs, {bpe.get_piece_size():,} BPE pieces"

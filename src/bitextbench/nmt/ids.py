@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base import sums
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
 from bitextbench.base.outputs import atomic
@@ -73,6 +74,8 @@ def _prepare(
         if not count["kept"]:
             what = f"no sentence of {'/'.join(endings)} is left of {count}"
             raise InputError(what, f"{subset} data", remedy="give it text, or raise max_length")
+    for path in sorted(folder.iterdir()):
+        sums.seal(path)
     return counts
 
 

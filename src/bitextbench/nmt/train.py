@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bitextbench.base import sums
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.checkpoints import claim
 from bitextbench.base.errors import InputError
@@ -77,7 +78,10 @@ def fit(
 ) -> None:
     """Train what fairseq's options `model` describe, as `train` does; `out` says what it is `about`."""
     options = [*device_options(device, threads), "--seed", str(seed), *arguments(model | _schedule(spec))]
-    hashes = {path.name: sha256(path) for path in sorted(existing(data_bin).iterdir())}
+    files = sorted(path for path in existing(data_bin).iterdir() if not path.name.startswith("."))
+    for path in files:
+        sums.verify(path)
+    hashes = {path.name: sha256(path) for path in files}
     claim(checkpoints, {"options": options, "data": hashes})
     if not _finished(checkpoints / "checkpoint_last.pt", spec):
         from bitextbench.nmt import fairseq_shim

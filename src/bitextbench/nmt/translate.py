@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bitextbench.base import sums
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import atomic, scratch
@@ -72,6 +73,7 @@ def translate(
     for name, test in sources.items():
         with atomic(out[name]) as part:
             part.write_text("".join(f"{line}\n" for line in itertools.islice(hypotheses, len(test))), encoding="utf-8")
+            sums.seal(part)
 
 
 def _binarize(lines: Sequence[str], pair: Pair, max_length: int, data: Path, work: Path) -> None:
@@ -84,7 +86,9 @@ def _binarize(lines: Sequence[str], pair: Pair, max_length: int, data: Path, wor
     test = to_fairseq(shortened, bpe.get_piece_size(), "test set")
     write_texts([[test]], [work / f"test.{pair[0]}-{pair[1]}.{pair[0]}"], bpe.get_piece_size())
     for language in pair:
-        shutil.copy(data / "data-bin" / f"dict.{language}.txt", work)
+        dictionary = data / "data-bin" / f"dict.{language}.txt"
+        sums.verify(dictionary)
+        shutil.copy(dictionary, work)
 
 
 def _read_hypotheses(path: Path, expected: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base import sums
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext
@@ -86,9 +87,13 @@ def side_lines(folder: Path, side: str, *, lowercase: bool) -> Iterator[str]:
 
 @contextlib.contextmanager
 def packed(path: Path) -> Iterator[Any]:
-    """A file to write bytes to, compressed as its suffix says. It gets its name when the block ends without an error."""
-    with atomic(path) as part, PACKERS.get(path.suffix, PACKERS[""])(part) as out:
-        yield out
+    """A file to write bytes to, compressed as its suffix says. It gets its name, and its sum, when the block ends without
+    an error.
+    """
+    with atomic(path) as part:
+        with PACKERS.get(path.suffix, PACKERS[""])(part) as out:
+            yield out
+        sums.seal(part)
 
 
 def write_side(folder: Path, side: str, out: Path, *, lowercase: bool) -> None:

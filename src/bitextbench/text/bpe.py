@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import sentencepiece
 from numpy.typing import NDArray
 
-from bitextbench.base import names
+from bitextbench.base import names, sums
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing
+from bitextbench.base.files import read_bytes
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
@@ -45,6 +45,7 @@ def learn_bpe(
     with atomic(out) as part:
         model = learn_sentencepiece((line.lower() if lowercase else line for line in lines), vocab_size, seed)
         part.write_bytes(model)
+        sums.seal(part)
     size = load_bpe(out).get_piece_size()
     log(f"bpe: {size:,} pieces (asked for {vocab_size:,})")
 
@@ -94,9 +95,9 @@ def _sample(folder: Path, limit: int) -> Iterator[str]:
 
 
 def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
-    """The model that `learn_bpe` wrote. Raises InputError for another kind of file."""
+    """The model that `learn_bpe` wrote. Raises InputError for another kind of file, and one that differs from its sum."""
     try:
-        model = sentencepiece.SentencePieceProcessor(model_proto=existing(path).read_bytes())
+        model = sentencepiece.SentencePieceProcessor(model_proto=read_bytes(path))
         model.id_to_piece([*range(model.get_piece_size())])  # a damaged one may have pieces that are not UTF-8
         return model
     except (RuntimeError, OSError, ValueError):

@@ -38,6 +38,7 @@ import pyarrow.compute as pc
 import xxhash
 from numpy.typing import NDArray
 
+from bitextbench.base import sums
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json, write_json
 from bitextbench.base.progress import log
@@ -236,6 +237,7 @@ def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *
             f"{features.size:,} ids are too many", f"text.features: {kind}", remedy="ids are 32-bit: fewer than 2^31"
         )
     write_json(out, {"kind": kind, **asdict(features)})
+    sums.seal(out)
     log(f"{kind}: {features.size:,} ids, of which {features.words:,} begin a token")
 
 
