@@ -52,7 +52,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "method": method, "choices": choices,
     }  # fmt: skip
     pages = {
@@ -158,9 +158,10 @@ def so(sentence: str, name: str, predicate: str, **variables: list[str]) -> str:
 
 
 def answers() -> str:
-    """What a practitioner asks, and what the runs say, in Markdown."""
+    """What a practitioner asks, and what the runs say, in Markdown; the first sentence of an answer is bold."""
     held = report_answers.load(ROOT / "results/answers.yaml", RESULTS)
-    return markdown([["question", "answer here", "numbers (95% interval)"], *map(list, held)])
+    lines = [[one.question, re.sub(r"^(.+?(?<!al)\.)(?=\s|$)", r"**\1**", one.answer), one.numbers] for one in held]
+    return markdown([["question", "answer here", "numbers (95% interval)"], *lines])
 
 
 def cell(line: dict[str, str] | None) -> str:
@@ -244,16 +245,27 @@ def machines() -> dict[str, Any]:
     return {**replication.counts(pairs), "text": replication.render(pairs)}
 
 
+def costs(*commands: str) -> str:
+    """What commands, or all of docs/costs.csv, cost in time and disk, in Markdown."""
+    head, *lines = csv.reader((DOCS / "costs.csv").read_text(encoding="utf-8").splitlines())
+    return markdown([head, *(line for line in lines if not commands or line[0].strip("`") in commands)])
+
+
 # ---- README
 
 
 def readme(text: str) -> str:
-    """README.md with the answers of the runs, what `make tiny` ends with, and the first pairs that mining the samples gives.
+    """README.md with the answers of the runs, costs, what `make tiny` ends with, and the first pairs of the samples.
 
     Raises ValueError where a mark is missing.
     """
     first, *rest = text.split(START)
-    blocks = [answers(), f"```\n{shown('tiny/table2', '--brief')}```\n", f"```\n{mined()}```\n"]
+    blocks = [
+        answers(),
+        costs("make env", "make tiny", "make test", "make small"),
+        f"```\n{shown('tiny/table2', '--brief')}```\n",
+        f"```\n{mined()}```\n",
+    ]
     after = [part.split(END)[1] for part in rest]
     return first + "".join(f"{START}\n{block}{END}{then}" for block, then in zip(blocks, after, strict=True))
 

@@ -3,9 +3,11 @@
 import csv
 import hashlib
 import json
+import os
 import re
 import runpy
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,13 @@ def test_every_table_of_the_small_run_is_on_the_page(generated):
     assert not missing
 
 
+def test_set_up_says_the_disk_of_the_table_of_costs():
+    (disk,) = (
+        line["disk"] for line in csv.DictReader((ROOT / "docs/costs.csv").open()) if "make env" in line["command"]
+    )
+    assert disk.split(" (")[0] in (ROOT / "envs/install.sh").read_text()
+
+
 def test_the_readme_is_short():
     assert len(TEXTS[ROOT / "README.md"].splitlines()) <= 150
 
@@ -126,6 +135,17 @@ def test_help_tells_every_target():
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, flags=re.M)[1].split()) - {"help"}
     assert set(re.findall(r"^make ([\w-]+) ", told, flags=re.M)) == targets
     assert all(len(line) < 130 for line in told.splitlines())
+
+
+def test_the_shell_completes_commands():
+    (line,) = re.findall(r'^eval "\$\((\w+)=(\w+) \.venv/bin/(\w+)\)"$', TEXTS[ROOT / "docs/running.md"], flags=re.M)
+    variable, source, name = line
+    program = Path(sys.executable).with_name(name)
+    shell = f'eval "$({variable}={source} {program})"; complete -p {name}'
+    assert subprocess.run(["bash", "-c", shell], text=True, capture_output=True).stdout.endswith(f" {name}\n")
+    asked = {"COMP_WORDS": f"{name} mi", "COMP_CWORD": "1", variable: source.replace("source", "complete")}
+    found = subprocess.run([program], env=os.environ | asked, text=True, capture_output=True)
+    assert found.stdout.split() == ["plain,mine"]
 
 
 def test_ci_runs_both_versions_of_python():
