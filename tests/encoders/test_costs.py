@@ -7,7 +7,8 @@ import pytest
 from bitextbench import encoders
 from bitextbench.base.device import MetaCasts, autocast, full, torch
 from bitextbench.encoders import costs, trainer
-from bitextbench.report import amounts, updates
+from bitextbench.neighbours import engine, tensors
+from bitextbench.report import amounts, plan, updates
 from bitextbench.report.settings import paper_scale
 
 CONFIG = paper_scale(Path(__file__).parents[2] / "config.yaml")
@@ -35,6 +36,33 @@ def test_an_update_waits_for_nothing_fits_a_gpu_and_is_as_the_table_says(name):
         assert line.float32 > 0.2
     else:
         assert line.float32 < 0.4  # similarities, their gradients, and attention, which has no fused kernel on meta
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_block_of_a_search_waits_for_nothing_before_its_end(monkeypatch, both):
+    monkeypatch.setitem(engine.TILE, "cuda", 256)
+    rows, peak = costs.search_peak(1000, 64, 4, both, 1 << 26)
+    assert rows == 1000
+    width = 4 + engine.SLACK["bf16"]
+    lists = (1 + both) * 1000 * width * 12  # a float32 and an int64 each
+    assert lists + 2 * 256**2 < peak < 2**22
+    real = tensors._best_of_groups
+    for wrong in (
+        lambda keys, maxima, *rest: real(keys, maxima[(maxima > 0).any(1)], *rest),
+        lambda keys, maxima, *rest: real(keys, maxima * maxima.max().item(), *rest),
+        lambda keys, maxima, *rest: real(keys, maxima.cpu(), *rest),
+        lambda keys, maxima, *rest: real(keys, maxima + torch.ones(len(maxima), 1), *rest),
+    ):
+        monkeypatch.setattr(tensors, "_best_of_groups", wrong)
+        with pytest.raises((RuntimeError, NotImplementedError), match=r"meta|two devices"):
+            costs.search_peak(1000, 64, 4, both, 1 << 26)
+
+
+@pytest.mark.slow
+def test_the_page_has_the_searches_of_today_below_the_limit():
+    text = updates.searches(plan.rates()["gpu"])
+    assert text in (Path(__file__).parents[2] / "docs/scale.md").read_text(encoding="utf-8")
+    assert all(float(line.split(" | ")[5]) <= updates.LIMIT for line in text.splitlines()[2:])
 
 
 def small(kind: str, precision: str = "bf16", **model) -> tuple[dict, int]:

@@ -144,11 +144,11 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
 
 @step.command("updates")
 @click.option("--config", type=FILE, default="config.yaml", show_default=True, help="The configuration of paper scale.")
-@click.option("--page", type=FILE, help="Markdown whose table of updates is written again.")
+@click.option("--page", type=FILE, help="Markdown whose tables of updates and searches are written again.")
 @click.option("-o", "--out", type=OUT, help="The table: report/updates.tsv.")
 def updates(config: Path, page: Path | None, out: Path | None) -> None:
-    """Find what an update of each encoder costs a GPU, without one: memory, operations, host waits. Takes minutes with
-    --out.
+    """Find what an update of each encoder, and a block of a search, cost a GPU, without one: memory, operations, host
+    waits. Takes minutes.
     """
     from bitextbench.base.progress import log
     from bitextbench.report import plan as plans
@@ -165,4 +165,6 @@ def updates(config: Path, page: Path | None, out: Path | None) -> None:
         found.write(lines, out)
         found.table.cache_clear()
     if page:
-        found.fill(page, found.page(settings, plans.rates()["gpu"], plans.share))
+        gpu = plans.rates()["gpu"]
+        found.fill(page, "updates", found.page(settings, gpu, plans.share))
+        found.fill(page, "searches", found.searches(gpu))

@@ -23,10 +23,14 @@ from numpy.typing import NDArray
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from bitextbench import encoders
+from bitextbench import encoders, neighbours
 from bitextbench.base.device import autocast, number_format, torch
 from bitextbench.encoders import Corpora, trainer
 from bitextbench.encoders.batches import Padded, SentenceIds
+from bitextbench.formats.vectors import Embeddings
+from bitextbench.neighbours.engine import Engine
+from bitextbench.neighbours.metric import METRIC
+from bitextbench.neighbours.tensors import TensorSide, by_torch, tops
 
 META = torch.device("meta")
 WORDS, SPREAD = 27.0, 0.6  # median length of a sentence, in tokens, and the deviation of its logarithm: a mean of 32
@@ -145,6 +149,23 @@ def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> Updat
     columns = [*columns_of(drawn[largest])]
     tokens = sum(int(column.lengths.sum()) for column in columns)
     return UpdateCost(sum(len(column.ids) for column in columns), tokens, live.peak, flops, dict(live.formats))
+
+
+def search_peak(sentences: int, dimension: int, k: int, both: bool, memory: int) -> tuple[int, int]:
+    """Of a search by cosine among so many sentences a side: the rows and columns of a block, and its peak memory in bytes.
+
+    Raises RuntimeError for a block that a GPU would have to wait in before its end, where its best are read.
+    """
+    engine = Engine("cuda", "bf16", TensorSide, by_torch)
+    width = k + engine.slack
+    panel, rows = neighbours.sizes(engine, width, dimension, memory, 1)
+    panel = min(panel, sentences)
+    vectors = Embeddings(np.broadcast_to(np.float32(1), (panel, dimension)))
+    live = Live()
+    with live, uncollected(), torch.no_grad():
+        left, right = (TensorSide(vectors, np.ones(panel), METRIC["cosine"], torch.bfloat16, META) for _ in range(2))
+        tops(left, right, (width, width if both else 0), rows, engine.tile)
+    return panel, live.peak
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats.vectors import Embeddings, check_pair
-from bitextbench.neighbours.engine import engine_of
+from bitextbench.neighbours.engine import Engine, engine_of
 from bitextbench.neighbours.lists import Both, Neighbours, empty, load, merge, merge_into, save
 from bitextbench.neighbours.metric import METRIC, METRICS, blocks
 from bitextbench.neighbours.products import PRECISIONS
@@ -69,8 +69,7 @@ def search(
     norms = [side.norms() for side in (src, tgt)]
     _report(src, tgt, norms)
     width = k + engine.slack
-    panel = max(PANEL, memory // 4 // (max(32, 8 * (threads + 1)) * width))
-    rows = max(engine.tile, memory // 4 // (engine.itemsize * src.dimension))
+    panel, rows = sizes(engine, width, src.dimension, memory, threads)
     square = tile or engine.tile_within(memory, threads)
     shape = len(src), len(tgt)
     whole = Both(empty(shape[0], min(k, shape[1])), empty(shape[1], 0 if forward_only else min(k, shape[0])))
@@ -88,6 +87,12 @@ def search(
                 backward = settle(tops[1], right, left, min(k, len(left)), threads)
                 merge_into(whole.backward, b, backward, a.start)
     return whole
+
+
+def sizes(engine: Engine, width: int, dimension: int, memory: int, threads: int) -> tuple[int, int]:
+    """The rows and columns that are searched at a time, and of them the rows whose product is prepared at a time."""
+    panel = max(PANEL, memory // 4 // (max(32, 8 * (threads + 1)) * width))
+    return panel, max(engine.tile, memory // 4 // (engine.itemsize * dimension))
 
 
 def _check(k: int, metric: str, backend: str, memory: int, precision: str) -> None:

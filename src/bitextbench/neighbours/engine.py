@@ -11,7 +11,9 @@ from bitextbench.neighbours.lists import Kept
 from bitextbench.neighbours.metric import METRIC, Side
 from bitextbench.neighbours.products import PRODUCTS, choose
 
-TILE = {"cpu": 1024, "cuda": 8192}  # rows and columns of a tile of the product; those on a CPU fit its cache
+# Rows and columns of a tile of the product: those on a CPU fit its cache; on a GPU they are many, as each tile's best are taken in
+# by kernels that take as long for a small one.
+TILE = {"cpu": 1024, "cuda": 32_768}
 SLACK = {"fp32": 4, "bf16": 12}  # candidates beside the k
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
@@ -69,7 +70,10 @@ class Side:
             inverse = np.where(self.norms > 0, 1 / self.norms, 0)
         self.scale = inverse if self.metric.scaled else np.ones_like(self.norms)
         self.length = self.norms * self.scale
-        self.residual = 2 * UNIT * self.length if self.metric.scaled else np.zeros_like(self.norms)
+
+    @cached_property
+    def residual(self) -> NDArray[np.float64]:
+        return 2 * UNIT * self.length if self.metric.scaled else np.zeros_like(self.norms)
 
     def __len__(self) -> int:
         return len(self.norms)

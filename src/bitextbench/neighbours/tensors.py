@@ -1,6 +1,7 @@
 """The fast search as tensors of torch: on a GPU, tile by tile; and sides in bfloat16, on any device."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,16 @@ class TensorSide(Side):
         super().__post_init__()
         if self.dtype == torch.bfloat16:
             self.rounding = 2.0**-8  # type: ignore[misc]
+            self.lost = torch.empty(len(self), device=self.device)  # by rows, of their numbers in float32
             for rows in blocks(len(self), BLOCK):
                 full = self._full(self.vectors.block(rows.start, rows.stop), rows)
-                lost = (full - full.to(self.dtype).float()).norm(dim=1)
-                self.residual[rows] += lost.double().cpu().numpy() * (1 + 1e-3)
+                self.lost[rows] = (full - full.to(self.dtype).float()).norm(dim=1)
+
+    @cached_property
+    def residual(self) -> NDArray[np.float64]:
+        """See `Side`. It is read from the device when the search is over, as until then nobody needs it."""
+        lost = self.lost.double().cpu().numpy() if self.dtype == torch.bfloat16 else 0
+        return super().residual + lost * (1 + 1e-3)
 
     def full(self) -> Side:
         if self.device.type == "cpu":
@@ -35,10 +42,10 @@ class TensorSide(Side):
         return TensorSide(self.vectors, self.norms, self.metric, torch.float32, self.device)
 
     def _full(self, block: NDArray[np.float32], rows: Any) -> torch.Tensor:
-        full = torch.from_numpy(block).to(self.device)
+        full = torch.from_numpy(block).to(self.device, non_blocking=True)
         if self.metric.scaled:
-            scale = torch.from_numpy(self.scale[rows]).to(self.device)[:, None]
-            tiny = bool((scale > 1e30).any())  # as in `Side`
+            scale = torch.from_numpy(self.scale[rows]).to(self.device, non_blocking=True)[:, None]
+            tiny = (self.scale[rows] > 1e30).any()  # as in `Side`
             full = (full.double() * scale).float() if tiny else full * scale.float()
         return full
 
@@ -57,7 +64,7 @@ class TensorSide(Side):
         return keys.cpu().numpy()
 
     def half(self, rows: Any) -> torch.Tensor:
-        return torch.from_numpy(super().half(rows)).to(self.device)
+        return torch.from_numpy(super().half(rows)).to(self.device, non_blocking=True)
 
 
 class Top:
@@ -71,35 +78,16 @@ class Top:
     def kept(self) -> Kept:
         return Kept(self.values.cpu().numpy(), self.ids.cpu().numpy())
 
-    def update(self, start: int, grouped: torch.Tensor, maxima: torch.Tensor, ids: torch.Tensor) -> None:
-        """Add a tile: keys `grouped` [m, g, s] of rows from `start` on and `ids` [g, s]; `maxima` [m, g] of groups."""
+    def add(self, start: int, grouped: torch.Tensor, maxima: torch.Tensor, ids: torch.Tensor) -> None:
+        """Add a tile: keys `grouped` [m, g, s] of rows from `start` on and `ids` [g, s]; `maxima` [m, g] of groups.
+
+        All sizes are known beforehand, whatever the numbers are: the host does not wait for the device.
+        """
         rows = slice(start, start + len(maxima))
-        floor = self.values[rows, -1]
-        row, group = (maxima > floor[:, None]).nonzero(as_tuple=True)
-        if len(row) > self.width * len(maxima):
-            self.add(rows, *_best_of_groups(grouped, maxima, self.width, ids))
-        elif len(row):
-            self._add_some(start, row, grouped[row, group].float(), ids[group], floor[row])
-
-    def add(self, rows: Any, values: torch.Tensor, ids: torch.Tensor) -> None:
-        """Add candidates [m, c] of `rows` [m]."""
-        values = torch.cat([self.values[rows], values.float()], 1)
-        ids = torch.cat([self.ids[rows], ids], 1)
+        values, found = _best_of_groups(grouped, maxima, self.width, ids)
+        values, found = torch.cat([self.values[rows], values], 1), torch.cat([self.ids[rows], found], 1)
         self.values[rows], place = values.topk(self.width)
-        self.ids[rows] = ids.gather(1, place)
-
-    def _add_some(
-        self, start: int, row: torch.Tensor, elements: torch.Tensor, element_ids: torch.Tensor, floor: torch.Tensor
-    ) -> None:
-        """Add those of `elements` [h, s] that are above `floor` [h]; they are sorted by `row` [h]."""
-        hit, lane = (elements > floor[:, None]).nonzero(as_tuple=True)
-        touched, which, counts = torch.unique_consecutive(row[hit], return_inverse=True, return_counts=True)
-        place = torch.arange(len(hit), device=hit.device) - (counts.cumsum(0) - counts)[which]
-        values = torch.full((len(touched), int(counts.max())), -torch.inf, device=hit.device)
-        ids = torch.full_like(values, -1, dtype=torch.int64)
-        values[which, place] = elements[hit, lane]
-        ids[which, place] = element_ids[hit, lane]
-        self.add(start + touched, values, ids)
+        self.ids[rows] = found.gather(1, place)
 
 
 def _best_of_groups(
@@ -115,6 +103,12 @@ def _best_of_groups(
 @torch.inference_mode()
 def by_torch(src: TensorSide, tgt: TensorSide, width: tuple[int, int], rows: int, tile: int) -> tuple[Kept, Kept]:
     """The best keys of each row and of each column, by one product of tiles; `rows` rows are prepared at a time."""
+    forward, backward = tops(src, tgt, width, rows, tile)
+    return forward.kept(), backward.kept()  # here the host waits
+
+
+def tops(src: TensorSide, tgt: TensorSide, width: tuple[int, int], rows: int, tile: int) -> tuple[Top, Top]:
+    """`by_torch`, on the device."""
     forward, backward = Top(len(src), width[0], src.device), Top(len(tgt), width[1], src.device)
     prepared, left = None, torch.empty(0)
     for outer, columns in steps(len(src), rows, len(tgt), tile):
@@ -125,7 +119,7 @@ def by_torch(src: TensorSide, tgt: TensorSide, width: tuple[int, int], rows: int
             start = outer.start + part.start
             keys = keys_of(left[part], right, src, tgt, slice(start, outer.start + part.stop), columns)
             _take_in(keys, forward, backward, start, columns.start)
-    return forward.kept(), backward.kept()
+    return forward, backward
 
 
 def _take_in(keys: torch.Tensor, forward: Top, backward: Top, row: int, column: int) -> None:
@@ -137,8 +131,8 @@ def _take_in(keys: torch.Tensor, forward: Top, backward: Top, row: int, column: 
     # a group of a row has every (n / GROUP)-th element, so that maxima are taken along contiguous memory
     i, j = (torch.arange(start, start + size, device=keys.device) for start, size in ((row, high), (column, wide)))
     by_row = keys[:m].view(m, GROUP, -1)
-    forward.update(row, by_row.transpose(1, 2), by_row.amax(1), j.view(GROUP, -1).T)
+    forward.add(row, by_row.transpose(1, 2), by_row.amax(1), j.view(GROUP, -1).T)
     if not backward.width:
         return
     by_column = keys.view(-1, GROUP, wide)[..., :n]
-    backward.update(column, by_column.permute(2, 0, 1), by_column.amax(1).T, i.view(-1, GROUP))
+    backward.add(column, by_column.permute(2, 0, 1), by_column.amax(1).T, i.view(-1, GROUP))

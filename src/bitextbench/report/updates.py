@@ -1,4 +1,4 @@
-"""What an update of each encoder of paper scale costs a GPU: `updates.tsv`, which `encoders.costs` has found."""
+"""What an update of each encoder of paper scale costs a GPU, `updates.tsv`, and a block of a search: by `encoders.costs`."""
 
 import csv
 import json
@@ -14,7 +14,12 @@ from bitextbench.report import amounts
 
 PAIRS = 2_900_000  # of zhang2016, whose L-BFGS takes all of them at once
 LIMIT = 70  # GiB, of the 80 of a GPU: libraries and fragments take some
-MARKS = "<!-- updates: written by `bitextbench step updates` -->", "<!-- end of updates -->"
+SEARCHES = (  # the largest of each kind: sentences a side, dimension, neighbours, in both directions, bytes of memory
+    ("hard negatives of transformer_bide.en-fr, a direction", 21_371_161, 500, 9, False, 1 << 33),
+    ("reconstruction of un.en-fr", 11_300_000, 500, 20, True, 1 << 30),
+    ("margins of a batch of the pool", 5_000_000, 1024, 4, True, 1 << 30),
+)
+MARKS = "<!-- {}: written by `bitextbench step updates` -->", "<!-- end of {} -->"
 
 
 class Update(NamedTuple):
@@ -97,8 +102,26 @@ def page(config: Config, gpu: Mapping[str, Any], share: Any) -> str:
     return "\n".join(lines)
 
 
-def fill(path: Path, text: str) -> None:
-    """Put a text between the MARKS of a page."""
-    before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
+def searches(gpu: Mapping[str, Any]) -> str:
+    """The table of SEARCHES in Markdown. Takes minutes."""
+    from bitextbench.encoders import costs
+
+    lines = [
+        "| search | sentences a side | dimension | neighbours | rows of a block | peak GiB | PFLOP | minutes | host waits |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for name, sentences, dimension, k, both, memory in SEARCHES:
+        rows, peak = costs.search_peak(sentences, dimension, k, both, memory)
+        flops = 2 * sentences**2 * dimension
+        minutes = flops / gpu["flops"] / gpu["shares"]["search"] / 60
+        numbers = f"{sentences:,} | {dimension:,} | {k} | {rows:,} | {peak / 2**30:.1f} | {flops / 1e15:,.0f}"
+        lines.append(f"| {name} | {numbers} | {minutes:.1f} | at the end of a block |")
+    return "\n".join(lines)
+
+
+def fill(path: Path, name: str, text: str) -> None:
+    """Put a text between the MARKS of this name in a page."""
+    first, last = (mark.format(name) for mark in MARKS)
+    before, _, rest = path.read_text(encoding="utf-8").partition(first)
     with atomic(path) as part:
-        part.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}", encoding="utf-8")
+        part.write_text(f"{before}{first}\n{text}\n{last}{rest.partition(last)[2]}", encoding="utf-8")
