@@ -18,7 +18,7 @@ from bitextbench.corpus import parts
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
 from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, add_noise
-from bitextbench.corpus.prefilter import check_rules, prefilter
+from bitextbench.corpus.prefilter import Filtered, check_rules, prefilter
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL, SIDES
 
@@ -122,18 +122,19 @@ def _filtered(
                 before = len(table)
                 table = _noise(table, spec["noise"], number, languages)
                 tally["added"]["noise duplicates"] += len(table) - before
-            forms = pa.table({side: normalised(table[side]) for side in SIDES}) if excluded else table
-            for other, sentences in excluded.items():
-                kept = pc.invert(_occurs_in(forms, sentences))
-                table, forms = drop(f"in {other}", table, _only(table, kept)), _only(forms, kept)
             yield table
         if "noise" in spec and not noised:
             what = "noise needs rows labelled parallel, and no part has any"
             raise InputError(what, name, remedy="give a part `label: parallel`")
 
+    def filtered_of(table: pa.Table) -> tuple[pa.Table, dict[str, int], Filtered]:
+        """The rows that no other corpus has, how many each has, and what the pre-filter says of the others."""
+        table, found = _excluded(table, excluded)
+        return table, found, prefilter(table, spec.get("filter", {}), languages)
+
     def through() -> Iterator[pa.Table]:
-        rules = spec.get("filter", {})
-        for table, filtered in in_order(lambda table: prefilter(table, rules, languages), prepared(), threads):
+        for _, (table, found, filtered) in in_order(filtered_of, prepared(), threads):
+            tally["dropped"].update(found)
             tally["dropped"].update(filtered.first)
             tally["alone"].update(filtered.alone)
             if copies:
@@ -177,6 +178,17 @@ def _sentences(folder: str | Path) -> pa.Array:
     columns = (normalised(batch[side]).unique() for batch in bitext.read_batches(folder, [*SIDES]) for side in SIDES)
     distinct = pa.chunked_array([*columns], pa.string()).unique().drop_null()
     return distinct.filter(pc.not_equal(distinct, ""))
+
+
+def _excluded(table: pa.Table, excluded: Mapping[str, pa.Array]) -> tuple[pa.Table, dict[str, int]]:
+    """The rows no side of which is in an excluded corpus, and the numbers of the others: of the first that has each."""
+    counts: dict[str, int] = {}
+    forms = pa.table({side: normalised(table[side]) for side in SIDES}) if excluded else table
+    for other, sentences in excluded.items():
+        kept = pc.invert(_occurs_in(forms, sentences))
+        table, forms, before = _only(table, kept), _only(forms, kept), len(table)
+        counts[f"in {other}"] = before - len(table)
+    return table, counts
 
 
 def _occurs_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
