@@ -26,7 +26,8 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
     both languages, so that a poor selection also has a poor vocabulary; a text too small for `vocab_size` gives a
     smaller one. Pairs with an empty side, or with a side of more than `max_length` pieces, are left out and counted in
     counts.json. The same input gives the same bytes. What fairseq-preprocess would do from text is done from ids:
-    faster, and without loading fairseq; a piece is called by its number.
+    faster, and without loading fairseq; a piece is called by its number. Memory: that of sentencepiece, then the ids, of
+    which there are two copies for a while: 8 bytes a piece; the text is read as a stream, three times.
 
     `spec`: vocab_size, max_length (pieces, at most 1,000). Raises InputError when the sides have unequal numbers of
     lines, or when no pair is left.
@@ -34,26 +35,24 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
     Source: the pipeline of the WMT18 filtering task (Koehn et al. 2018), with sentencepiece's BPE for subword-nmt's.
     """
     paths = tuple(selected / f"train.{language}" for language in pair)
-    train = tuple(list(read_lines(path)) for path in paths)
     if not 0 < spec["max_length"] <= 1000:
         raise InputError(
             f"max_length is {spec['max_length']}", remedy="choose 1 to 1000 pieces: fairseq's positions end at 1024"
         )
-    if not any(map(str.strip, train[0])) or not any(map(str.strip, train[1])):
+    if not all(any(map(str.strip, read_lines(path))) for path in paths):
         raise InputError(
             "the selection is empty", paths[0], remedy="raise the word budget, or give the selection step a larger pool"
         )
     with atomic(out) as part:
         part.mkdir()
-        (part / "bpe.model").write_bytes(
-            text.learn_sentencepiece((line for side in train for line in side), spec["vocab_size"], seed=1)
-        )
+        lines = itertools.chain.from_iterable(map(read_lines, paths))
+        (part / "bpe.model").write_bytes(text.learn_sentencepiece(lines, spec["vocab_size"], seed=1))
         bpe, data = load_bpe(part), part / "data-bin"
         data.mkdir()
         for language in pair:
             write_dictionary(data / f"dict.{language}.txt", bpe.get_piece_size())
         counts = {}
-        for name, sides, where in (("train", train, paths[0]), ("valid", valid, "validation set")):
+        for name, sides, where in (("train", [*map(read_lines, paths)], paths[0]), ("valid", valid, "validation set")):
             kept, counts[name] = _kept(bpe, sides, spec["max_length"], where)
             stems = [data / f"{name}.{pair[0]}-{pair[1]}.{language}" for language in pair]
             write_texts([kept], stems, bpe.get_piece_size())
@@ -78,14 +77,14 @@ def encode(bpe: sentencepiece.SentencePieceProcessor, lines: Iterable[str], bloc
 
 
 def _kept(
-    bpe: sentencepiece.SentencePieceProcessor, sides: Sequence[Sequence[str]], max_length: int, where: Path | str
+    bpe: sentencepiece.SentencePieceProcessor, sides: Sequence[Iterable[str]], max_length: int, where: Path | str
 ) -> tuple[list[Ragged], dict[str, int]]:
     """The pairs that can be trained on, with fairseq's ids, and the count of all."""
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(
-            f"{len(sides[0]):,} source lines but {len(sides[1]):,} target lines", where, remedy="make both sides again"
-        )
     ids = [encode(bpe, side) for side in sides]
+    if len(ids[0]) != len(ids[1]):
+        raise InputError(
+            f"{len(ids[0]):,} source lines but {len(ids[1]):,} target lines", where, remedy="make both sides again"
+        )
     shortest, longest = (f([side.lengths for side in ids], axis=0) for f in (np.min, np.max))
     empty, long = shortest == 0, (shortest > 0) & (longest > max_length)
     kept = np.flatnonzero(~empty & ~long)
