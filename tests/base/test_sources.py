@@ -31,7 +31,7 @@ def package(tmp_path, monkeypatch):
 
 
 def forget() -> None:
-    for cached in (sources._version, sources._file, sources._text, sources._blocks, sources._commands):
+    for cached in (sources._version, sources.modules, sources._file, sources._text, sources._blocks, sources._commands):
         cached.cache_clear()
 
 
@@ -77,6 +77,20 @@ def test_words_change_no_version_and_code_changes_those_that_use_it(package):
     assert changed() == {"train", "step encode"}
     change(package, "formats/bitext.py", "\nfrom ", "\nNEW = 1\nfrom ")
     assert {"step corpus", "step tokens", "step score"} < changed()
+
+
+def test_the_version_of_a_training_is_that_of_its_module_its_model_and_what_they_import(package):
+    def of(model):
+        return sources.modules("encoders.trainer", package / f"encoders/models/{model}.py")
+
+    before = {model: of(model) for model in ("dan_dual", "pivot_nmt")}
+    assert len({*before.values(), sources.modules("encoders.trainer"), sources.modules("nmt.train")}) == 4
+    change(package, "encoders/trainer.py", '"""', '"""In other words: ')
+    assert {model: of(model) for model in before} == before
+    change(package, "encoders/recurrent.py", "\nfrom ", "\nNEW = 1\nfrom ")
+    assert [model for model in before if of(model) != before[model]] == ["pivot_nmt"]
+    change(package, "encoders/batches.py", "\nfrom ", "\nNEW = 1\nfrom ")
+    assert of("dan_dual") != before["dan_dual"]
 
 
 def test_a_command_counts_with_its_own_lines_and_the_helpers_it_calls(package):

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench import encoders
+from bitextbench.base import sources
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
@@ -314,7 +315,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, monkeypatch):
     with pytest.raises(InputError, match="not finite at update 10"):
         trainer.train(spec(), V, {"bitext": data}, out, kept)
     monkeypatch.undo()
-    refused = r"last\.pt: checkpoint of another configuration or other data; restore those, or remove it"
+    refused = r"last\.pt: checkpoint of another configuration, other data or other code; restore those, or remove it"
     other = [cipher(tmp_path, "other", 50, seed=5)]
     for wrong in (
         (spec(learning_rate=0.5), V, {"bitext": data}),
@@ -324,6 +325,10 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, monkeypatch):
     ):
         with pytest.raises(InputError, match=refused):
             trainer.train(*wrong, out, kept)
+    monkeypatch.setattr(sources, "modules", lambda *named: "of an edited trainer")
+    with pytest.raises(InputError, match=refused):
+        trainer.train(spec(), V, {"bitext": data}, out, kept)
+    monkeypatch.undo()
     assert not out.exists()
     (kept / "last.pt").write_bytes((kept / "last.pt").read_bytes()[:-500])
     with pytest.raises(InputError, match=r"last\.pt: cannot be read .*; remove it to train from the start"):

@@ -201,7 +201,9 @@ def test_checkpoints_of_another_run_are_an_error_and_stay(trained, tmp_path):
     checkpoints = shutil.copytree(trained / "checkpoints", tmp_path / "checkpoints")
     before = sorted(path.name for path in checkpoints.iterdir())
     for spec, seed in ((SPEC, 7), (SPEC | {"max_updates": 2}, 1)):
-        with pytest.raises(InputError, match=r"checkpoint of another configuration or other data; .*remove it"):
+        with pytest.raises(
+            InputError, match=r"checkpoint of another configuration, other data or other code; .*remove it"
+        ):
             train.train(trained / "data", PAIR, spec, seed, tmp_path / "model.pt", checkpoints)
     (checkpoints / "run.json").unlink()  # and those of which nobody knows
     with pytest.raises(InputError, match="another configuration"):

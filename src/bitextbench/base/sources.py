@@ -47,7 +47,18 @@ def _version(command: str, named: tuple[str | Path, ...]) -> str:
     found = _reached(
         _imports("\n".join([body, *helpers.values(), *own])), {one for one in named if isinstance(one, str)}
     )
-    texts |= {name: _text(name) for name in found}
+    return _hash(texts | {name: _text(name) for name in found})
+
+
+@cache
+def modules(*named: str | Path) -> str:
+    """The version of modules, and of files, with all that they import: what a checkpoint of a training depends on."""
+    own = {one.name: _plain(one) for one in named if isinstance(one, Path)}
+    found = _reached(_imports("\n".join(own.values())), {one for one in named if isinstance(one, str)})
+    return _hash(own | {name: _text(name) for name in found})
+
+
+def _hash(texts: dict[str, str]) -> str:
     return hashlib.sha256("\0".join(part for item in sorted(texts.items()) for part in item).encode()).hexdigest()[:12]
 
 

@@ -19,7 +19,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from bitextbench import neighbours
-from bitextbench.base import arrays
+from bitextbench.base import arrays, sources
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json, write_json
@@ -90,7 +90,8 @@ def mine(
     options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": MEMORY[where.type]}
     search = partial(neighbours.search, forward_only=True, **options)
     some = np.arange(0, len(keys["src"]), max(1, len(keys["src"]) // 1000))
-    run = [count, share, similarity, seed, len(chosen), *map(fingerprint, (keys["src"], keys["tgt"]))]
+    code = sources.modules("encoders.hard_negatives")
+    run = [code, count, share, similarity, seed, len(chosen), *map(fingerprint, (keys["src"], keys["tgt"]))]
     for side, other in (("src", "tgt"), ("tgt", "src")):
         if side == "src":
             of = vectors

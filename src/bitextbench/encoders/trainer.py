@@ -21,7 +21,7 @@ import numpy as np
 import xxhash
 
 from bitextbench import encoders
-from bitextbench.base import arrays
+from bitextbench.base import arrays, members, sources
 from bitextbench.base.checkpoints import OTHER, REMEDY
 from bitextbench.base.device import autocast, exact, number_format, setup, torch
 from bitextbench.base.errors import InputError
@@ -125,8 +125,8 @@ def train(
     "updates", "cpu_seconds": of all processes that trained it, "examples": {objective: n}, "dropped": {objective:
     {reason: n}}, "vectors": {side: number of pieces with a vector}, "valid": the dev score of the model or None}.
 
-    Raises InputError for empty data, a checkpoint of another configuration or other data, and a loss that is not
-    finite.
+    Raises InputError for empty data, a checkpoint of another configuration, other data or other code, and a loss that
+    is not finite.
     """
     started = time.process_time()
     training = training_of(spec)
@@ -416,7 +416,8 @@ def fingerprint(
     spec: dict[str, Any], vocab_size: int, seed: int, ranks: int, corpora: Corpora, vectors: dict[str, Path] | None
 ) -> str:
     """A hash of everything that determines the result; a checkpoint has the hash of its run."""
-    what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed, ranks]
+    code = sources.modules("encoders.trainer", members.source("encoders", spec["type"]))
+    what = [spec["type"], spec.get("model"), spec.get("training"), vocab_size, seed, ranks, code]
     digest = xxhash.xxh3_128(json.dumps(what, sort_keys=True).encode())
     for role, sides in sorted(corpora.items()):
         for side, sentences in sorted(sides.items()):

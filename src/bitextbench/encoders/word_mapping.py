@@ -115,7 +115,7 @@ def skip_gram(
     first, alpha, low = 0, model.alpha, model.min_alpha
     if checkpoints:
         sizes = {"dimension": dimension, "epochs": epochs, "min_count": min_count, "subwords": subwords}
-        claim(checkpoints, sizes | {"text": sha256(text)})
+        claim(checkpoints, sizes | {"text": sha256(text)}, "encoders.word_mapping")
         if (done := checkpoints / "epochs.json").exists():
             first = read_json(done)["epochs"]
             model = program.load(str(checkpoints / f"{first}.model"))

@@ -82,7 +82,7 @@ def fit(
     for path in files:
         sums.verify(path)
     hashes = {path.name: sha256(path) for path in files}
-    claim(checkpoints, {"options": options, "data": hashes})
+    claim(checkpoints, {"options": options, "data": hashes}, "nmt.train")
     if not _finished(checkpoints / "checkpoint_last.pt", spec):
         from bitextbench.nmt import fairseq_shim
 
