@@ -25,6 +25,7 @@ include: "rules/mining.smk"
 include: "rules/nmt.smk"
 include: "rules/smt.smk"
 include: "rules/evaluation.smk"
+include: "rules/rescoring.smk"
 include: "rules/report.smk"
 
 

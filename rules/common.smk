@@ -87,8 +87,14 @@ def whole_config(wildcards, input):
 
 
 def code(command, *members):
-    """The version of the code behind a command. `members`: kind and name, by wildcards, of those that its arguments name."""
-    return lambda w: sources.version(command, *(path for kind, of in members for path in files.members(kind, [of(w)])))
+    """The version of the code behind a command. `members`: kind and name or names, by wildcards, of those that its arguments name."""
+
+    def version(wildcards):
+        named = ((kind, of(wildcards)) for kind, of in members)
+        of_kind = ((kind, [names] if isinstance(names, str | None) else names) for kind, names in named)
+        return sources.version(command, *(path for kind, names in of_kind for path in files.members(kind, names)))
+
+    return version
 
 
 def any_of(names):
@@ -111,9 +117,19 @@ def corpus_languages(wildcards):
     return languages(files.pair(wildcards.corpus))
 
 
+def each(name, key=None, without=""):
+    """An option for each file of an input, or of all inputs; `without` this end of the paths."""
+
+    def options(wildcards, input):
+        paths = getattr(input, key) if key else input
+        return [f"{name}={path.removesuffix(without)}" for path in ([paths] if isinstance(paths, str) else paths)]
+
+    return options
+
+
 def shard_options(side):
     """The vectors of a side, a file for each shard, as options."""
-    return lambda wildcards, input: [f"--{side}-emb={path}" for path in getattr(input, side)]
+    return each(f"--{side}-emb", side)
 
 
 def torchrun(wildcards, resources):

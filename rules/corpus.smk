@@ -4,6 +4,8 @@ from bitextbench.corpus.parts import own_files
 
 LANGUAGE_MODELS = config.get("language_models", {})
 corpus_entry = lambda w: config["corpora"][w.corpus]
+side_text = lambda corpus, side: (files.pair(corpus)[side], f"{files.corpus(corpus)}#{side}")
+texts_by_language = lambda corpora: itertools.starmap(side_text, itertools.product(corpora, SIDES))
 
 
 rule language_model:
@@ -23,14 +25,7 @@ rule language_model:
         runtime=hours(4),
     params:
         version=code("step fit-language"),
-        texts=lambda w, input: option(
-            "--text",
-            [
-                (files.pair(corpus)[side], f"{folder}#{side}")
-                for corpus, folder in zip(LANGUAGE_MODELS[w.language]["corpora"], input)
-                for side in SIDES
-            ],
-        ),
+        texts=lambda w: option("--text", texts_by_language(LANGUAGE_MODELS[w.language]["corpora"])),
         lines=lambda w: LANGUAGE_MODELS[w.language]["lines"],
     shell:
         "python -m bitextbench step fit-language {params.texts:q} --lines {params.lines:q} --out {output.model:q} > {output.accuracy:q}"
@@ -59,7 +54,7 @@ rule corpus:
         version=lambda w: sources.version("step corpus", *files.made_by(w.corpus)),
         spec=lambda w: spec(files.corpus_spec(w.corpus)),
         entries=lambda w: [registered(name, "parsers") for name in datasets(config, [w.corpus])],
-        excluded=lambda w, input: [f"--exclude={os.path.basename(folder)}={folder}" for folder in input.excluded],
+        excluded=lambda w: [f"--exclude={name}={files.corpus(name)}" for name in corpus_entry(w).get("exclude", [])],
         seed=config["seed"],
         languages=corpus_languages,
         data=DATA,

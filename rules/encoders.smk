@@ -9,6 +9,7 @@ encoder_entry = lambda w: config["encoders"][w.encoder]
 encoder_type = lambda w: encoder_entry(w)["type"]
 trained = rf"(?!(?:{any_of(pretrained(config))})/)[^/]+"  # any name but those
 encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
+encoder_prefix = lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else []
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
 
 
@@ -30,7 +31,7 @@ rule skip_gram:
         runtime=hours(96),  # one thread, so that runs do not differ
     params:
         version=code("step skip-gram"),
-        pieces=lambda w, input: f"--bpe={input.pieces}" if input.pieces else "",
+        pieces=each("--bpe", "pieces"),
         spec=lambda w: spec(vectors_entry(w)["skip_gram"]),
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/word_vectors/{{vectors}}.{{side}}",
@@ -63,13 +64,13 @@ rule map_words:
     params:
         version=code("step map-words"),
         spec=lambda w: spec(vectors_entry(w)["mapping"]),
-        dictionaries=lambda w, input: [f"--dictionary={path}" for path in input.seed]
-        + [f"--test={path}" for path in input.test],
+        dictionaries=each("--dictionary", "seed"),
+        tests=each("--test", "test"),
         case=CASE,
         seed=config["seed"],
         folder=subpath(output.src, parent=True),
     shell:
-        "python -m bitextbench step map-words {input.src:q} {input.tgt:q} --spec {params.spec:q} {params.dictionaries:q} {params.case:q}"
+        "python -m bitextbench step map-words {input.src:q} {input.tgt:q} --spec {params.spec:q} {params.dictionaries:q} {params.tests:q} {params.case:q}"
         " --seed {params.seed:q} --threads {threads} --report {output.report:q} --out {params.folder:q} 2> {log:q}"
 
 
@@ -98,15 +99,15 @@ rule hard_negatives:
         runtime=expected("hard_negatives", encoder_gpus),
     params:
         version=code("step hard-negatives"),
-        vectors=lambda w, input: [f"--vectors={path.removesuffix('.src.npy')}" for path in input.vectors],
-        ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
-        options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"]
-        + [f"--directions={hard_directions(config, w.encoder)}"],
+        vectors=each("--vectors", "vectors", without=".src.npy"),
+        ids=each("--ids", "ids", without=".src.ids.npy"),
+        options=lambda w: [f"--{key}={value}" for key, value in encoder_entry(w)["hard"].items() if key != "by"],
+        directions=lambda w: hard_directions(config, w.encoder),
         gpus=allocated,
         seed=lambda w: seed_of(encoder_entry(w)),
         out=lambda w, output: output[0].removesuffix(".src.ids.npy"),
     shell:
-        "python -m bitextbench step hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --gpus {params.gpus:q}"
+        "python -m bitextbench step hard-negatives {params.vectors:q} {params.ids:q} {params.options:q} --directions {params.directions:q} --gpus {params.gpus:q}"
         " --threads {threads} --seed {params.seed:q} --out {params.out:q} 2> {log:q}"
 
 
@@ -136,8 +137,7 @@ rule train_encoder:
         "../envs/embed.yaml"
     threads: 2
     resources:
-        mem_mb=lambda w, input, attempt: megabytes(4, 3000)(w, input, attempt)
-        + files.table_megabytes(w.encoder) * more(attempt),
+        mem_mb=training_megabytes,
         gpu=encoder_gpus,
         runtime=hours(72),
     params:
@@ -146,7 +146,7 @@ rule train_encoder:
         # checkpoints outlive a failed job: they are no output
         checkpoints=f"{WORK}/checkpoints/{{encoder}}",
         corpora=lambda w: [f"--corpus={role}={stem}" for role, stem in files.stems(encoder_entry(w))],
-        hard=lambda w, input: [f"--corpus=hard={path.removesuffix('.src.ids.npy')}" for path in input.hard],
+        hard=each("--corpus=hard", "hard", without=".src.ids.npy"),
         vectors=lambda w: [f"--vectors={side}={path}" for side, path in files.word_vectors(w.encoder).items()],
         languages=lambda w: languages(files.pair(encoder_entry(w)["corpora"]["valid"])),
         case=CASE,
@@ -210,7 +210,7 @@ rule pretrained:  # a model that is there: which files it has, by hash
     params:
         version=code("step pretrained"),
         named=lambda w: encoder_entry(w).get("name") or encoder_entry(w)["folder"],
-        files=lambda w, input: [f"--file={path}" for path in input],
+        files=each("--file"),
     shell:
         "python -m bitextbench step pretrained {params.named:q} {params.files:q} --out {output:q} 2> {log:q}"
 
@@ -238,7 +238,7 @@ rule encode_pretrained:
         runtime=hours(24),
     params:
         version=code("step encode-pretrained"),
-        prefix=lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else [],
+        prefix=encoder_prefix,
         languages=corpus_languages,
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=allocated,

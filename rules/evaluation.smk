@@ -1,54 +1,27 @@
 # vectors, scores, selections, translations -> what a task measures on them, one file for each corpus and model
 
-RESCORERS = config.get("rescorers", {})
 TESTED = files.tested(CELLS)  # tables of translations whose rows are compared with one of them
 TRANSLATION_MODELS = [name for name, kind in LIKELIHOOD_MODELS.items() if kind == "translation"]
 
 # vectors of a corpus, and the similarities that the cells of tables compare them by
 metric_vectors = lambda side: lambda w: files.vectors(w.encoder, w.corpus, side)
-compared_by = lambda task, w: files.similarities(task, w.corpus, w.encoder, itertools.chain(*CELLS.values()))
-similarities = lambda task: lambda w: [f"--similarity={name}" for name in compared_by(task, w)]
+compared_by = lambda task: lambda w: files.similarities(task, w.corpus, w.encoder, itertools.chain(*CELLS.values()))
+similarities = lambda task: lambda w: [f"--similarity={name}" for name in compared_by(task)(w)]
+fitted = lambda w: files.fitted_similarities(w.encoder, compared_by("alignment")(w))
 calibrated_encoder = lambda w: files.calibrated(w.encoder)
 translated = lambda w: files.translated(CELLS[w.place])
 translated_tests = lambda w: {test: files.corpus(test) for _, _, test, _ in translated(w)}
-rescorer = lambda key: lambda w: RESCORERS[w.rescorer][key]
-rescored = lambda w: rescorer("corpora")(w)["comparable"]
-rescored_vectors = lambda side: lambda w: files.vectors(rescorer("encoder")(w), rescored(w), side)
 batch_with = lambda seed: next(name for name, seeds in BATCHES.items() if int(seed) in seeds)
-scores_by_method = lambda methods: option(
-    "--scores", [(name, path) for name in methods for path in files.scores(name, POOL)]
-)
+pool_scores = lambda w: files.scores(w.method, POOL)
+corpus_scores = lambda w: files.scores(w.method, w.corpus)
+# translations of the tests by the models of a batch: (seed, test, path)
+batch_tests = lambda models, seeds: [(s, test, f"{models}/{s}/{test}.{TGT}") for s in seeds for test in TESTS]
+references_of_tests = lambda w: [f"--references={test}={files.corpus(test)}" for test in TESTS]
+named_scores = lambda names: [(name, path) for name in names for path in files.scores(name, POOL)]
+text_options = lambda *names: lambda w, input: [f"{name}={input.corpus}" for name in names]
 
 
-rule alignment:  # kim2019 section 4.1
-    input:
-        src=metric_vectors("src"),
-        tgt=metric_vectors("tgt"),
-        corpus=f"{WORK}/corpus/{{corpus}}",
-        model=lambda w: files.fitted_similarities(w.encoder, compared_by("alignment", w)),
-    output:
-        f"{WORK}/metrics/alignment/{{corpus}}/{{encoder}}.json",
-    log:
-        f"logs/{RUN}/alignment/{{corpus}}.{{encoder}}.log",
-    benchmark:
-        benchmarked("alignment", "{corpus}.{encoder}")
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
-    resources:
-        mem_mb=megabytes(8, 2500),
-        runtime=expected("alignment"),
-    params:
-        version=lambda w: sources.version(
-            "evaluate alignment", *files.members("similarities", compared_by("alignment", w))
-        ),
-        src=shard_options("src"),
-        tgt=shard_options("tgt"),
-        similarities=similarities("alignment"),
-        model=lambda w, input: [f"--model={path}" for path in input.model],
-    shell:
-        "python -m bitextbench evaluate alignment {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
-        " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+# ---- vectors of a corpus: `evaluate <metric>`
 
 
 rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, yang2019 section 5.1
@@ -57,11 +30,13 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         tgt=metric_vectors("tgt"),
         corpus=f"{WORK}/corpus/{{corpus}}",
     output:
-        f"{WORK}/metrics/reconstruction/{{corpus}}/{{encoder}}.json",
+        f"{WORK}/metrics/<metric>/{{corpus}}/{{encoder}}.json",
     log:
-        f"logs/{RUN}/reconstruction/{{corpus}}.{{encoder}}.log",
+        f"logs/{RUN}/<metric>/{{corpus}}.{{encoder}}.log",
     benchmark:
-        benchmarked("reconstruction", "{corpus}.{encoder}")
+        benchmarked("<metric>", "{corpus}.{encoder}")
+    pathvars:
+        metric="reconstruction",
     conda:
         "../envs/embed.yaml"
     threads: 2
@@ -71,74 +46,83 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         runtime=expected("reconstruction", encoder_gpus),
     params:
         version=code("evaluate reconstruction"),
+        metric="reconstruction",
+        corpus=text_options("--src-text", "--tgt-text"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         similarities=similarities("reconstruction"),
+        model=[],
         gpus=allocated,
     shell:
-        "python -m bitextbench evaluate reconstruction {params.src:q} {params.tgt:q} {params.similarities:q} --gpus {params.gpus:q}"
-        " --src-text {input.corpus:q} --tgt-text {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+        "python -m bitextbench evaluate {params.metric:q} {params.corpus:q} {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
+        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
-rule documents:  # guo2018 section 4.2, yang2019 section 5.3
+use rule reconstruction as alignment with:  # kim2019 section 4.1
+    input:
+        src=metric_vectors("src"),
+        tgt=metric_vectors("tgt"),
+        corpus=f"{WORK}/corpus/{{corpus}}",
+        model=fitted,
+    pathvars:
+        metric="alignment",
+    resources:
+        mem_mb=megabytes(8, 2500),
+        runtime=expected("alignment"),
+    params:
+        version=code("evaluate alignment", ("similarities", compared_by("alignment"))),
+        metric="alignment",
+        similarities=similarities("alignment"),
+        model=each("--model", "model"),
+        gpus=0,
+
+
+use rule reconstruction as documents with:  # guo2018 section 4.2, yang2019 section 5.3
     input:
         src=metric_vectors("src"),
         tgt=metric_vectors("tgt"),
         corpus=f"{WORK}/corpus/{{corpus}}",
         model=calibrated_encoder,
-    output:
-        f"{WORK}/metrics/documents/{{corpus}}/{{encoder}}.json",
-    log:
-        f"logs/{RUN}/documents/{{corpus}}.{{encoder}}.log",
-    benchmark:
-        benchmarked("documents", "{corpus}.{encoder}")
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
+    pathvars:
+        metric="documents",
     resources:
         mem_mb=megabytes(2, 2500),
         gpu=encoder_gpus,
         runtime=expected("documents", encoder_gpus),
     params:
         version=code("evaluate documents"),
-        src=shard_options("src"),
-        tgt=shard_options("tgt"),
-        similarity=similarities("documents"),
-        model=lambda w, input: f"--model={input.model}" if input.model else "",
-        gpus=allocated,
-    shell:
-        "python -m bitextbench evaluate documents {params.src:q} {params.tgt:q} {params.similarity:q} {params.model:q} --gpus {params.gpus:q}"
-        " --src-docs {input.corpus:q} --tgt-docs {input.corpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+        metric="documents",
+        corpus=text_options("--src-docs", "--tgt-docs"),
+        similarities=similarities("documents"),
+        model=each("--model", "model"),
 
 
-rule mining:  # artetxe2019 section 4.1, yang2019 section 6
-    input:
-        src=metric_vectors("src"),
-        tgt=metric_vectors("tgt"),
-        corpus=f"{WORK}/corpus/{{corpus}}",
-    output:
-        f"{WORK}/metrics/mining/{{corpus}}/{{encoder}}.json",
-    log:
-        f"logs/{RUN}/mining/{{corpus}}.{{encoder}}.log",
-    benchmark:
-        benchmarked("mining", "{corpus}.{encoder}")
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
+use rule reconstruction as mining with:  # artetxe2019 section 4.1, yang2019 section 6
+    pathvars:
+        metric="mining",
     resources:
         mem_mb=megabytes(4, 2500),
         gpu=encoder_gpus,
         runtime=expected("mining", encoder_gpus),
     params:
         version=code("evaluate mining"),
-        languages=corpus_languages,
-        src=shard_options("src"),
-        tgt=shard_options("tgt"),
+        metric="mining",
+        corpus=lambda w, input: [input.corpus, *corpus_languages(w)],
         similarities=similarities("mining"),
-        gpus=allocated,
-    shell:
-        "python -m bitextbench evaluate mining {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.similarities:q}"
-        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
+
+
+use rule reconstruction as separation with:  # yang2019 section 5.4
+    pathvars:
+        metric="separation",
+    resources:
+        mem_mb=megabytes(2, 2500),
+        gpu=encoder_gpus,
+        runtime=expected("separation", encoder_gpus),
+    params:
+        version=code("evaluate separation"),
+        metric="separation",
+        corpus=text_options("--tgt-text"),
+        similarities=[],
 
 
 rule recognition:  # zhang2016 section 6.2.2
@@ -171,34 +155,6 @@ rule recognition:  # zhang2016 section 6.2.2
         " {params.case:q} --sample-seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
-rule separation:  # yang2019 section 5.4
-    input:
-        src=metric_vectors("src"),
-        tgt=metric_vectors("tgt"),
-        corpus=f"{WORK}/corpus/{{corpus}}",
-    output:
-        f"{WORK}/metrics/separation/{{corpus}}/{{encoder}}.json",
-    log:
-        f"logs/{RUN}/separation/{{corpus}}.{{encoder}}.log",
-    benchmark:
-        benchmarked("separation", "{corpus}.{encoder}")
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
-    resources:
-        mem_mb=megabytes(2, 2500),
-        gpu=encoder_gpus,
-        runtime=expected("separation", encoder_gpus),
-    params:
-        version=code("evaluate separation"),
-        src=shard_options("src"),
-        tgt=shard_options("tgt"),
-        gpus=allocated,
-    shell:
-        "python -m bitextbench evaluate separation {params.src:q} {params.tgt:q} --tgt-text {input.corpus:q} --gpus {params.gpus:q}"
-        " --threads {threads} --out {output:q} > {log:q} 2>&1"
-
-
 rule posteriors:  # kim2019 section 4.1
     input:
         models=expand(f"{WORK}/likelihoods/{{{{likelihoods}}}}/{{model}}.pt", model=TRANSLATION_MODELS),
@@ -222,113 +178,6 @@ rule posteriors:  # kim2019 section 4.1
         gpus=allocated,
     shell:
         "python -m bitextbench step posteriors {params.stems:q} {params.models:q} --gpus {params.gpus:q} --out {output:q} 2> {log:q}"
-
-
-rule rescoring_pairs:  # what the model of each half learns from, and rescores
-    input:
-        corpus=lambda w: files.corpus(rescored(w)),
-        src=rescored_vectors("src"),
-        tgt=rescored_vectors("tgt"),
-        ids=lambda w: files.ids(rescorer("features")(w), rescored(w)),
-    output:
-        directory(f"{WORK}/rescoring/{{rescorer}}/pairs"),
-    log:
-        f"logs/{RUN}/rescoring_pairs/{{rescorer}}.log",
-    benchmark:
-        benchmarked("rescoring_pairs", "{rescorer}")
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
-    resources:
-        mem_mb=megabytes(4, 2500),
-        gpu=rescorer("gpus"),
-        runtime=hours(4),
-    params:
-        version=code("step rescoring-pairs"),
-        languages=lambda w: languages(files.pair(rescored(w))),
-        src=shard_options("src"),
-        tgt=shard_options("tgt"),
-        ids=lambda w, input: [f"--ids={path.removesuffix('.src.ids.npy')}" for path in input.ids],
-        options=lambda w: [f"--{key}={RESCORERS[w.rescorer][key]}" for key in ("negatives", "train")],
-        gpus=allocated,
-        seed=lambda w: seed_of(RESCORERS[w.rescorer]),
-    shell:
-        "python -m bitextbench step rescoring-pairs {input.corpus:q} {params.languages:q} {params.src:q} {params.tgt:q} {params.ids:q} {params.options:q}"
-        " --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --out {output:q} 2> {log:q}"
-
-
-rule train_rescorer:
-    input:
-        pairs=f"{WORK}/rescoring/{{rescorer}}/pairs",
-        start=lambda w: files.rescorer_start(w.rescorer),
-        bpe=lambda w: files.text_model(rescorer("features")(w)),
-    output:
-        model=f"{WORK}/rescoring/{{rescorer}}/{{half}}/model.pt",
-        report=f"{WORK}/rescoring/{{rescorer}}/{{half}}/training.json",
-        curve=f"{WORK}/rescoring/{{rescorer}}/{{half}}/curve.csv",
-        picture=f"{WORK}/rescoring/{{rescorer}}/{{half}}/curve.png",
-        description=f"{WORK}/rescoring/{{rescorer}}/{{half}}/encoder.json",
-        text=f"{WORK}/rescoring/{{rescorer}}/{{half}}/text_model",
-    log:
-        f"logs/{RUN}/train_rescorer/{{rescorer}}.{{half}}.log",
-    benchmark:
-        benchmarked("train_rescorer", "{rescorer}.{half}")
-    wildcard_constraints:
-        half="[01]",
-    retries: resumed(24)  # a job killed by the scheduler goes on from its checkpoint
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
-    resources:
-        mem_mb=megabytes(8, 4000, lambda w, input: [input.pairs, files.weights(input.start), input.bpe]),  # model, gradients, two moments, checkpoint
-        gpu=rescorer("gpus"),
-        runtime=hours(24),
-    params:
-        version=code("train", ("encoders", rescorer("type"))),
-        spec=lambda w: spec({key: rescorer(key)(w) for key in ("type", "model", "training")}),
-        checkpoints=f"{WORK}/checkpoints/{{rescorer}}.{{half}}",
-        corpora=lambda w, input: [
-            f"--corpus={role}={input.pairs}/{w.half}/{role}"
-            for role in ("positives", "negatives", "valid", "valid_negatives")
-        ],
-        start=lambda w, input: files.weights(input.start),
-        languages=lambda w: languages(files.pair(rescored(w))),
-        case=CASE,
-        chinese=config["text"]["chinese"],
-        gpus=allocated,
-        seed=lambda w: seed_of(RESCORERS[w.rescorer]),
-        run=torchrun,
-    shell:
-        "{params.run:q} -m bitextbench train --spec {params.spec:q} {params.corpora:q} --vectors model={params.start:q} --bpe {input.bpe:q}"
-        " {params.case:q} --chinese {params.chinese:q} {params.languages:q} --gpus {params.gpus:q} --threads {threads} --seed {params.seed:q} --checkpoints {params.checkpoints:q} --out {output.model:q} 2>> {log:q}"
-
-
-rule rescoring:
-    input:
-        corpus=f"{WORK}/corpus/{{corpus}}",
-        pairs=f"{WORK}/rescoring/{{rescorer}}/pairs",
-        models=expand(f"{WORK}/rescoring/{{{{rescorer}}}}/{{half}}/model.pt", half=[0, 1]),
-    output:
-        f"{WORK}/metrics/rescoring/{{corpus}}/{{rescorer}}.json",
-    log:
-        f"logs/{RUN}/rescoring/{{corpus}}.{{rescorer}}.log",
-    benchmark:
-        benchmarked("rescoring", "{corpus}.{rescorer}")
-    conda:
-        "../envs/embed.yaml"
-    threads: 2
-    resources:
-        mem_mb=megabytes(4, 3000),
-        gpu=rescorer("gpus"),
-        runtime=hours(8),
-    params:
-        version=code("evaluate rescoring", ("encoders", rescorer("type"))),
-        languages=corpus_languages,
-        models=lambda w, input: [f"--model={path}" for path in input.models],
-        gpus=allocated,
-    shell:
-        "python -m bitextbench evaluate rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
-        " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
 rule measure_encoder:
@@ -374,12 +223,8 @@ rule encoder_cost:  # of a whole encoder: sentences in a second of one core, and
         runtime=hours(1),
     params:
         version=code("step encoder-cost"),
-        named=lambda w, input: config["encoders"][w.encoder].get("name") or os.path.dirname(input.model),
-        prefix=lambda w: (
-            [f"--prefix={config['encoders'][w.encoder]['prefix']}"]
-            if "prefix" in config["encoders"][w.encoder]
-            else []
-        ),
+        named=lambda w, input: encoder_entry(w).get("name") or os.path.dirname(input.model),
+        prefix=encoder_prefix,
         languages=corpus_languages,
     shell:
         "python -m bitextbench step encoder-cost {params.named:q} {input.corpus:q} {params.languages:q} {params.prefix:q}"
@@ -406,7 +251,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         version=code("evaluate agreement", ("similarities", of_method("similarity"))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        scores=each("--scores", "scores"),
         best=lambda w: method_entry(w)["tuned"]["best"],
         worst=lambda w: method_entry(w)["tuned"]["worst"],
         seed=config["seed"],
@@ -415,10 +260,13 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} > {log:q} 2>&1"
 
 
+# ---- scores and selections
+
+
 rule quality:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
-        scores=lambda w: files.scores(w.method, w.corpus),
+        scores=corpus_scores,
     output:
         f"{WORK}/metrics/quality/{{corpus}}/{{method}}.json",
     log:
@@ -430,7 +278,7 @@ rule quality:
         runtime=hours(2),
     params:
         version=code("evaluate quality"),
-        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        scores=each("--scores", "scores"),
     shell:
         "python -m bitextbench evaluate quality --corpus {input.corpus:q} {params.scores:q} --out {output:q} > {log:q} 2>&1"
 
@@ -438,7 +286,7 @@ rule quality:
 rule selection_precision:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
-        scores=lambda w: files.scores(w.method, POOL),
+        scores=pool_scores,
     output:
         f"{WORK}/metrics/selection/{{method}}.{{budget}}.json",
     log:
@@ -452,10 +300,29 @@ rule selection_precision:
         version=code("evaluate selection"),
         words=lambda w: BUDGETS[w.budget],
         side=config["selection"]["count"],
-        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        scores=each("--scores", "scores"),
     shell:
         "python -m bitextbench evaluate selection --corpus {input.corpus:q} {params.scores:q} --words {params.words:q}"
         " --count {params.side:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule shares:
+    input:
+        pool_scores,
+    output:
+        f"{WORK}/metrics/shares/{{method}}.json",
+    log:
+        f"logs/{RUN}/shares/{{method}}.log",
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=megabytes(3, 1500),
+        runtime=hours(4),
+    params:
+        version=code("evaluate shares"),
+        scores=each("--scores"),
+    shell:
+        "python -m bitextbench evaluate shares {params.scores:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule sweep:
@@ -475,7 +342,7 @@ rule sweep:
     params:
         version=code("evaluate sweep"),
         side=config["selection"]["count"],
-        scores=scores_by_method(CURVES),
+        scores=option("--scores", named_scores(CURVES)),
     shell:
         "python -m bitextbench evaluate sweep --corpus {input.corpus:q} {params.scores:q} --count {params.side:q}"
         " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
@@ -496,30 +363,14 @@ rule distribution:
         runtime=hours(2),
     params:
         version=code("evaluate distribution"),
-        scores=scores_by_method(CURVES),
+        scores=option("--scores", named_scores(CURVES)),
         logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
     shell:
         "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q}"
         " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
 
 
-rule shares:
-    input:
-        lambda w: files.scores(w.method, POOL),
-    output:
-        f"{WORK}/metrics/shares/{{method}}.json",
-    log:
-        f"logs/{RUN}/shares/{{method}}.log",
-    conda:
-        "../envs/embed.yaml"
-    resources:
-        mem_mb=megabytes(3, 1500),
-        runtime=hours(4),
-    params:
-        version=code("evaluate shares"),
-        scores=lambda w, input: [f"--scores={path}" for path in input],
-    shell:
-        "python -m bitextbench evaluate shares {params.scores:q} --out {output:q} > {log:q} 2>&1"
+# ---- translations
 
 
 rule bleu:
@@ -540,11 +391,8 @@ rule bleu:
     params:
         version=code("step bleu"),
         language=TGT,
-        hypotheses=lambda w, input: option(
-            "--hypotheses",
-            [(seed, test, f"{input.models}/{seed}/{test}.{TGT}") for seed in batch_of(w) for test in TESTS],
-        ),
-        references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
+        hypotheses=lambda w, input: option("--hypotheses", batch_tests(input.models, batch_of(w))),
+        references=references_of_tests,
     shell:
         "python -m bitextbench step bleu {wildcards.method:q} --budget {wildcards.budget:q} --language {params.language:q}"
         " {params.hypotheses:q} {params.references:q} --out {output:q} 2> {log:q}"
@@ -569,13 +417,13 @@ rule significance:
         hypotheses=option(
             "--hypotheses",
             [
-                (method, budget, test, f"{WORK}/nmt/{method}.{budget}/{batch}/{seed}/{test}.{TGT}")
-                for method, budget, test in itertools.product(ROWS, BUDGETS, TESTS)
+                (method, budget, test, path)
+                for method, budget in itertools.product(ROWS, BUDGETS)
                 for batch, seeds in BATCHES.items()
-                for seed in seeds
+                for _, test, path in batch_tests(f"{WORK}/nmt/{method}.{budget}/{batch}", seeds)
             ],
         ),
-        references=lambda w, input: [f"--references={test}={path}" for test, path in zip(TESTS, input.references)],
+        references=references_of_tests,
     shell:
         "python -m bitextbench step significance {params.languages:q} {params.hypotheses:q} {params.references:q}"
         " --out {output:q} 2> {log:q}"
@@ -654,24 +502,6 @@ use rule validation_bleu as development_bleu with:  # of a study: one model, whe
         gpus=allocated,
 
 
-rule size:
-    input:
-        f"{WORK}/corpus/{{corpus}}",
-    output:
-        f"{WORK}/metrics/size/{{corpus}}/filtered.json",
-    log:
-        f"logs/{RUN}/size/{{corpus}}.log",
-    conda:
-        "../envs/data.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        version=code("step size"),
-    shell:
-        "python -m bitextbench step size --corpus {input:q} --out {output:q} 2> {log:q}"
-
-
 rule translation:
     input:
         hypotheses=f"{STEM}/{NMT_TEST}.{{target}}",
@@ -691,3 +521,21 @@ rule translation:
     shell:
         "python -m bitextbench evaluate translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
         " --training {input.training:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule size:
+    input:
+        f"{WORK}/corpus/{{corpus}}",
+    output:
+        f"{WORK}/metrics/size/{{corpus}}/filtered.json",
+    log:
+        f"logs/{RUN}/size/{{corpus}}.log",
+    conda:
+        "../envs/data.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        version=code("step size"),
+    shell:
+        "python -m bitextbench step size --corpus {input:q} --out {output:q} 2> {log:q}"

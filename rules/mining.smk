@@ -38,7 +38,7 @@ rule mine_corpus:  # guo2018 section 4.2, yang2019 section 5.2
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        model=lambda w, input: f"--model={input.model}" if input.model else "",
+        model=each("--model", "model"),
         languages=PAIR,
         gpus=allocated,
         folder=subpath(output[0], parent=True),

@@ -10,12 +10,14 @@ MODEL_KEYS = set(config["nmt"]).difference({"vocab_size"}, ("together", "valid",
 
 nmt_spec = lambda keys, settings=config["nmt"]: spec({key: settings[key] for key in sorted(keys)})
 transformer = lambda w: config["transformers"][translation(w)["nmt"]]
+NMT_CHECKPOINTS = f"{WORK}/checkpoints/nmt/{{method}}.{{budget}}"
 batch_of = lambda w: BATCHES[w.seeds]  # the seeds whose models one job trains
 likelihoods_entry = lambda w: LIKELIHOODS[w.likelihoods]
 likelihoods_gpus = lambda w: likelihoods_entry(w)["gpus"]
 # what the training pairs of a translation are: selected from a corpus, or whole corpora
 selected = lambda key: lambda w: translation(w)["train"]["selected"][key]
 whole = lambda w: translation(w)["train"].get("corpora", [])
+chosen = lambda w: [kind for kind in ("mined", "selected") if kind in translation(w)["train"]]
 
 
 rule nmt_prepare:
@@ -72,9 +74,7 @@ rule nmt_train:  # and translation, in the same process
         gpus=allocated,
         tests=[f"--test={test}={WORK}/tokens/{test}" for test in TESTS],
         # checkpoints outlive a failed job: they are no output
-        checkpoints=lambda w: [
-            f"--checkpoints={WORK}/checkpoints/nmt/{w.method}.{w.budget}.{seed}" for seed in batch_of(w)
-        ],
+        checkpoints=lambda w: [f"--checkpoints={NMT_CHECKPOINTS}.{seed}".format(**w) for seed in batch_of(w)],
         out=lambda w, output: [f"--out={output[0]}/{seed}" for seed in batch_of(w)],
     shell:
         "python -m bitextbench step nmt-train {params.data:q} --spec {params.spec:q} {params.tests:q} {params.languages:q}"
@@ -186,11 +186,7 @@ use rule select as select_pairs with:  # guo2018 section 4.4, artetxe2019 sectio
 
 rule training_text:
     input:
-        selections=lambda w: [
-            f"{STEM}/{kind}/selection.json".format(**w)
-            for kind in ("mined", "selected")
-            if kind in translation(w)["train"]
-        ],
+        selections=lambda w: [f"{STEM}/{kind}/selection.json".format(**w) for kind in chosen(w)],
         tokens=lambda w: files.tokens(*whole(w)),
     output:
         multiext(f"{STEM}/text/", "train.{source}", "train.{target}", "selection.json"),

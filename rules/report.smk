@@ -15,13 +15,29 @@ from bitextbench.config import (
     threshold_translations,
 )
 
-SEEDS, PORTIONS, STUDIES = config["seeds"], portions(config), config.get("studies", {})
-NEGATIVES_SEEDS = seeds_of(config, NEGATIVES)
+SEEDS, STUDIES = config["seeds"], config.get("studies", {})
 EXAMPLES_OF = config.get("examples", {})
 MINED_EXAMPLES = {"artetxe2019/table1": "scales", "yang2019/table7": "failures"}  # page -> how its pairs are chosen
-JUDGED, SELECTED = judged(config), [(*of, budget) for of, budget in itertools.product(selectors(config), BUDGETS)]
+# (row, column, seed) of cells, and the metric that each shows
+JUDGED = [(*of, files.metric("quality", of[0], method)) for *of, method in judged(config)]
+SELECTED = [
+    (row, seed, budget, files.metric("selection", "", f"{method}.{budget}"))
+    for (row, seed, method), budget in itertools.product(selectors(config), BUDGETS)
+]
 COMPARED = config.get("comparison", {"encoders": [], "seeds": [], "tests": []})
-MARGINS, MARGIN_ENCODERS = STUDIES.get("margins", {}), margin_encoders(config)
+MARGINS = STUDIES.get("margins", {})
+MARGIN_POINTS = [
+    (margin, seed, files.metric("mining", MARGINS["mined"], name), files.metric("separation", MARGINS["paired"], name))
+    for margin, seed, name in margin_encoders(config)
+]
+NEGATIVES_BLEU = [
+    (
+        method.removeprefix(STUDIES["negatives"] + "-"),
+        seed,
+        f"{WORK}/metrics/validation_bleu/{method}.{STUDIES['budget']}.{seed}.json",
+    )
+    for method, seed in itertools.product(portions(config), seeds_of(config, NEGATIVES))
+]
 THRESHOLD_MODELS = threshold_translations(config)
 FIGURES = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve, without cells
 TRAINED = files.trained(itertools.chain(*CELLS.values()), ROWS)  # the encoders of all tables
@@ -34,8 +50,9 @@ GRIDS = [
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
 STUDIED = [NEGATIVES, FIGURE3] if STUDIES else []
-SHARES, POOLED = shares(config), poolings(config)
-PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_ENCODERS), *[SECTION3] * bool(POOLED)]
+SHARES = [(seed, f"{WORK}/metrics/shares/{method}.json") for seed, method in shares(config)]
+POOLED = [(row, seed, files.metric("encoder", "newstest2018", name)) for row, seed, name in poolings(config)]
+PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_POINTS), *[SECTION3] * bool(POOLED)]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
 AUDITED = [f"{RESULTS}/{name}.csv" for name in ("audit", "claims", "instances", "settings", "table2.significance")]
 LEARNED = [f"{RESULTS}/{name}.csv" for name in ("training", "learning")] if TRAINED else []
@@ -105,9 +122,9 @@ rule table2:
         + cell_options(
             {"row": cell.row, "column": cell.column, "note": note} for cell in TABLE2 if (note := files.note(cell))
         ),
-        selections=lambda w, input: [f"--selection={path}" for path in input.selections],
+        selections=each("--selection", "selections"),
         corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
-        manifests=lambda w, input: [f"--input={path}" for path in input.manifests],
+        manifests=each("--input", "manifests"),
         benchmarks=f"{WORK}/benchmarks",
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config @/dev/stdin"
@@ -139,18 +156,18 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         version=code("step table"),
         scale=config["scale"],
         cells=lambda w: cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[w.place]))),
-        compared=lambda w, input: option(
-            "--against", [(TESTED[w.place], "--significance", path) for path in input.significance]
-        )
-        + (["--compared=tokens"] if w.place in DECODED else []),
+        against=lambda w: [f"--against={TESTED[w.place]}"] if w.place in TESTED else [],
+        significance=each("--significance", "significance"),
+        compared=lambda w: ["--compared=tokens"] if w.place in DECODED else [],
     shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.compared:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.against:q} {params.significance:q}"
+        " {params.compared:q}"
         " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule kim2019_section3:  # which prints no numbers
     input:
-        [files.metric("encoder", "newstest2018", encoder) for _, _, encoder in POOLED],
+        [path for *_, path in POOLED],
     output:
         csv=report(f"{RESULTS}/kim2019/section3.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/section3.json",
@@ -167,9 +184,9 @@ rule kim2019_section3:  # which prints no numbers
         provenance=provenance,
         version=code("step table"),
         scale=config["scale"],
-        cells=lambda w, input: cell_options(
+        cells=cell_options(
             {"row": row, "column": column, "files": [f"{path}#error.{direction}"], "seed": seed}
-            for (row, seed, _), path in zip(POOLED, input)
+            for row, seed, path in POOLED
             for column, direction in (("de-en", "forward"), ("en-de", "backward"))
         ),
     shell:
@@ -180,7 +197,7 @@ rule kim2019_section3:  # which prints no numbers
 rule kim2019_figure3:
     input:
         reference="references/kim2019/figure3.csv",
-        shares=[f"{WORK}/metrics/shares/{method}.json" for _, method in SHARES],
+        shares=[path for _, path in SHARES],
     output:
         csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/figure3.json",
@@ -197,9 +214,9 @@ rule kim2019_figure3:
         provenance=provenance,
         version=code("step table"),
         scale=config["scale"],
-        cells=lambda w, input: cell_options(
+        cells=cell_options(
             {"row": f"{STUDIES['shares']}-{row}", "column": "share", "files": [f"{path}#{key}"], "seed": seed}
-            for (seed, _), path in zip(SHARES, input.shares)
+            for seed, path in SHARES
             for row, key in (("zero", "zero"), ("near-one", "near_one"))
         ),
     shell:
@@ -210,11 +227,7 @@ rule kim2019_figure3:
 rule kim2019_table5:
     input:
         reference="references/kim2019/table5.csv",
-        metrics=[
-            f"{WORK}/metrics/validation_bleu/{method}.{STUDIES['budget']}.{seed}.json"
-            for method in PORTIONS
-            for seed in NEGATIVES_SEEDS
-        ],
+        metrics=[path for *_, path in NEGATIVES_BLEU],
     output:
         csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
         measurements=f"{RESULTS}/measurements/kim2019/table5.json",
@@ -231,14 +244,8 @@ rule kim2019_table5:
         provenance=provenance,
         version=code("step table"),
         scale=config["scale"],
-        cells=lambda w, input: cell_options(
-            {
-                "row": method.removeprefix(STUDIES["negatives"] + "-"),
-                "column": "10M/test2016",
-                "files": [path],
-                "seed": seed,
-            }
-            for (method, seed), path in zip(itertools.product(PORTIONS, NEGATIVES_SEEDS), input.metrics)
+        cells=cell_options(
+            {"row": row, "column": "10M/test2016", "files": [path], "seed": seed} for row, seed, path in NEGATIVES_BLEU
         ),
     shell:
         "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
@@ -247,8 +254,7 @@ rule kim2019_table5:
 
 rule yang2019_figure4:
     input:
-        mining=[files.metric("mining", MARGINS["mined"], name) for _, _, name in MARGIN_ENCODERS],
-        separation=[files.metric("separation", MARGINS["paired"], name) for _, _, name in MARGIN_ENCODERS],
+        [path for _, _, *both in MARGIN_POINTS for path in both],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
         png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
@@ -265,10 +271,7 @@ rule yang2019_figure4:
         config=whole_config,
         provenance=provenance,
         version=code("step figure-margins"),
-        points=lambda w, input: option(
-            "--point",
-            [(margin, seed, *of) for (margin, seed, _), *of in zip(MARGIN_ENCODERS, input.mining, input.separation)],
-        ),
+        points=option("--point", MARGIN_POINTS),
         scale=config["scale"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q}"
@@ -300,7 +303,7 @@ rule artetxe2019_figure2:
 
 rule quality_table:
     input:
-        [files.metric("quality", corpus, made) for corpus, _, _, made in JUDGED],
+        [path for *_, path in JUDGED],
     output:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
         roc=report(f"{RESULTS}/roc.csv", category="quality"),
@@ -319,9 +322,8 @@ rule quality_table:
         provenance=provenance,
         version=code("step quality-table"),
         scale=config["scale"],
-        cells=lambda w, input: cell_options(
-            {"row": corpus, "column": method, "files": [path], "seed": seed}
-            for (corpus, method, seed, _), path in zip(JUDGED, input)
+        cells=cell_options(
+            {"row": corpus, "column": method, "files": [path], "seed": seed} for corpus, method, seed, path in JUDGED
         ),
     shell:
         "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
@@ -330,7 +332,7 @@ rule quality_table:
 
 rule precision_table:
     input:
-        [f"{WORK}/metrics/selection/{made}.{budget}.json" for _, _, made, budget in SELECTED],
+        [path for *_, path in SELECTED],
     output:
         csv=report(f"{RESULTS}/precision.csv", category="selection"),
         measurements=f"{RESULTS}/measurements/precision.json",
@@ -347,9 +349,9 @@ rule precision_table:
         provenance=provenance,
         version=code("step table"),
         scale=config["scale"],
-        cells=lambda w, input: cell_options(
+        cells=cell_options(
             {"row": method, "column": f"{budget} words", "files": [path], "seed": seed}
-            for (method, seed, _, budget), path in zip(SELECTED, input)
+            for method, seed, budget, path in SELECTED
         ),
     shell:
         "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
@@ -472,7 +474,7 @@ rule kim2019_table4:
         runtime=hours(2),
     params:
         version=code("step examples"),
-        scores=scores_by_method(example("kim2019/table4", "methods") or []),
+        scores=option("--scores", named_scores(example("kim2019/table4", "methods") or [])),
     shell:
         "python -m bitextbench step examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
 

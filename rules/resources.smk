@@ -53,6 +53,11 @@ def megabytes(factor, least, of=lambda wildcards, input: input):
     return memory
 
 
+def training_megabytes(wildcards, input, attempt):
+    """Memory of training an encoder, in MB."""
+    return megabytes(4, 3000)(wildcards, input, attempt) + files.table_megabytes(wildcards.encoder) * more(attempt)
+
+
 def shard_of(wildcards, input):
     """What a job on a shard reads: the inputs, and of the corpus that shard alone."""
     others = (path for path in input if path != input.corpus)

@@ -36,9 +36,9 @@ rule fit_similarity:
         version=code("step fit-similarity", ("similarities", of_method("similarity"))),
         name=of_method("similarity"),
         spec=lambda w: spec(method_entry(w)),
-        positives=lambda w, input: [f"--positives={path.removesuffix('.src.npy')}" for path in input.positives],
-        pool=lambda w, input: [f"--pool={path.removesuffix('.src.npy')}" for path in input.pool],
-        scores=lambda w, input: [f"--pool-scores={path}" for path in input.scores],
+        positives=each("--positives", "positives", without=".src.npy"),
+        pool=each("--pool", "pool", without=".src.npy"),
+        scores=each("--pool-scores", "scores"),
         seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench step fit-similarity {params.name:q} --spec {params.spec:q} {params.positives:q} {params.pool:q}"
@@ -66,8 +66,8 @@ rule fit_text_similarity:
         version=code("step fit-text-similarity", ("similarities", of_method("similarity"))),
         name=of_method("similarity"),
         spec=lambda w: spec(method_entry(w)),
-        bitext=lambda w, input: [f"--bitext={path}" for path in input.bitext],
-        positives=lambda w, input: [f"--positives={path}" for path in input.positives],
+        bitext=each("--bitext", "bitext"),
+        positives=each("--positives", "positives"),
         seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench step fit-text-similarity {params.name:q} --spec {params.spec:q} {params.bitext:q} {params.positives:q}"
@@ -97,7 +97,7 @@ rule tune_confidence:  # guo2018 section 4.4
         version=code("step tune-confidence", ("similarities", of_method("similarity"))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
-        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        scores=each("--scores", "scores"),
         name=of_method("similarity"),
         best=lambda w: method_entry(w)["tuned"]["best"],
         worst=lambda w: method_entry(w)["tuned"]["worst"],
@@ -165,9 +165,9 @@ rule score:
         version=code("step score", ("similarities", of_method("similarity"))),
         similarity=of_method("similarity"),
         vectors=lambda w, input: [f"--{side}-vectors={path}" for side, path in zip(SIDES, input.vectors)],
-        likelihoods=lambda w, input: f"--likelihoods={input.likelihoods}" if input.likelihoods else "",
-        model=lambda w, input: f"--model={input.model}" if input.model else "",
-        tokens=lambda w, input: f"--tokens={input.tokens}" if input.tokens else "",
+        likelihoods=each("--likelihoods", "likelihoods"),
+        model=each("--model", "model"),
+        tokens=each("--tokens", "tokens"),
         seed=lambda w: seed_of(method_entry(w)),
     shell:
         "python -m bitextbench step score {input.corpus:q}/{wildcards.shard:q}.parquet --similarity {params.similarity:q}"
@@ -226,7 +226,7 @@ rule select:
         side=config["selection"]["count"],
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         languages=languages(config["pair"]),
-        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        scores=each("--scores", "scores"),
         folder=subpath(output[0], parent=True),
     shell:
         "python -m bitextbench step select {params.method:q} --budget {params.budget:q} --seed {params.seed:q} --words {params.words:q}"
@@ -252,7 +252,7 @@ rule selected_pairs:  # plain, with scores and line numbers; asked for by name, 
         runtime=hours(8),
     params:
         version=code("step selected-pairs"),
-        scores=lambda w, input: [f"--scores={path}" for path in input.scores],
+        scores=each("--scores", "scores"),
     shell:
         "python -m bitextbench step selected-pairs --corpus {input.corpus:q} {params.scores:q} --selection {input.selection:q}"
         " --out {output:q} 2> {log:q}"

@@ -7,6 +7,7 @@ DECODED = [
 ]  # tables whose rows are compared with one of them
 SMT_BITEXT = [SMT["bitext"]] if "bitext" in SMT else []
 SYSTEMS, STARTS = list(SMT["systems"]), files.starts() if "tunings" in SMT else []
+TUNED = [f"{system}.{start}" for system in SYSTEMS for start in STARTS]
 SMT_LANGUAGE = SMT.get("language", [])
 smt_folders = lambda corpora: [f"{WORK}/tokens/{corpus}" for corpus in corpora]
 smt_sources = [
@@ -15,6 +16,8 @@ smt_sources = [
 smt_encoder = lambda w: config["encoders"][w.encoder]
 decoder = [f"--{key}={SMT[key]}" for key in ("beam", "span") if key in SMT]
 decoded = lambda w: files.decoded(CELLS[w.place])
+decoded_tests = lambda w: dict.fromkeys(test for _, _, test, _ in decoded(w))
+decoded_references = lambda w: [(test, path) for test in decoded_tests(w) for path in files.smt_references(test)]
 
 
 wildcard_constraints:
@@ -161,7 +164,7 @@ rule smt_tune:  # section 6.1: "to run MERT three times", each from another star
         runtime=hours(48),
     params:
         version=code("step smt-tune"),
-        references=lambda w, input: [f"--references={path}" for path in input.references],
+        references=each("--references", "references"),
         decoder=[*decoder, *(f"--{key}={SMT[key]}" for key in ("nbest", "rounds") if key in SMT)],
     shell:
         "python -m bitextbench step smt-tune --grammar {input.grammar:q} --lm {input.model:q} --source {input.source:q} {params.references:q}"
@@ -208,11 +211,8 @@ rule smt_bleu:  # of all systems and tunings: a process takes longer to start th
         runtime=hours(1),
     params:
         version=code("step smt-bleu"),
-        hypotheses=lambda w, input: option(
-            "--hypotheses",
-            zip((f"{system}.{start}" for system in SYSTEMS for start in STARTS), input.hypotheses),
-        ),
-        references=lambda w, input: [f"--references={path}" for path in input.references],
+        hypotheses=lambda w, input: option("--hypotheses", zip(TUNED, input.hypotheses)),
+        references=each("--references", "references"),
         folder=f"{WORK}/metrics/smt/{{test}}",
     shell:
         "python -m bitextbench step smt-bleu {params.hypotheses:q} {params.references:q} --out {params.folder:q} 2> {log:q}"
@@ -221,9 +221,7 @@ rule smt_bleu:  # of all systems and tunings: a process takes longer to start th
 rule smt_significance:
     input:
         hypotheses=lambda w: [path for *_, path in decoded(w)],
-        references=lambda w: [
-            path for test in dict.fromkeys(test for _, _, test, _ in decoded(w)) for path in files.smt_references(test)
-        ],
+        references=lambda w: [path for _, path in decoded_references(w)],
     output:
         report(f"{RESULTS}/{{place}}.significance.csv", category="tables"),
     log:
@@ -238,13 +236,6 @@ rule smt_significance:
     params:
         version=code("step smt-significance"),
         hypotheses=lambda w: option("--hypotheses", decoded(w)),
-        references=lambda w: option(
-            "--references",
-            [
-                (test, path)
-                for test in dict.fromkeys(test for _, _, test, _ in decoded(w))
-                for path in files.smt_references(test)
-            ],
-        ),
+        references=lambda w: option("--references", decoded_references(w)),
     shell:
         "python -m bitextbench step smt-significance {params.hypotheses:q} {params.references:q} --out {output:q} 2> {log:q}"

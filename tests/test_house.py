@@ -1,6 +1,7 @@
 """The layout: one folder a stage, and imports run down only."""
 
 import ast
+import re
 from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -87,6 +88,13 @@ def test_functions_have_at_most_60_lines(path):
 def test_what_rules_share_is_short():
     lines = (ROOT / "rules/common.smk").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 150
+
+
+def test_no_lambda_of_a_rule_is_longer_than_a_line():
+    """What takes more is a function, or a list that the head of the file makes."""
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        assert not [f"{path.name}:{n}" for n, line in lines if re.search(r"lambda[^:]*:.*[(\[{]$", line)]
 
 
 SHARED = {"Model", "Cell"}  # of each encoder and of the n-gram language model; of a table and of a chart parser

@@ -54,10 +54,10 @@ def test_no_key_of_a_profile_is_there_twice():
 
 def test_the_example_of_gpu_models_names_every_rule_that_asks_for_gpus():
     text = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk"))
-    rules = dict(re.findall(r"^(?:use )?rule (\w+)(?: as \w+ with)?:.*?\n(.*?)(?=^\S|\Z)", text, flags=re.M | re.S))
+    rules = dict(re.findall(r"^(?:rule|use rule \w+ as) (\w+)(?: with)?:.*?\n(.*?)(?=^\S|\Z)", text, flags=re.M | re.S))
     asking = {name for name, body in rules.items() if re.search(r"^        gpu=", body, flags=re.M)}
     inheriting = re.findall(r"^use rule (\w+) as (\w+) with", text, flags=re.M)
-    asking |= {child for parent, child in inheriting if parent in asking}
+    asking |= {child for parent, child in inheriting if parent in asking and "    resources:\n" not in rules[child]}
     named = re.findall(
         r"^#   (\w+): \{gpu_model: h100\}$", (ROOT / "profiles/slurm/config.yaml").read_text(), flags=re.M
     )

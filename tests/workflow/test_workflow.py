@@ -62,7 +62,7 @@ def test_the_rescorer_starts_from_published_weights_at_paper_scale_and_from_the_
             pairs,
         ]
         assert found.get("wordpiece_ids", 0) == pairs * shards
-    assert "--vectors model=data/raw/bert-base-multilingual-cased/model.safetensors" in of_paper.replace("'", "")
+    assert "--vectors=model=data/raw/bert-base-multilingual-cased/model.safetensors" in of_paper.replace("'", "")
     assert "encoders/cross_encoder.en-fr/model.pt" in of_tiny
 
 
