@@ -119,7 +119,7 @@ def table(name: str, keep: str = "") -> str:
     text = markdown(lines)
     for what, missing in (("rows", empty), ("columns", [column for column in columns if column not in shown])):
         if missing:
-            text += f"\nNot in this run, {what}: {', '.join(missing)}.\n"
+            text += f"\nNot in this run, {what}: {', '.join(f'`{name}`' for name in missing)}.\n"
     seeds = {len(line["seeds"].split()) for line in found.values() if line["seeds"]} - {1}
     return text + "".join(f"\n{count} seeds.\n" for count in seeds)
 
@@ -225,12 +225,14 @@ def verdicts(name: str) -> str:
                 if int(line[column := verdict.replace(" ", "_")])
             ]
             said = f"*{line['verdict']}*" + (f" ({', '.join(decided)})" if decided else "")
-            lines.append(f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}). {line["tested"]} Here: {said}.\n')
-    return "".join(["What the paper says of it, and whether it is so here:\n\n", *lines]) if lines else ""
+            lines.append(
+                f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}). {line["tested"]}<br>Here: {said}.\n'
+            )
+    return "".join(["What the paper says of this table, and what we find:\n\n", *lines]) if lines else ""
 
 
 def audit() -> list[tuple[str, int, int]]:
-    """Paper, numbers that it prints, and how many of them have one of the small run beside them."""
+    """Paper, how many numbers it prints, and how many of them the small run has, too."""
     printed, measured = Counter[str](), Counter[str]()
     for line in read("small/audit"):
         printed[line["paper"]] += 1
@@ -363,11 +365,11 @@ def verified(entry: registry.DataSet) -> str:
 
 
 def notes(entries: Iterable[registry.DataSet]) -> list[tuple[str, list[str]]]:
-    """Each note, and the data sets that have it."""
+    """Each note, in sentences and as a cell of a table, and the data sets that have it."""
     found = defaultdict(list)
-    for entry in entries:
-        if entry.note:
-            found[entry.note].append(entry.name)
+    for entry in filter(lambda entry: entry.note, entries):
+        parts = re.split(r"; (?![^(]*\))", entry.note.replace("|", "&#124;").replace("<", "&lt;"))
+        found[". ".join(part[:1].upper() + part[1:] for part in parts)].append(entry.name)
     return list(found.items())
 
 

@@ -1,8 +1,8 @@
-"""The leaderboard: encoders by tasks, over runs, with the figures that others published on the same sets beside.
+"""The leaderboard: encoders by tasks, over runs, with the figures that others published on the same sets.
 
-A run whose configuration has `leaderboard` makes `leaderboard.csv`, a table of its own (`cells.Cell`): a row for each encoder, a
-column for each measurement of leaderboard.yaml. `write` sets the tables of several runs beside each other and beside the
-published figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdown, and a picture.
+A run whose configuration has `leaderboard` makes `leaderboard.csv`, a table of its own (`cells.Cell`): a row for each
+encoder, a column for each measurement of leaderboard.yaml. `write` joins the tables of several runs and the published
+figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdown, and a picture.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ from bitextbench.report.records import to_csv
 PLACE = "leaderboard"
 HEAD = """# Leaderboard
 
-Sentence encoders on the same real text; numbers with 95% intervals over the test items. Written by `bitextbench leaderboard`, also as
-[CSV](leaderboard.csv) and as a [page that sorts](leaderboard.html). Rows in brackets are what others published on the same set.
+Sentence encoders on the same real text. Numbers have 95% intervals over the test items. Rows with a source in brackets are what others
+published on the same set. `bitextbench leaderboard` writes this page, a [CSV](leaderboard.csv) and a [page that sorts](leaderboard.html).
 
 ![Encoders by tasks](leaderboard.svg)
 """
