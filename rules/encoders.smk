@@ -13,6 +13,13 @@ encoder_prefix = lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
 
 
+def encoding_precision(wildcards):
+    """As an encoder was trained, on a GPU; fp32 on a CPU, and of recurrent networks, which cuDNN has not long had in bf16."""
+    entry = encoder_entry(wildcards)
+    narrow = entry["gpus"] and entry["type"] not in plan.RECURRENT
+    return entry["training"]["precision"] if narrow else "fp32"
+
+
 rule skip_gram:
     input:
         tokens=lambda w: files.tokens(*vectors_entry(w)["corpora"][w.side]),
@@ -186,11 +193,12 @@ rule encode:
     params:
         version=code("step encode", ("encoders", encoder_type)),
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
+        precision=encoding_precision,
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=allocated,
     shell:
-        "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --gpus {params.gpus:q} --threads {threads}"
-        " --out {params.out:q} 2> {log:q}"
+        "python -m bitextbench step encode {params.stem:q} --model {input.model:q} --precision {params.precision:q} --gpus {params.gpus:q}"
+        " --threads {threads} --out {params.out:q} 2> {log:q}"
 
 
 rule pretrained:  # a model that is there: which files it has, by hash
