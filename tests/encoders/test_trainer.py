@@ -19,7 +19,7 @@ from bitextbench.base import sources
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
-from bitextbench.encoders import trainer
+from bitextbench.encoders import batches, trainer
 from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.formats.ids import Ragged
 
@@ -436,3 +436,11 @@ def test_a_wrong_training_is_an_error(tmp_path: Path, training: dict, message: s
             spec(**training), V, {"bitext": [cipher(tmp_path, "p", 5)]}, tmp_path / "model.pt", tmp_path / "k"
         )
     assert not (tmp_path / "model.pt").exists()
+
+
+@pytest.mark.parametrize("block", [1, 3, 1 << 20])
+def test_tokens_are_counted_in_blocks_of_sentences(monkeypatch, block: int):
+    monkeypatch.setattr(batches, "SENTENCES", block)
+    rows = [[7, 40, 50], [], [3], [60], [1, 2, 41, 9, 70, 70]]  # a token, then its n-grams, which begin at 40
+    assert SentenceIds([Ragged.of(rows)], below=40).lengths.tolist() == [1, 0, 1, 0, 3]
+    assert SentenceIds([Ragged.of(rows)]).lengths.tolist() == [3, 0, 1, 1, 6]

@@ -15,6 +15,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.ids import PAD, Ragged
 
 CHUNK = 100  # batches that are sorted by length together
+SENTENCES = 1 << 20  # whose lengths are counted at a time
 LANES = 16  # numbers in the widest vector register of a CPU
 
 
@@ -89,8 +90,13 @@ class SentenceIds:
     def _lengths(self, part: Ragged) -> NDArray[np.int32]:
         if self.below is None:
             return part.lengths.astype(np.int32)
-        tokens = np.concatenate([np.zeros(1, np.int32), np.cumsum(part.flat < self.below, dtype=np.int32)])
-        return np.diff(tokens[part.offsets])
+        lengths = np.empty(len(part), np.int32)
+        for start in range(0, len(part), SENTENCES):  # the ids of a large corpus may be larger than memory
+            offsets = part.offsets[start : start + SENTENCES + 1]
+            tokens = np.cumsum(part.flat[offsets[0] : offsets[-1]] < self.below, dtype=np.int32)
+            before = np.concatenate([np.zeros(1, np.int32), tokens])
+            lengths[start : start + SENTENCES] = np.diff(before[offsets - offsets[0]])
+        return lengths
 
     def __len__(self) -> int:
         return len(self.lengths)
