@@ -21,6 +21,7 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 from bitextbench.base.files import write_json
+from bitextbench.data import registry
 from bitextbench.config import curves, of_seed, read, resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, leaderboard, plan

@@ -1,4 +1,5 @@
 # registry entry -> verified files
+PACKAGED = any_of(registry.packaged())
 
 
 rule fetch:
@@ -8,6 +9,8 @@ rule fetch:
         "logs/fetch/{dataset}.log",
     benchmark:
         f"{DATA}/benchmarks/fetch/{{dataset}}.tsv"
+    wildcard_constraints:
+        dataset=rf"(?!{PACKAGED}/)[^/]+",
     retries: retries(3)  # servers fail; a fetch goes on where it stopped
     conda:
         "../envs/data.yaml"
@@ -20,3 +23,21 @@ rule fetch:
     shell:
         "python -m bitextbench fetch {wildcards.dataset:q}"
         " --lock registry.lock/{wildcards.dataset:q}.json --out {params.folder:q} 2> {log:q}"
+
+
+rule packaged:  # a model in an installed package
+    output:
+        f"{DATA}/{{dataset}}/manifest.json",
+    log:
+        "logs/fetch/{dataset}.log",
+    wildcard_constraints:
+        dataset=PACKAGED,
+    conda:
+        "../envs/embed.yaml"
+    resources:
+        mem_mb=4000,
+        runtime=10,
+    params:
+        folder=subpath(output[0], parent=True),
+    shell:
+        "python -m bitextbench fetch {wildcards.dataset:q} --out {params.folder:q} 2> {log:q}"

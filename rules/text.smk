@@ -118,30 +118,32 @@ rule ids:
         "python -m bitextbench step ids {input.tokens:q} --model {input.model:q} {params.case:q} --out {params.folder:q} 2> {log:q}"
 
 
-rule wordpieces:  # the vocabulary of a published BERT
+rule wordpieces:  # of a published model: the vocabulary of a BERT, or a tokenizer
     input:
         lambda w: files.dataset(FEATURES[w.features]["dataset"]),
     output:
-        f"{WORK}/features/{{features}}.txt",
+        f"{WORK}/features/{{features}}.{{suffix}}",
     log:
-        f"logs/{RUN}/wordpieces/{{features}}.log",
+        f"logs/{RUN}/wordpieces/{{features}}.{{suffix}}.log",
     wildcard_constraints:
-        features=features_of("wordpiece"),
+        features=features_of("wordpiece", "tokenizer"),
+        suffix="txt|tokenizer",
     conda:
         "../envs/data.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
     params:
-        vocab=lambda w, input: f"{os.path.dirname(input[0])}/vocab.txt",
+        file=lambda w: {"txt": "vocab.txt", "tokenizer": "tokenizer.json"}[w.suffix],
+        folder=subpath(input[0], parent=True),
     shell:
-        "cp {params.vocab:q} {output:q} 2> {log:q}"
+        "cp {params.folder:q}/{params.file:q} {output:q} 2> {log:q}"
 
 
 rule wordpiece_ids:
     input:
         corpus=f"{WORK}/corpus/{{corpus}}",
-        vocab=f"{WORK}/features/{{features}}.txt",
+        pieces=lambda w: files.text_model(w.features),
     output:
         multiext(
             f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}",
@@ -155,7 +157,7 @@ rule wordpiece_ids:
     benchmark:
         benchmarked("wordpiece_ids", "{features}.{corpus}.{shard}")
     wildcard_constraints:
-        features=features_of("wordpiece"),
+        features=features_of("wordpiece", "tokenizer"),
     conda:
         "../envs/embed.yaml"
     resources:
@@ -165,4 +167,4 @@ rule wordpiece_ids:
         version=code("step wordpiece-ids"),
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench step wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --vocab {input.vocab:q} --out {params.folder:q} 2> {log:q}"
+        "python -m bitextbench step wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --pieces {input.pieces:q} --out {params.folder:q} 2> {log:q}"

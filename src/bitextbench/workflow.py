@@ -20,7 +20,11 @@ from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
 LID = "fasttext-lid176"  # the data set that is a language model
-SUFFIXES = {"bpe": "model", "wordpiece": "txt"}  # of what makes ids of a type of features; others: json
+SUFFIXES = {
+    "bpe": "model",
+    "wordpiece": "txt",
+    "tokenizer": "tokenizer",
+}  # of what makes ids of a type of features; others: json
 SECTIONS = {
     "agreement": "methods",
     "posteriors": "likelihoods",

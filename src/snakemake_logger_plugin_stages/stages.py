@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 STAGES = {
-    "fetching data sets": {"fetch"},
+    "fetching data sets": {"fetch", "packaged"},
     "making the corpora": {"corpus", "language_model"},
     "cutting text into tokens and pieces": {
         "bpe",

@@ -142,6 +142,22 @@ def test_a_published_bert_gives_all_but_its_classifier(tmp_path):
     assert all(torch.equal(tensor, wanted[name]) for name, tensor in model.bert.bert.state_dict().items())
 
 
+def test_a_published_sentence_encoder_gives_its_layers_and_the_rows_of_its_pieces(tmp_path):
+    """As e5-small: no pooler, and more rows than pieces."""
+    from transformers import BertModel
+
+    torch.manual_seed(3)
+    model, settings = create(pad=1), create().bert.config
+    settings.vocab_size = V + 7
+    theirs = BertModel(settings, add_pooling_layer=False)
+    theirs.save_pretrained(tmp_path)
+    assert model.initialise({"model": tmp_path / "model.safetensors"}, []) == {"model": V}
+    wanted = theirs.state_dict()
+    for name, tensor in model.bert.bert.state_dict().items():
+        if "pooler" not in name:
+            assert torch.equal(tensor, wanted[name][:V] if "word_embeddings" in name else wanted[name]), name
+
+
 def test_bad_input(tmp_path):
     with pytest.raises(InputError, match="heads divide hidden"):
         create(heads=5)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_json, sha256
 from bitextbench.encoders import e5
 from bitextbench.encoders.pretrained import Pretrained
 
@@ -104,6 +105,17 @@ def test_the_command_writes_a_folder_and_replaces_none_of_other_files(tmp_path):
     assert done.returncode == 2
     assert "own: is a folder with other files, which would be lost; name a new folder" in done.stderr
     assert [*(tmp_path / "own").iterdir()] == [tmp_path / "own/file"]
+
+
+def test_it_is_a_data_set_with_a_manifest(tmp_path):
+    """What a cross-encoder starts from, and whose pieces it reads, is fetched as any model."""
+    fetch = [sys.executable, "-m", "bitextbench", "fetch", "e5-small", "-o", tmp_path / "e5"]
+    subprocess.run(fetch, check=True)
+    manifest = read_json(tmp_path / "e5/manifest.json")
+    assert {"model.safetensors", "tokenizer.json"} < {file["path"] for file in manifest["files"]}
+    assert manifest["licence"] == "MIT"
+    for file in manifest["files"]:
+        assert sha256(tmp_path / "e5" / file["path"]) == file["sha256"]
 
 
 def test_another_file_is_refused(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import wordpieces
+from bitextbench.text import features, wordpieces
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "Der", "Hund", "##e", "dog", "##s", "."]
 
@@ -33,3 +33,40 @@ def test_another_vocabulary_is_refused(pieces, vocab):
     vocab.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
     with pytest.raises(InputError, match=r"is not the vocabulary of a BERT"):
         wordpieces.load(vocab)
+
+
+def test_a_tokenizer_of_another_model(tmp_path):
+    """Pieces by score, as XLM-R has them; marks by its own names."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁dog", "s", "▁"]
+    made = Tokenizer(models.Unigram([(piece, -float(place)) for place, piece in enumerate(pieces)], unk_id=3))
+    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    made.enable_truncation(2)
+    path = tmp_path / "model.tokenizer"
+    made.save(str(path))
+    tokenizer = wordpieces.tokenizer_of(path)
+    assert [row.tolist() for row in wordpieces.ids_of(["dogs dog", ""], tokenizer)] == [[4, 5, 4], []]
+    spec, size, found = features.text_model(path, {"model": {"hidden": 8}})
+    assert (spec["model"], size, found) == ({"hidden": 8, "cls": 0, "sep": 2, "pad": 1}, 7, pieces)
+    assert features.kind_of(path) == "tokenizer"
+    segment = features.segmenter(path, "tokenizer", lowercase=False, chinese="jieba")
+    assert [row.tolist() for row in segment(["dogs"], "en")] == [[4, 5]]
+
+
+@pytest.mark.parametrize("text", ["{}", '{"model": 1}', "{"])
+def test_what_is_no_tokenizer(tmp_path, text):
+    (tmp_path / "x.tokenizer").write_text(text)
+    with pytest.raises(InputError, match=r"x\.tokenizer: is not a tokenizer"):
+        wordpieces.tokenizer_of(tmp_path / "x.tokenizer")
+
+
+def test_a_tokenizer_without_marks(tmp_path):
+    from tokenizers import Tokenizer, models
+
+    Tokenizer(models.WordLevel({"a": 0}, unk_token="a")).save(str(tmp_path / "x.tokenizer"))
+    with pytest.raises(
+        InputError, match=r"has no marks of beginning and end; it has \[CLS\], \[SEP\], \[PAD\], or <s>"
+    ):
+        wordpieces.vocabulary(tmp_path / "x.tokenizer")

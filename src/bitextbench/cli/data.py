@@ -23,8 +23,16 @@ from bitextbench.cli.options import FILE, out_option
 )
 @out_option
 def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path | None, out: Path) -> None:
-    """Download a data set of the registry into a folder, verified."""
+    """Download a data set of the registry into a folder, verified; a model in an installed package is written there."""
     from bitextbench.data.fetch import fetch as run
-    from bitextbench.data.fetch import mirror_places
+    from bitextbench.data.fetch import mirror_places, record
+    from bitextbench.data.registry import entry
 
+    if (data_set := entry(dataset)).package:
+        from bitextbench.encoders import e5
+
+        (weights,) = e5.PACKAGE.paths()
+        e5.write(weights, out)
+        record(data_set, out)
+        return
     run(dataset, out, mirror_places(mirrors), lock or Path("registry.lock", f"{dataset}.json"))

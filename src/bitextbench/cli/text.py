@@ -35,13 +35,13 @@ def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowerca
 
 @step.command("wordpiece-ids")
 @click.argument("shard", type=FILE)
-@click.option("--vocab", type=FILE, required=True, help="vocab.txt of a BERT.")
+@click.option("--pieces", type=FILE, required=True, help="vocab.txt of a BERT, or the tokenizer.json of another model.")
 @folder_option
-def wordpiece_ids(shard: Path, vocab: Path, out: Path) -> None:
-    """Encode a shard of a corpus as the pieces of a published BERT."""
+def wordpiece_ids(shard: Path, pieces: Path, out: Path) -> None:
+    """Encode a shard of a corpus as the pieces of a published model."""
     from bitextbench.text.wordpieces import encode_shard
 
-    encode_shard(shard, vocab, out)
+    encode_shard(shard, pieces, out)
 
 
 @step.command()

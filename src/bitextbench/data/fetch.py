@@ -79,6 +79,14 @@ def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Mirror], l
     log(f"{data_set.name}: {len(files)} files, {sum(file['bytes'] for file in files):,} bytes, verified")
 
 
+def record(data_set: DataSet, folder: Path) -> None:
+    """Write the manifest of a data set whose files were made here, out of a package: their sizes and sums."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [{"path": str(path.relative_to(folder)), **_sums(path), "from": "package"} for path in paths]
+    value = {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
+    write_json(folder / "manifest.json", value)
+
+
 @dataclass(frozen=True)
 class _Source:
     """The sources of a file: a copy in a mirror folder, or addresses, of which the first `mirrors` are of mirrors."""

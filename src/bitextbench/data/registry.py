@@ -10,6 +10,7 @@ Each file `registry/*.yaml` is a list of entries:
       - {name: aligned, texts: {de: newstest2008.de, en: newstest2008.en}}
       files:
       - {url: 'https://...', mirrors: [...], bytes: 1, sha256: ..., path: ...}
+      package: e5-small                 # in place of files: the encoder whose weights are in an installed package
       pairs: 1                          # rows, where somebody has counted them: before any filter
       note: what a user has to know
 """
@@ -59,6 +60,7 @@ class DataSet:
     parsers: tuple[Parser, ...]
     files: tuple[File, ...]
     note: str = ""
+    package: str = ""
     pairs: int | None = None  # None: nobody has counted them
 
 
@@ -75,6 +77,11 @@ def entry(name: str) -> DataSet:
         return load()[name]
     except KeyError:
         raise InputError(f"no data set {name!r} in the registry", remedy=near(name, load())) from None
+
+
+def packaged() -> list[str]:
+    """The entries whose files are made out of an installed package."""
+    return [name for name, data_set in load().items() if data_set.package]
 
 
 def read(paths: Iterable[Path]) -> dict[str, DataSet]:

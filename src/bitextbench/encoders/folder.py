@@ -57,9 +57,9 @@ def describe(folder: Path, model: Encoder, text: TextSide, training: dict[str, A
         "sides": model.learned(text.pair),
         "text": {
             "kind": kind,
-            "tokens": "none" if kind == features.WORDPIECE else "moses",
+            "tokens": "none" if kind in features.PUBLISHED else "moses",
             "chinese": text.chinese,
-            "lowercase": text.lowercase and kind != features.WORDPIECE,
+            "lowercase": text.lowercase and kind not in features.PUBLISHED,
         },
         "files": {name: sha256(folder / name) for name in (MODEL, TEXT)},
         "training": training,

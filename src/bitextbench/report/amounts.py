@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from bitextbench.config import Config
 from bitextbench.data import registry
 
-WORDPIECES = 119_547  # of bert-base-multilingual-cased
+PUBLISHED = {"bert-base-multilingual-cased": 119_547, "e5-small": 250_002}  # pieces
 TOKENS = 30  # of a sentence; zhang2016 section 6.1 has 28 words in Chinese, 30 in English
 Amount = float | str
 
@@ -159,8 +159,8 @@ def sized(config: Config, spec: dict[str, Any]) -> tuple[dict[str, Any], int]:
     if of["type"] == "ngrams":
         model["words"] = 1 + of["vocab"] + of["oov"]
         return model, model["words"] + of["buckets"]
-    if of["type"] == "wordpiece":
-        return model, WORDPIECES
+    if "dataset" in of:
+        return model, PUBLISHED[of["dataset"]]
     return model, of["vocab"] + 2 * (of["type"] == "vocabulary")  # padding, and all other words
 
 

@@ -1,4 +1,4 @@
-"""Text models: BPE (.model), features (.json), word pieces (.txt). They make ids of sentences."""
+"""Text models: BPE (.model), features (.json), pieces of a published model (.txt, .tokenizer). They make ids of sentences."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +10,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import bpe, ngrams
 
-WORDPIECE = "wordpiece"
-KINDS = ("bpe", *ngrams.KINDS, WORDPIECE)  # as `type` of text.features in the configuration
+WORDPIECE, TOKENIZER = PUBLISHED = ("wordpiece", "tokenizer")
+KINDS = ("bpe", *ngrams.KINDS, *PUBLISHED)  # as `type` of text.features in the configuration
 
 
 def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> None:
@@ -24,17 +24,17 @@ def encode_ids(tokens: Path, pieces: Path, out: Path, *, lowercase: bool) -> Non
 
 def kind_of(path: Path) -> str:
     """The kind of a text model, one of KINDS."""
-    return {".txt": WORDPIECE, ".json": ""}.get(path.suffix, "bpe") or ngrams.load(path).kind
+    return {".txt": WORDPIECE, ".tokenizer": TOKENIZER, ".json": ""}.get(path.suffix, "bpe") or ngrams.load(path).kind
 
 
 def segmenter(path: Path, kind: str, *, lowercase: bool, chinese: str) -> Callable[[list[str], str], Ragged]:
     """A function from plain sentences of a language to ids, by the workflow's steps, so that the ids are the same.
 
-    Sentences are normalised and tokenised by Moses first, but not for word pieces. `lowercase` is of BPE alone:
+    Sentences are normalised and tokenised by Moses first, but not for the pieces of a published model. `lowercase` is of BPE alone:
     features have their own. `chinese`: what its tokens are (`moses.CHINESE`). Raises InputError for an unknown kind,
     and a file that is not of that kind.
     """
-    if kind == WORDPIECE:
+    if kind in PUBLISHED:
         from bitextbench.text import wordpieces
 
         tokenizer = wordpieces.tokenizer_of(path)
@@ -56,11 +56,10 @@ def _tokens(lines: list[str], language: str, chinese: str) -> pa.Array:
 
 def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
     """The encoder's spec, completed by the text model at `path`; the number of ids of that model; its pieces by id."""
-    if path.suffix == ".txt":
+    if path.suffix in (".txt", ".tokenizer"):
         from bitextbench.text import wordpieces
 
-        pieces = wordpieces.load(path)
-        marks = {"cls": pieces.index("[CLS]"), "sep": pieces.index("[SEP]")}
+        pieces, marks = wordpieces.vocabulary(path)
         return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
     if path.suffix == ".json":
         features = ngrams.load(path)

@@ -1,15 +1,19 @@
-"""The word pieces of a published BERT: WordPiece with its vocab.txt, cased, on untokenised text."""
+"""The pieces of a published model: a BERT's WordPiece by its vocab.txt, cased, or any tokenizer.json of `tokenizers`.
+
+Their text is not tokenised first. Their marks (of beginning, end, padding) are the model's: `MARKS`.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.files import read_lines, read_text
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
 
-MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")  # of a BERT
+BEGIN_END_PAD = (("[CLS]", "[SEP]", "[PAD]"), ("<s>", "</s>", "<pad>"))  # of a BERT, and of XLM-R
 
 
 def load(vocab: Path) -> list[str]:
@@ -21,25 +25,51 @@ def load(vocab: Path) -> list[str]:
     return pieces
 
 
-def encode_shard(shard: Path, vocab: Path, out: Path) -> None:
-    """Write the ids of a corpus shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save), without BERT's marks.
+def encode_shard(shard: Path, pieces: Path, out: Path) -> None:
+    """Write the ids of a corpus shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save), without the model's marks.
 
-    A null side has no ids. Raises InputError as `load` does.
+    A null side has no ids. Raises InputError as `tokenizer_of` does.
     """
-    tokenizer = tokenizer_of(vocab)
+    tokenizer = tokenizer_of(pieces)
     table = bitext.read_shard(shard, [*SIDES])
     for side in SIDES:
         ids_of([line or "" for line in table[side].to_pylist()], tokenizer).save(out / f"{shard.stem}.{side}")
 
 
-def tokenizer_of(vocab: Path) -> Any:
-    """The tokenizer of a vocabulary. Raises InputError as `load` does."""
-    from tokenizers import BertWordPieceTokenizer
+def tokenizer_of(path: Path) -> Any:
+    """The tokenizer of a vocabulary, or of a tokenizer.json, which begins with a brace. Raises InputError as `load` does,
+    and for JSON that is no tokenizer.
+    """
+    from tokenizers import BertWordPieceTokenizer, Tokenizer
 
-    ids = {piece: index for index, piece in enumerate(load(vocab))}
-    return BertWordPieceTokenizer(ids, lowercase=False, strip_accents=False)
+    with open(path, "rb") as file:
+        described = file.read(1) == b"{"
+    if not described:
+        ids = {piece: index for index, piece in enumerate(load(path))}
+        return BertWordPieceTokenizer(ids, lowercase=False, strip_accents=False)
+    try:
+        tokenizer: Any = Tokenizer.from_str(read_text(path))
+    except Exception as error:  # tokenizers raises nothing narrower
+        raise InputError(f"is not a tokenizer ({error})", path, remedy="fetch it again") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def vocabulary(path: Path) -> tuple[list[str], dict[str, int]]:
+    """The pieces by id, and the ids of the marks of beginning, end and padding: `cls`, `sep`, `pad`.
+
+    Raises InputError as `tokenizer_of` does, and where there are no such marks.
+    """
+    ids: dict[str, int] = tokenizer_of(path).get_vocab()
+    pieces = sorted(ids, key=ids.__getitem__)
+    for marks in BEGIN_END_PAD:
+        if {*marks} <= ids.keys():
+            return pieces, {name: ids[mark] for name, mark in zip(("cls", "sep", "pad"), marks, strict=True)}
+    known = ", or ".join(", ".join(marks) for marks in BEGIN_END_PAD)
+    raise InputError("has no marks of beginning and end", path, remedy=f"it has {known}")
 
 
 def ids_of(lines: list[str], tokenizer: Any) -> Ragged:
-    """The ids of lines, without BERT's marks."""
+    """The ids of lines, without the model's marks."""
     return Ragged.of(piece.ids for piece in tokenizer.encode_batch(lines, add_special_tokens=False))

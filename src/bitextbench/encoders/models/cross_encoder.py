@@ -34,11 +34,12 @@ from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 
 nn = torch.nn
 ROLES = ("bitext", "positives", "negatives", "valid_negatives")
+TABLE = "bert.bert.embeddings.word_embeddings.weight"
 PIECES, PAIRS = 32_768, 512  # in a batch for scoring, at most
 
 
 class Model(Encoder):
-    """Defaults: BERT base. `cls` and `sep`: the ids of these marks."""
+    """Defaults: BERT base. `cls`, `sep` and `pad`: the ids of these marks."""
 
     bidirectional = False
     score = "F1"
@@ -55,17 +56,18 @@ class Model(Encoder):
         positions: int = 512,
         cls: int = BOS,
         sep: int = EOS,
+        pad: int = PAD,
     ) -> None:
         super().__init__()
         from transformers import BertConfig, BertForSequenceClassification
 
-        if hidden % heads or not max(cls, sep) < vocab_size or positions < 5:
+        if hidden % heads or not max(cls, sep, pad) < vocab_size or positions < 5:
             raise InputError(
-                f"hidden: {hidden}, heads: {heads}, positions: {positions}, marks {cls} and {sep} of {vocab_size} ids",
+                f"hidden: {hidden}, heads: {heads}, positions: {positions}, marks {cls}, {sep} and {pad} of {vocab_size} ids",
                 "encoder cross_encoder: model",
                 remedy="heads divide hidden; positions hold a pair; the marks are in the vocabulary",
             )
-        self.vocab_size, self.dimension, self.cls, self.sep = vocab_size, hidden, cls, sep
+        self.vocab_size, self.dimension, self.cls, self.sep, self.pad = vocab_size, hidden, cls, sep, pad
         self.positions, self.longest = positions, (positions - 3) // 2  # `longest`: pieces of a side
         config = BertConfig(
             vocab_size=vocab_size,
@@ -76,7 +78,7 @@ class Model(Encoder):
             hidden_dropout_prob=dropout,
             attention_probs_dropout_prob=dropout,
             max_position_embeddings=positions,
-            pad_token_id=PAD,
+            pad_token_id=pad,
             num_labels=1,
             attn_implementation="eager",
         )
@@ -88,19 +90,22 @@ class Model(Encoder):
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Start from `vectors["model"]`: a cross-encoder of this project (.pt), or `model.safetensors` of transformers.
 
-        Raises InputError for a model of another vocabulary or of other sizes.
+        A published table of pieces may have more rows than there are pieces: those are left out. Raises InputError for a model
+        of another vocabulary or of other sizes.
         """
         path = vectors["model"]
         saved = encoders.read(path, "train it again")["state_dict"] if path.suffix == ".pt" else published(path)
         own = self.state_dict()
         shared = {name: tensor for name, tensor in saved.items() if name in own}
+        if path.suffix != ".pt":
+            shared[TABLE] = shared[TABLE][: self.vocab_size]
         missing = [name for name in own if name not in shared and not name.startswith("bert.classifier.")]
         if wrong := [name for name, tensor in shared.items() if tensor.shape != own[name].shape] or missing:
             name = wrong[0]
             shapes = [tuple(state[name].shape) if name in state else "none" for state in (saved, own)]
             raise InputError(f"{name} is {shapes[0]}, not {shapes[1]}", path, remedy="same vocabulary, same sizes")
         self.load_state_dict(shared, strict=False)
-        return {"model": len(shared["bert.bert.embeddings.word_embeddings.weight"])}
+        return {"model": len(shared[TABLE])}
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """Positive and negative pairs in their proportion, or pairs of a bitext with as many wrong ones."""
@@ -175,7 +180,7 @@ class Model(Encoder):
             for side, first in ((src, 1), (tgt, a + 2))
         )
         inside, second = place <= a + b + 2, place > a + 1
-        ids = torch.where(second, translation, words).masked_fill(~inside, PAD)
+        ids = torch.where(second, translation, words).masked_fill(~inside, self.pad)
         ids = ids.masked_fill((place == a + 1) | (place == a + b + 2), self.sep).masked_fill(place == 0, self.cls)
         return ids, (second & inside).long(), inside
 
