@@ -77,6 +77,7 @@ example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the confi
 mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"), example(w.page, "corpus"), side)
 # cells of a table: mappings with row, column, files, seed and note
 cell_options = lambda cells: [f"--cell={spec(cell)}" for cell in cells]
+UNCOMPARED = {"against": [], "significance": [], "compared": []}  # options of a table whose rows no test compares
 # BLEU is made in a folder for each batch of seeds
 by_batch = lambda path: str(Path(path).parents[1]) if "metrics/bleu" in path else path
 
@@ -138,11 +139,13 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         metrics=lambda w: files.metrics(CELLS[w.place]),
         significance=lambda w: [f"{RESULTS}/{w.place}.significance.csv"] if w.place in TESTED else [],
     output:
-        csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
-        measurements=f"{RESULTS}/measurements/{{place}}.json",
-        provenance=f"{RESULTS}/{{place}}.provenance.json",
+        csv=report(f"{RESULTS}/<table>.csv", category="tables"),
+        measurements=f"{RESULTS}/measurements/<table>.json",
+        provenance=f"{RESULTS}/<table>.provenance.json",
     log:
-        f"logs/{RUN}/grid_table/{{place}}.log",
+        f"logs/{RUN}/grid_table/<table>.log",
+    pathvars:
+        table="{place}",
     wildcard_constraints:
         place="|".join(CELLS),
     conda:
@@ -155,101 +158,59 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         provenance=provenance,
         version=code("step table"),
         scale=config["scale"],
+        of="--reference=references/{place}.csv",
         cells=lambda w: cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[w.place]))),
         against=lambda w: [f"--against={TESTED[w.place]}"] if w.place in TESTED else [],
         significance=each("--significance", "significance"),
         compared=lambda w: ["--compared=tokens"] if w.place in DECODED else [],
     shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} {params.against:q} {params.significance:q}"
-        " {params.compared:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        "python -m bitextbench step table {params.of:q} --scale {params.scale:q} {params.cells:q} {params.against:q} {params.significance:q}"
+        " {params.compared:q} --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-rule kim2019_section3:  # which prints no numbers
+use rule grid_table as kim2019_section3 with:  # which prints no numbers
     input:
         [path for *_, path in POOLED],
-    output:
-        csv=report(f"{RESULTS}/kim2019/section3.csv", category="kim2019"),
-        measurements=f"{RESULTS}/measurements/kim2019/section3.json",
-        provenance=f"{RESULTS}/kim2019/section3.provenance.json",
-    log:
-        f"logs/{RUN}/kim2019_section3.log",
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
+    pathvars:
+        table="kim2019/section3",
     params:
-        config=whole_config,
-        provenance=provenance,
-        version=code("step table"),
-        scale=config["scale"],
+        **UNCOMPARED,
+        of="--name=kim2019/section3",
         cells=cell_options(
             {"row": row, "column": column, "files": [f"{path}#error.{direction}"], "seed": seed}
             for row, seed, path in POOLED
             for column, direction in (("de-en", "forward"), ("en-de", "backward"))
         ),
-    shell:
-        "python -m bitextbench step table --name kim2019/section3 {params.cells:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-rule kim2019_figure3:
+use rule grid_table as kim2019_figure3 with:
     input:
         reference="references/kim2019/figure3.csv",
         shares=[path for _, path in SHARES],
-    output:
-        csv=report(f"{RESULTS}/kim2019/figure3.csv", category="kim2019"),
-        measurements=f"{RESULTS}/measurements/kim2019/figure3.json",
-        provenance=f"{RESULTS}/kim2019/figure3.provenance.json",
-    log:
-        f"logs/{RUN}/kim2019_figure3.log",
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
+    pathvars:
+        table="kim2019/figure3",
     params:
-        config=whole_config,
-        provenance=provenance,
-        version=code("step table"),
-        scale=config["scale"],
+        **UNCOMPARED,
+        of="--reference=references/kim2019/figure3.csv",
         cells=cell_options(
             {"row": f"{STUDIES['shares']}-{row}", "column": "share", "files": [f"{path}#{key}"], "seed": seed}
             for seed, path in SHARES
             for row, key in (("zero", "zero"), ("near-one", "near_one"))
         ),
-    shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-rule kim2019_table5:
+use rule grid_table as kim2019_table5 with:
     input:
         reference="references/kim2019/table5.csv",
         metrics=[path for *_, path in NEGATIVES_BLEU],
-    output:
-        csv=report(f"{RESULTS}/kim2019/table5.csv", category="kim2019"),
-        measurements=f"{RESULTS}/measurements/kim2019/table5.json",
-        provenance=f"{RESULTS}/kim2019/table5.provenance.json",
-    log:
-        f"logs/{RUN}/kim2019_table5.log",
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
+    pathvars:
+        table="kim2019/table5",
     params:
-        config=whole_config,
-        provenance=provenance,
-        version=code("step table"),
-        scale=config["scale"],
+        **UNCOMPARED,
+        of="--reference=references/kim2019/table5.csv",
         cells=cell_options(
             {"row": row, "column": "10M/test2016", "files": [path], "seed": seed} for row, seed, path in NEGATIVES_BLEU
         ),
-    shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule yang2019_figure4:
@@ -330,32 +291,18 @@ rule quality_table:
         " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-rule precision_table:
+use rule grid_table as precision_table with:
     input:
         [path for *_, path in SELECTED],
-    output:
-        csv=report(f"{RESULTS}/precision.csv", category="selection"),
-        measurements=f"{RESULTS}/measurements/precision.json",
-        provenance=f"{RESULTS}/precision.provenance.json",
-    log:
-        f"logs/{RUN}/precision_table.log",
-    conda:
-        "../envs/embed.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
+    pathvars:
+        table="precision",
     params:
-        config=whole_config,
-        provenance=provenance,
-        version=code("step table"),
-        scale=config["scale"],
+        **UNCOMPARED,
+        of="--name=precision",
         cells=cell_options(
             {"row": method, "column": f"{budget} words", "files": [path], "seed": seed}
             for method, seed, budget, path in SELECTED
         ),
-    shell:
-        "python -m bitextbench step table --name precision {params.cells:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule compare_encoders:
@@ -383,29 +330,15 @@ rule compare_encoders:
         " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1 <<< {params.config:q}"
 
 
-rule leaderboard:  # encoders by tasks, for `bitextbench leaderboard`
+use rule grid_table as leaderboard with:  # encoders by tasks, for `bitextbench leaderboard`
     input:
         [by_batch(path) for path in files.metrics(CELLS[leaderboard.PLACE])],
-    output:
-        csv=report(f"{RESULTS}/leaderboard.csv", category="encoders"),
-        measurements=f"{RESULTS}/measurements/leaderboard.json",
-        provenance=f"{RESULTS}/leaderboard.provenance.json",
-    log:
-        f"logs/{RUN}/leaderboard.log",
-    conda:
-        "../envs/report.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
+    pathvars:
+        table="leaderboard",
     params:
-        config=whole_config,
-        provenance=provenance,
-        version=code("step table"),
-        scale=config["scale"],
+        **UNCOMPARED,
+        of="--name=leaderboard",
         cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
-    shell:
-        "python -m bitextbench step table --name leaderboard {params.cells:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule learning_curves:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -132,3 +133,22 @@ def test_the_formatter_skips_nothing_but_data(folder):
         skipped = {n for n, line in enumerate(text.splitlines(), start=1) if line.endswith("# fmt: " + "skip")}
         wrong += [f"{path.relative_to(ROOT)}:{n}" for n in sorted(skipped - (ends_of_data(text) if skipped else set()))]
     assert not wrong
+
+
+LIKE = 10  # lines of code that may not stand in two places
+
+
+def windows(path: Path) -> Iterator[str]:
+    """Every run of so many lines of code of a file; comments, imports and lone brackets are no code."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    code = [line for line in lines if len(line) > 3 and not line.startswith(("#", "from ", "import ", '"""'))]
+    return ("\n".join(code[start : start + LIKE]) for start in range(len(code) - LIKE + 1))
+
+
+def test_no_ten_lines_stand_in_two_places():
+    found: dict[str, list[str]] = {}
+    for path in sorted([*PACKAGE.rglob("*.py"), *(ROOT / "rules").glob("*.smk")]):
+        for window in windows(path):
+            found.setdefault(window, []).append(str(path.relative_to(ROOT)))
+    twice = {", ".join(places): window for window, places in found.items() if len(places) > 1}
+    assert twice == {}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bitextbench.base.errors import InputError
 from bitextbench.config import read, resolve
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import moses, ngrams, xxh3
+from bitextbench.text import moses, ngrams
 from bitextbench.text.features import text_model
 
 ROOT = Path(__file__).parents[2]
@@ -68,14 +68,7 @@ def test_words_and_character_ngrams_equal_a_loop(lines, lowercase):
     assert rows(features.ids(pa.array(lines, pa.string()))) == expected
 
 
-@given(st.integers(1, xxh3.LONGEST), st.binary(min_size=40, max_size=40))
-@settings(deadline=None, max_examples=200)
-def test_xxh3_is_that_of_xxhash(size, data):
-    expected = xxhash.xxh3_64_intdigest(data[5 : 5 + size])
-    assert int(xxh3.hashed(np.frombuffer(data, np.uint8), 5, size)) == expected
-
-
-def test_long_ngrams_are_hashed_by_xxhash():
+def test_long_ngrams():
     features = ngrams.Ngrams([], oov=5, buckets=1000, shortest=9, longest=10)
     word = "日本語abcdefgß"
     parts = [word[i : i + n] for n in (9, 10) for i in range(len(word) - n + 1)]

@@ -45,7 +45,6 @@ from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import xxh3
 
 _A, _B, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(31)
 
@@ -114,16 +113,13 @@ class Ngrams:
     def _of_words(self, words: list[str]) -> Ragged:
         """The id of each word and those of its character n-grams, by length and place."""
         index, oov = self.index, 1 + len(self.vocabulary)
-        first = np.fromiter((index.get(word) or oov + hashed(word) % self.oov for word in words), np.int32, len(words))
-        if 4 * self.longest > xxh3.LONGEST:
-            parts = (self._ngrams(word) for word in words)
-            return Ragged.of(
-                [start, *(self.words + hashed(part) % self.buckets for part in some)]
-                for start, some in zip(first.tolist(), parts, strict=True)
-            )
-        text = pa.array(words, pa.large_string())
-        data, bounds = (np.frombuffer(text.buffers()[k] or b"", kind) for k, kind in ((2, np.uint8), (1, np.int64)))
-        return Ragged(*xxh3.ngram_ids(data, bounds, first, self.shortest, self.longest, self.words, self.buckets))
+        return Ragged.of(
+            [
+                index.get(word) or oov + hashed(word) % self.oov,
+                *(self.words + hashed(part) % self.buckets for part in self._ngrams(word)),
+            ]
+            for word in words
+        )
 
     def _ngrams(self, word: str) -> Iterator[str]:
         for n in range(self.shortest, min(self.longest, len(word)) + 1):
