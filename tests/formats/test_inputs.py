@@ -407,3 +407,13 @@ def test_the_list_of_formats_has_no_language():
     assert not {
         suffix for suffix in inputs.OTHERS if suffix[1:] in {"de", "en", "ps", "tr", "ms", "so", "sh", "py", "pl"}
     }
+
+
+def test_lines_without_ids_are_numbered_from_one(tmp_path):
+    (tmp_path / "x.de").write_text("eins\nzwei\n\nvier\n")
+    held = sentences.read(tmp_path / "x.de")
+    assert [*held.ids] == ["1", "2", "3", "4"]
+    assert (held.ids[-1], held.ids[1:3], len(held.ids)) == ("4", ["2", "3"], 4)
+    assert held.index == {"1": 0, "2": 1, "3": 2, "4": 3}
+    with pytest.raises(IndexError):
+        held.ids[4]

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 import xxhash
@@ -25,13 +26,31 @@ from bitextbench.formats.inputs import PLAIN, Input, Reading, Wanted
 _BUCC_LINE = re.compile(r"\S+\t")
 
 
+class LineNumbers(Sequence[str]):
+    """The ids of n lines that have none: "1" to "n", which take no memory."""
+
+    def __init__(self, count: int) -> None:
+        self.places = range(count)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        found = self.places[place]
+        return str(found + 1) if isinstance(found, int) else [str(one + 1) for one in found]
+
+
 @dataclass(frozen=True)
 class Sentences:
     """`ids` and `text` [n]; `name` is the file, for messages; `too_long` and `bad`: places of lines that were, whose text is
     empty.
     """
 
-    ids: list[str]
+    ids: Sequence[str]
     text: list[str]
     name: str
     too_long: frozenset[int] = frozenset()
@@ -84,7 +103,7 @@ def read(
         raise InputError("has no sentences", sentences.name, remedy="both sides need at least one")
     if (empty := next((place for place, text in enumerate(sentences.text, 1) if text is None), None)) is not None:
         raise InputError(f"has no {side} text", path, line=empty, remedy="is it the other side?")
-    if len(sentences.index) < len(sentences):
+    if not isinstance(sentences.ids, LineNumbers) and len(sentences.index) < len(sentences):
         twice = next(place for place, name in enumerate(sentences.ids) if sentences.index[name] != place)
         again = sentences.index[sentences.ids[twice]]
         raise InputError(
@@ -117,8 +136,7 @@ def _sentences(source: Input, wanted: Wanted, form: str) -> Sentences:
         place = ids.index("")
         if place not in too_long | bad:
             raise InputError("has no id", source.name, line=place + 1, remedy="give each sentence an id, or none")
-    names = ids or map(str, range(1, len(text) + 1))
-    kept = [name or f"line {number}" for number, name in enumerate(names, 1)]
+    kept = [name or f"line {number}" for number, name in enumerate(ids, 1)] if ids else LineNumbers(len(text))
     return Sentences(kept, text, str(source.name), too_long, bad - too_long)
 
 
