@@ -1,9 +1,11 @@
 """Plain English in what people read: short sentences, short lines, and none of the phrases that made readers stumble.
 
-Measured are README.md, CONTRIBUTING.md, the pages of docs/ but for the notebook, and the help of every command. Lines are
-measured where they are written: in the templates of the pages that are generated.
+Measured are README.md, CONTRIBUTING.md, the pages of docs/ but for the notebook, and the help of every command. Lines
+are measured where they are written: in the templates of the pages that are generated. Docstrings are searched for
+phrases.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -14,6 +16,7 @@ from test_docs import ROOT, TEXTS
 from bitextbench.cli.main import cli
 
 WORDS, COLUMNS = 30, 120
+DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 RIDDLES = {
     "for, meaning instead of": r"\b\d[\d.,]* for \d",
     "told from": r"\btold (from|apart)\b|\b(tell|tells) (\w+ )?apart\b",
@@ -92,9 +95,18 @@ def test_help_is_in_plain_english():
     assert {name: found for name, text in helps(cli, "bitextbench") if (found := faults(text))} == {}
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT / "src"))
+)
+def test_docstrings_have_no_riddles(path):
+    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, DOCUMENTED)]
+    assert [fault for node in nodes for fault in faults(ast.get_docstring(node) or "") if "words: " not in fault] == []
+
+
 def test_faults_are_found():
     long = "word " * 31
     assert len(faults(f"Short.\n\n- {long}.\n\n| a | {long} |\n\n`{long}` is code.\n\n    {long}\n")) == 2
-    riddles = "It takes 35.7 for 45.0. They are told apart. It is beside it. An encoder of minutes. Neither is so, it used to be."
+    riddles = "It takes 35.7 for 45.0. They are told apart. It is beside it. An encoder of minutes. Neither is so."
+    riddles += " It used to be."
     assert {fault.split(":")[0] for fault in faults(riddles)} == {*RIDDLES}
     assert faults("There are so many that we stop. Instead of 45.0 it takes 35.7 seconds.") == []

@@ -40,7 +40,7 @@ SECTIONS = (
     "methods",
     "translations",
 )  # whose entries may have `pairs`
-IDENTIFIERS = ("py3langid", "fasttext-lid176")  # of a language, beside `language_models` and files
+IDENTIFIERS = ("py3langid", "fasttext-lid176")  # of a language, in addition to `language_models` and files
 TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string", "tuple": "array", "Sequence": "array", "Mapping": "object", "dict": "object"}  # fmt: skip
 
 

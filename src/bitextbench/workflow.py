@@ -249,7 +249,7 @@ class Files:
         }
 
     def learned_from(self, method: str) -> set[str]:
-        """The corpora that a method's scores depend on, beside the one that is scored."""
+        """The corpora that a method's scores depend on, without the one that is scored."""
         entry = self.config["methods"][method]
         corpora = {entry[key] for key in ("positives", "bitext") if key in entry}
         if "negatives" in entry:
@@ -451,7 +451,7 @@ def minutes(time: str | int) -> int:
 
 
 def environment(config: Config) -> dict[str, str]:
-    """The variables of the environment that jobs are started with, beside those that are set.
+    """The variables of the environment that jobs are started with, in addition to those that are set.
 
     Mirrors are there and in no parameter of a rule: another mirror has the same files, and starts nothing anew.
     """

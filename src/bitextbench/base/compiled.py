@@ -1,5 +1,5 @@
 """Loops over bytes and numbers as machine code: `@compiled` marks them. numba compiles a function when it is first
-called with types that are new, and keeps the result for later processes: in NUMBA_CACHE_DIR, beside the module, or in
+called with types that are new, and keeps the result for later processes: in NUMBA_CACHE_DIR, next to the module, or in
 the user's cache, whichever can be written.
 """
 

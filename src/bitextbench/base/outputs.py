@@ -1,4 +1,4 @@
-"""Outputs: written in a scratch folder beside their place and then renamed, so that a place holds the old or the new.
+"""Outputs: written in a scratch folder next to their place and then renamed, so that a place holds the old or the new.
 
 A scratch folder is `.<name>.<8 characters>.part`, with a file `lock` that its process holds. The kernel releases the
 lock when that process ends, in whatever way: the next scratch folder in the same place removes those that nobody holds.
@@ -26,7 +26,7 @@ LONGEST = 255  # bytes of a name
 
 @contextlib.contextmanager
 def scratch(place: Path | None = None) -> Iterator[Path]:
-    """A new folder beside `place`, or among temporary files, that is removed at the end.
+    """A new folder next to `place`, or among temporary files, that is removed at the end.
 
     What killed processes left there is removed first.
     """
@@ -84,7 +84,7 @@ def _hold(folder: Path, *, new: bool) -> int | None:
 
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, for a file or a folder; it takes the place of `path` when the block ends well.
+    """A temporary path next to `path`, for a file or a folder; it takes the place of `path` when the block ends well.
 
     Raises InputError where a folder is to take the place of a file, a file that of a folder, or either that of a
     device.

@@ -1,6 +1,6 @@
 """Sums of files whose format has none: texts, BPE models, weights that others published.
 
-The sum of `name` is in `.name.xxh128` beside it: 32 hex digits, as `xxh128sum` prints them. It is written with the file
+The sum of `name` is in `.name.xxh128` next to it: 32 hex digits, as `xxh128sum` prints them. It is written with the file
 and verified when the file is read. A file without one, as users have, is accepted without a check.
 """
 
@@ -25,12 +25,12 @@ def place(path: Path) -> Path:
 
 
 def seal(path: Path) -> None:
-    """Write the sum of a file beside it."""
+    """Write the sum of a file next to it."""
     place(path).write_bytes(_sum(path))
 
 
 def verify(path: Path, remedy: str = "make it again") -> None:
-    """Raises InputError for a file whose sum is another than the one beside it."""
+    """Raises InputError for a file whose sum differs from the one next to it."""
     try:
         written = place(path).read_bytes()
     except OSError:  # there is none, or it cannot be read

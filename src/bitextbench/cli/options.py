@@ -409,7 +409,7 @@ def show(result: dict[str, Any], out: Path | None) -> None:
 
 
 def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """One or several similarities; `more`: what the help says beside their names."""
+    """One or several similarities; `more`: what the help says after their names."""
     text = f"{SIMILARITY}{more} May be given several times."
     return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
 

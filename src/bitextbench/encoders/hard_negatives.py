@@ -30,7 +30,7 @@ from bitextbench.formats.ids import Ragged
 from bitextbench.formats.vectors import Embeddings, by_probability, read_shards
 
 QUERIES = 1 << 22  # that are searched, and kept on disk, at a time
-SLACK = 4  # candidates beside those that are asked for, which may be known translations
+SLACK = 4  # further candidates than those that are asked for, which may be known translations
 MEMORY = {"cpu": neighbours.MEMORY, "cuda": 1 << 33}  # of the search
 SIMILARITIES = ("cosine", "dot", "random")
 EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))

@@ -116,7 +116,7 @@ def train(
     `data`: role (bitext; optionally mono, valid, hard) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
-    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and beside it `curve.csv`, `curve.png` and
+    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and next to it `curve.csv`, `curve.png` and
     `training.json`, which has the report; with `text` also the files by which the folder works by itself (`folder`):
     then `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU
     the bytes are the same for any number of threads.

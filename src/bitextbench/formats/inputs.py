@@ -101,7 +101,7 @@ OTHERS = [
 REMEDY = "give lines of text (.txt, .tsv, .de), .jsonl or .tmx (each plain or .gz, .bz2, .xz, .zst), .parquet, or a Moses .zip"
 BEGINS = {b"PAR1": "parquet", b"PK\x03\x04": "zip", b"<?xml": "tmx", b"<tmx": "tmx", b'{"': "json"}
 NAMES = {"src": ("src", "source"), "tgt": ("tgt", "target", "trg")}  # of columns
-JSON_BYTES = 16 * MAX_LINE_BYTES  # of a line: two sentences, escaped, and what stands beside them
+JSON_BYTES = 16 * MAX_LINE_BYTES  # of a line: two sentences, escaped, and what else an object holds
 SHOWN = 10  # bad lines in the log
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 

@@ -244,7 +244,7 @@ class Distinct(NamedTuple):
 def distinct(vectors: Embeddings) -> Distinct:
     """Equal vectors once, by their first copies.
 
-    Sentences that an encoder cannot tell apart have equal vectors, be they equal or different in blanks or letter case:
+    Sentences that look the same to an encoder have equal vectors, be they equal or different in blanks or letter case:
     so artetxe2019's "excluding duplicates" needs no text. Memory: a block of rows and 72 bytes a row.
     """
     digests = np.empty((len(vectors), 2), np.uint64)

@@ -112,7 +112,7 @@ def mine(
     languages: tuple[str, str],
     out: Path,
 ) -> None:
-    """Write the pairs out of joined neighbours (see `formats.mined_pairs`), and beside them their counts as `<name>.json`.
+    """Write the pairs out of joined neighbours (see `formats.mined_pairs`), and their counts as `<name>.json`.
 
     spec: `margin`, `retrieval` and perhaps `threshold`. Raises InputError for neighbours of another number of rows.
     """

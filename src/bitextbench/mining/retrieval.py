@@ -60,7 +60,7 @@ def of_copies(pairs: Mined, src: NDArray[np.int64], tgt: NDArray[np.int64], stra
 
 
 def _groups(which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The places [n] of equal values beside each other, in order, and where each value begins, and how often it occurs."""
+    """The places [n] of equal values next to each other, in order, and where each value begins, and how often it occurs."""
     counts = np.bincount(which)
     return np.argsort(which, kind="stable"), np.cumsum(counts) - counts, counts
 

@@ -14,7 +14,7 @@ from bitextbench.neighbours.products import PRODUCTS, choose
 # Rows and columns of a tile of the product: those on a CPU fit its cache; on a GPU they are many, as each tile's best are taken in
 # by kernels that take as long for a small one.
 TILE = {"cpu": 1024, "cuda": 32_768}
-SLACK = {"fp32": 4, "bf16": 12}  # candidates beside the k
+SLACK = {"fp32": 4, "bf16": 12}  # candidates in addition to the k
 
 
 class Engine(NamedTuple):

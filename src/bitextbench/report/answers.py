@@ -64,7 +64,7 @@ class Answer(NamedTuple):
 
 
 def load(path: Path, folders: Mapping[str, Path] | None = None) -> list[Answer]:
-    """The answers of a file, whose runs lie beside it; `folders`: those of runs that lie elsewhere.
+    """The answers of a file. Runs are looked for in its folder; `folders`: places of other runs.
 
     Raises InputError for a wrong structure, a cell without a number of ours, and an answer that the numbers do not bear out.
     """

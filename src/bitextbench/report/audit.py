@@ -1,4 +1,4 @@
-"""The audit: every number and every claim of the papers beside the results of a run.
+"""The audit: every number and every claim of the papers against the results of a run.
 
 `audit.csv` has a line for each number in the folder of references, with ours and a verdict:
 

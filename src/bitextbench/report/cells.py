@@ -1,4 +1,4 @@
-"""Cells of tables: the paper's number with ours beside it. A CSV file has one line per cell (long form).
+"""Cells of tables: the paper's number and ours. A CSV file has one line per cell (long form).
 
 Each measurement of a cell has its own seed for the whole chain: encoder, similarity, selection, translation model. A
 cell shows the mean over k seeds with a 95% interval, which has two parts:

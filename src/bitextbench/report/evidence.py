@@ -13,7 +13,7 @@ although it seems false (`fails`). They are joined so that each stays a p-value,
 m counts the parts that are uncertain. The verdict on an instance, each at an error of at most 2.5%:
 
 - holds, fails: `holds` or `fails` is at most 0.025;
-- level: neither is so, and the distance from the border lies within the metric's margin (`metrics`): the predicate holds
+- level: neither holds, and the distance from the border lies within the metric's margin (`metrics`): the predicate holds
   with each border moved out by the margin, and fails with each moved in by it. For a single comparison this is the
   equivalence test of a 95% interval (Lakens 2017);
 - undecided: nothing of this.

@@ -85,7 +85,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The metric of each cell of the references, and of cells beside them (`of`)."""
+    """The metric of each cell of the references, and of further cells (`of`)."""
 
     units: Mapping[str, Unit]
     columns: Mapping[tuple[str, str], str]  # table and column -> unit

@@ -1,6 +1,6 @@
 """Costs of the jobs of a plan: core and GPU hours, memory, disk and transfer, by rule.
 
-The jobs are those of `snakemake -n`, as the logger plugin beside this package writes them; their inputs and outputs make
+The jobs are those of `snakemake -n`, as our logger plugin writes them; their inputs and outputs make
 the graph. The time of a job is its amount of work
 (`report.amounts`: pairs by the registry, FLOPs by arithmetic) divided by a rate of `rates.yaml`. A data set without a
 count is assumed to have one pair per BYTES of its download, or UNCOUNTED pairs if the size is unknown as well; a file

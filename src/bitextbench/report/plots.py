@@ -158,7 +158,7 @@ def slopes(cells: Sequence[Cell], name: str) -> str:
 def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
     """A line for each row, from its rank in the paper to its rank here; colours tell level, up and down.
 
-    Rows that our intervals cannot tell apart have one rank here, rows of one printed number one rank in the paper.
+    Rows that our intervals do not separate have one rank here, rows of one printed number one rank in the paper.
     """
     paper = ranks(cells, lambda cell: (float(cell.paper or 0),) * 2)
     ours = ranks(cells, ends)

@@ -1,4 +1,4 @@
-"""Settings: what the papers state on data, models, training and evaluation, beside the configuration of paper scale.
+"""Settings: what the papers state on data, models, training and evaluation, and the configuration of paper scale.
 
 `references/<paper>/settings.yaml` is a list of entries:
 

@@ -28,12 +28,12 @@ MENU = {
     "Filtering": "filtering.html", "Settings": "settings.html", "Provenance": "provenance.html",
 }  # fmt: skip
 VERDICTS = {
-    "holds": "in most instances, at a false discovery rate of 5% over the claims of the run",
-    "fails": "in most instances, at the same rate",
-    "mixed": "it holds in some instances and fails in others, at the same rate",
-    "level": "in most instances the slack is smaller than the metric's margin, to either side: no difference to speak of",
+    "holds": "in most comparisons, at a false discovery rate of 5% over the claims of the run",
+    "fails": "in most comparisons, at the same rate",
+    "mixed": "it holds in some comparisons and fails in others, at the same rate",
+    "level": "in most comparisons the difference is smaller than the metric's margin, in either direction",
     "undecided": "the intervals are too wide",
-    OUT: "in each instance a number of ours is far from the paper's, as of another kind of model: shown, not counted",
+    OUT: "every comparison has a number of ours that is far from the paper's: shown, but not counted",
     NOT_COMPARABLE: "states the paper's own figures",
     NOT_RUN: "a table that it needs was not computed",
 }
@@ -41,20 +41,25 @@ MANY = {
     "holds": "hold",
     "fails": "fail",
     "yes": "as in the paper",
-    "no": "another, for a reason",
+    "no": "different, with a reason",
 }
 STATES = {
     "holds": "holds, or reproduced",
     "fails": "fails, or differs",
     "level": "level: no difference as large as the margin",
     "undecided": "undecided",
-    "out-of-regime": "far from the paper's number, or compared with one that is",
-    "computed": "computed, no claim decides on it",
+    "out-of-regime": "far from the paper's number, or compared with such a number",
+    "computed": "computed; no claim depends on it",
     "not-run": "not computed in this run",
 }
 
 
-COLOURS = 8  # that the style sheet tells apart
+ABOUT = {  # what the rows of tables are that no paper has
+    "precision": "The share of good words among the words that a method selects. Rows negatives-* are the MLP with the negatives of Table 5 of Kim et al. 2019.",
+    "quality": "ROC-AUC is 50 for a random score. The rows human_* are releases of ParaCrawl with the labels of people. A row that names a fault, such as misaligned, compares good pairs with bad pairs of that kind alone.",
+}
+
+COLOURS = 8  # of the style sheet
 
 
 def write(folder: Path) -> str:
@@ -312,6 +317,7 @@ class Site:
             "table.html",
             table.page,
             OWN.get(table.place, title(table.place)),
+            about=ABOUT.get(table.place, ""),
             paper=paper,
             csv=table.csv,
             said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "",

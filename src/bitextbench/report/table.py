@@ -1,4 +1,4 @@
-"""Tables: our cells beside the paper's, as CSV and as text for a terminal; `site` makes the pages."""
+"""Tables: our cells and the paper's, as CSV and as text for a terminal; `site` makes the pages."""
 
 import textwrap
 from collections import Counter
@@ -78,7 +78,7 @@ def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Map
 
 def with_training(table: Sequence[Cell], measurements: Sequence[Measurement]) -> list[Cell]:
     """The cells with the number of training pairs and the share of good ones, means over seeds, where the BLEU of a
-    translation model has them beside it (`evaluate translation`).
+    translation model comes with them (`evaluate translation`).
     """
     facts: dict[Place, list[Mapping[str, Any]]] = {}
     for one in measurements:
@@ -221,7 +221,7 @@ def _wrapped(lines: Sequence[str]) -> list[str]:
 
 
 def _columns(table: Sequence[Cell]) -> list[TextColumn]:
-    """The columns that have numbers of ours; beside those of a budget stands the precision of its selections."""
+    """The columns that have numbers of ours; after those of a budget comes the precision of its selections."""
     done = {cell.column for cell in table if cell.ours is not None} or {*names(table, "column")}
     rows = [cells for _, cells in rows_of(table)]
     made = []

@@ -29,7 +29,7 @@ from bitextbench.smt.words import NULL, Vocabulary, escaped, packed, read_pairs
 
 HEAD = ("source", "target", "align")
 FEATURES = ("forward", "backward", "forward_lexical", "backward_lexical")
-FEATURE = "similarity"  # of an encoder, beside these
+FEATURE = "similarity"  # of an encoder, in addition to these
 GAP_TOKENS = ("[1]", "[2]")
 DIGITS = 6  # of a logarithm: processors differ in the last of 16
 

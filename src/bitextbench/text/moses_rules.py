@@ -2,7 +2,7 @@
 objects.
 
 A line is decoded to code points, and its rules run in the order of sacremoses; one runs only on a line that has its
-characters. What a regular expression of sacremoses asks of the characters beside a match is asked of tables, which are
+characters. What a regular expression of sacremoses asks of the characters next to a match is asked of tables, which are
 made from its own sets.
 
 A match of sacremoses includes the characters around a comma or an apostrophe. A second comma or apostrophe one or two
