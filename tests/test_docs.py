@@ -86,6 +86,13 @@ def test_set_up_says_the_disk_of_the_table_of_costs():
     assert disk.split(" (")[0] in (ROOT / "envs/install.sh").read_text()
 
 
+def test_the_citation_has_the_papers_of_the_readme():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    titles = re.findall(r"^\| \w+\d{4} \| .*?\*(.*)\*", TEXTS[ROOT / "README.md"], flags=re.M)
+    assert len(titles) == 5
+    assert {one["title"] for one in cited} == {*titles}
+
+
 def test_the_readme_is_short():
     assert len(TEXTS[ROOT / "README.md"].splitlines()) <= 150
 
