@@ -9,6 +9,7 @@ import pytest
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import plain
+from bitextbench.encoders.encode import MOST_TOKENS
 from bitextbench.encoders.laser import Laser
 from bitextbench.text.bpe import learn_sentencepiece, load_bpe
 
@@ -79,6 +80,21 @@ def test_vectors_are_those_of_a_packed_and_padded_batch(folder):
 def test_vectors_do_not_depend_on_the_batch(folder, lines):
     parts = [encoded(folder, LINES[start : start + lines]) for start in range(0, len(LINES), lines)]
     assert np.concatenate(parts).tobytes() == encoded(folder, LINES).tobytes()
+
+
+def test_a_long_sentence_is_its_first_pieces_and_is_counted(folder):
+    encoder = plain.sentence_encoder(folder)
+    words = "a bird sings at night and the night is long and dark " * 60
+    pieces = [len(encoder.tokens([words[:size]]).columns["ids"][0]) - 1 for size in range(0, len(words), 50)]
+    assert pieces[-1] == MOST_TOKENS < len(encoder.pieces.encode(words.strip()))
+    longest = words[: 50 * max(place for place, count in enumerate(pieces) if count < MOST_TOKENS)]
+    vectors = np.zeros((2, encoder.dimension), np.float32)
+    assert sum(done.cut for done in encoder.encode([words, longest], None, "any", vectors)) == 1
+    ids = [encoder.vocabulary.get(piece, 3) for piece in encoder.pieces.encode(words.strip(), out_type=str)]
+    with torch.no_grad():
+        expected = encoder.network(torch.tensor([[*ids[:MOST_TOKENS], 2]]))[0].numpy()
+    np.testing.assert_allclose(vectors[0], expected, atol=1e-6)
+    assert not np.allclose(vectors[0], vectors[1], atol=1e-6)
 
 
 def test_vectors_are_those_of_laser_encoders(folder):

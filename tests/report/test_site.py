@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -365,3 +366,16 @@ def test_screenshots(run, tmp_path):
         picture = folder / f"{name}.png"
         chromium(f"--screenshot={picture}", "--window-size=1300,1600", url=(run / f"{name}.html").as_uri())
         assert picture.stat().st_size > 20_000
+
+
+def test_a_name_of_hundreds_of_characters_is_whole_in_the_table_and_cut_in_the_picture(tmp_path):
+    cells, name = read_csv(SMALL / "kim2019/table3.csv"), "eine sehr lange Bezeichnung & mehr " * 25
+    first = cells[0].row
+    renamed = [replace(cell, row_label=name) if cell.row == first else cell for cell in cells]
+    (tmp_path / "kim2019").mkdir()
+    (tmp_path / "kim2019/table3.csv").write_text(to_csv(renamed), encoding="utf-8")
+    done = CliRunner().invoke(cli, ["report", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    page = html.unescape((tmp_path / "kim2019/table3.html").read_text(encoding="utf-8"))
+    assert name.strip() in page
+    assert f"{name[: plots.LONGEST - 1]}…" in page
