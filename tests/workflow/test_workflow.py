@@ -5,14 +5,17 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import takewhile
 from pathlib import Path
 
+import click
 import golden
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from checkout import OVERLAYS, ROOT, copy_checkout, environment, jobs, laid_over
 
 from bitextbench.base import run_lock
 from bitextbench.base.files import read_json
+from bitextbench.cli.main import cli
 from bitextbench.cli.plan import planned
 from bitextbench.report import plan
 from bitextbench.report.cells import read_csv
@@ -103,6 +107,33 @@ def test_an_overlay_is_planned_as_its_head_says(checkout, overlay):
         assert (
             planned["train_encoder"] == 33 + 4
         )  # of all types but pivot_nmt, in up to five pairs; seeds 2 to 5 of table 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--profile profiles/tiny --configfile config/tiny.yaml tests/micro.yaml -- all",
+        "--profile profiles/tiny --configfile config/tiny.yaml config/languages.yaml -- all",
+    ],
+)
+def test_no_command_of_the_workflow_is_refused_for_its_inputs_and_outputs(checkout, options, monkeypatch):
+    """Each is parsed as the command line does it, and has other outputs than inputs."""
+    said = snakemake("-n", "-F", "-p", *options.split(), cwd=checkout).stdout
+    monkeypatch.chdir(checkout)
+    checked = Counter[str]()
+    for call in re.findall(r" -m bitextbench (.+)", said):
+        words = [*takewhile(lambda word: not word.startswith((">", "2>", "&&", "|")), shlex.split(call))]
+        command, name = cli, []
+        while isinstance(command, click.Group):
+            name.append(words.pop(0))
+            command = command.commands[name[-1]]
+        # the configuration of a table
+        words = [word.replace("@/dev/stdin", "{}") for word in words]
+        command.check(command.make_context(" ".join(name), words))
+        checked[" ".join(name)] += 1
+    assert {"train", "step nmt-train", "step table", "step corpus"} <= checked.keys()
+    assert checked.total() > 200
 
 
 def test_lint():

@@ -22,6 +22,14 @@ class Command(click.Command):
     """
 
     def invoke(self, ctx: click.Context) -> Any:
+        self.check(ctx)
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # else click takes it for an error of its own
+            end_of_pipe()
+
+    def check(self, ctx: click.Context) -> None:
+        """Raises InputError for outputs and inputs that are not distinct."""
         outputs, inputs = (
             [
                 path
@@ -35,10 +43,6 @@ class Command(click.Command):
             raise InputError("two outputs to standard output", remedy="name a file for one of them")
         check_inputs(inputs)
         check_distinct(*([path for path in held if not is_dash(path)] for held in (outputs, inputs)))
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:  # else click takes it for an error of its own
-            end_of_pipe()
 
 
 def paths(value: Any) -> Iterator[Path]:

@@ -332,6 +332,9 @@ named_scores_option = click.option(
 
 out_option = click.option("-o", "--out", type=Output("either"), required=True, help="Output.")
 folder_option = click.option("-o", "--out", type=OUT_FOLDER, required=True, help="A folder.")
+shared_folder_option = click.option(
+    "-o", "--out", type=Output("folder", shared=True), required=True, help="A folder, which may hold other files."
+)
 json_option = click.option("-o", "--out", type=OUT, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=OUT, required=True, help="A page of Markdown.")
 picture_option = click.option("--picture", type=OUT, required=True, help="PNG.")

@@ -12,8 +12,8 @@ from bitextbench.cli.options import (
     LIMIT,
     NATURAL,
     OUT,
-    OUT_FOLDER,
     SEED,
+    Output,
     Spec,
     by_method,
     cells_option,
@@ -343,7 +343,13 @@ def compare(folder: Path, other: Path) -> None:
 @click.option(
     "--references", type=FILE, default=Path("references"), help="Folder with leaderboard.csv: what others published."
 )
-@click.option("--out", type=OUT_FOLDER, default=Path("results/leaderboard"), show_default=True, help="A folder.")
+@click.option(
+    "--out",
+    type=Output("folder", shared=True),
+    default=Path("results/leaderboard"),
+    show_default=True,
+    help="A folder.",
+)
 def leaderboard(runs: tuple[Path, ...], references: Path, out: Path) -> None:
     """Compare the encoders of several runs (folders with leaderboard.csv): leaderboard.csv, .html, .md and .svg."""
     from bitextbench.report.leaderboard import write

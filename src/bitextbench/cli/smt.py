@@ -11,10 +11,10 @@ from bitextbench.cli.options import (
     NATURAL,
     OUT,
     device_option,
-    folder_option,
     lowercase_option,
     out_option,
     seed_option,
+    shared_folder_option,
     threads_option,
 )
 
@@ -189,7 +189,7 @@ references_option = click.option(
     "--hypotheses", type=(str, FILE), multiple=True, required=True, help="NAME PATH of a translated test set."
 )
 @click.option("--references", type=FILE, multiple=True, required=True, help="A text; may be given several times.")
-@folder_option
+@shared_folder_option
 def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, ...], out: Path) -> None:
     """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes
     <out>/<name>.json.

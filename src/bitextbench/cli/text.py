@@ -11,10 +11,10 @@ from bitextbench.cli.options import (
     FILE,
     Spec,
     chinese_option,
-    folder_option,
     lowercase_option,
     out_option,
     seed_option,
+    shared_folder_option,
     src_option,
     tgt_option,
 )
@@ -36,7 +36,7 @@ def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowerca
 @step.command("wordpiece-ids")
 @click.argument("shard", type=FILE)
 @click.option("--pieces", type=FILE, required=True, help="vocab.txt of a BERT, or the tokenizer.json of another model.")
-@folder_option
+@shared_folder_option
 def wordpiece_ids(shard: Path, pieces: Path, out: Path) -> None:
     """Encode a shard of a corpus as the pieces of a published model."""
     from bitextbench.text.wordpieces import encode_shard
