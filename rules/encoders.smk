@@ -142,7 +142,7 @@ rule train_encoder:
     retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/embed.yaml"
-    threads: 2
+    threads: lambda w: 2 * max(1, encoder_gpus(w))  # of all processes: each draws its batches itself
     resources:
         mem_mb=training_megabytes,
         gpu=encoder_gpus,

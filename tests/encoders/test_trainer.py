@@ -19,7 +19,7 @@ from bitextbench.base import sources
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
-from bitextbench.encoders import batches, trainer
+from bitextbench.encoders import batches, distributed, trainer
 from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.formats.ids import Ragged
 
@@ -444,3 +444,15 @@ def test_tokens_are_counted_in_blocks_of_sentences(monkeypatch, block: int):
     rows = [[7, 40, 50], [], [3], [60], [1, 2, 41, 9, 70, 70]]  # a token, then its n-grams, which begin at 40
     assert SentenceIds([Ragged.of(rows)], below=40).lengths.tolist() == [1, 0, 1, 0, 3]
     assert SentenceIds([Ragged.of(rows)]).lengths.tolist() == [3, 0, 1, 1, 6]
+
+
+@pytest.mark.parametrize(("threads", "ranks", "each"), [(4, 2, 2), (2, 1, 2), (2, 8, 1)])
+def test_processes_share_the_threads(monkeypatch, threads: int, ranks: int, each: int):
+    before = torch.get_num_threads()
+    monkeypatch.setenv("WORLD_SIZE", str(ranks))
+    monkeypatch.setattr(distributed.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(distributed.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(distributed.distributed, "get_world_size", lambda: ranks)
+    distributed.join(threads, "cpu")
+    assert torch.get_num_threads() == each
+    torch.set_num_threads(before)

@@ -9,15 +9,16 @@ process is rank 0 of 1.
 import atexit
 import os
 
-from bitextbench.base.device import torch
+from bitextbench.base.device import setup, torch
 from bitextbench.encoders import Encoder
 
 distributed = torch.distributed
 
 
-def join(device: torch.device) -> tuple[torch.device, int, int]:
-    """The device of this process, its rank and the number of ranks, from torchrun's variables."""
+def join(threads: int, name: str) -> tuple[torch.device, int, int]:
+    """The device of this process, its rank and the number of ranks, from torchrun's variables; `threads` of all ranks."""
     ranks = int(os.environ.get("WORLD_SIZE", 1))
+    device = setup(max(1, threads // ranks), name)
     if ranks == 1:
         return device, 0, 1
     if device.type == "cuda":

@@ -23,7 +23,7 @@ import xxhash
 from bitextbench import encoders
 from bitextbench.base import arrays, members, sources
 from bitextbench.base.checkpoints import OTHER, REMEDY
-from bitextbench.base.device import autocast, exact, number_format, setup, torch
+from bitextbench.base.device import autocast, exact, number_format, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, write_json
 from bitextbench.base.outputs import atomic, full_disk
@@ -111,7 +111,7 @@ def train(
 ) -> dict[str, Any]:
     """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`.
 
-    See `distributed` for several devices.
+    See `distributed` for several devices; `threads` are those of all processes together.
 
     `data`: role (bitext; optionally mono, valid, hard) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
@@ -130,7 +130,7 @@ def train(
     """
     started = time.process_time()
     training = training_of(spec)
-    where, rank, ranks = join(setup(threads, device))
+    where, rank, ranks = join(threads, device)
     dtype = number_format(training.precision, where)
     model, matched = new_model(spec, vocab_size, seed, vectors, pieces)
     model.to(where)
