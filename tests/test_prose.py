@@ -22,7 +22,7 @@ RIDDLES = {
     "told from": r"\btold (from|apart)\b|\b(tell|tells) (\w+ )?apart\b",
     "beside": r"\bbeside\b",
     "a model of minutes": r"\b(encoders?|models?|trainings?) of (minutes|\d)",
-    "is so": r"\b(neither|is|are|was|were) so[,;:. ](?!(few|many|much|small|large|long|short|good|bad|weak) )",
+    "is so": r"\b(neither|is|are|was|were) so\b(?! (few|many|much|small|large|long|short|good|bad|weak)\b)",
     "history": r"\buntil commit\b|\bstood here\b|\bused to be\b",
 }
 PAGES = [page for page in TEXTS if page.name != "CHANGELOG.md" and "notebook" not in page.parts]

@@ -249,7 +249,7 @@ def test_encoders_are_also_of_the_study_beside_the_run(copy):
     (copy / "encoders.csv").rename(study / "encoders.csv")
     made = site.Site(site.load(copy))
     assert 'href="../' + study.name + '/encoders.csv"' in made.encoders()
-    assert "of a study beside this run" in made.encoders()
+    assert "of a related study" in made.encoders()
     assert "<code>encoders.csv</code>" not in made.entrance()
 
 
