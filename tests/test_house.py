@@ -152,3 +152,42 @@ def test_no_ten_lines_stand_in_two_places():
             found.setdefault(window, []).append(str(path.relative_to(ROOT)))
     twice = {", ".join(places): window for window, places in found.items() if len(places) > 1}
     assert twice == {}
+
+
+PRIVATE = {  # modules that may take private names of other packages: all of one package in one module, which checks its version
+    "base/snakemake_internals.py",
+    "base/torch_internals.py",
+    "evaluation/sacrebleu_internals.py",
+    "nmt/fairseq_shim.py",
+}
+NAMED_TUPLE = {"_replace", "_asdict", "_fields", "_make"}
+
+
+def is_private(name: str | None) -> bool:
+    return any(part.startswith("_") and not part.startswith("__") for part in (name or "").split("."))
+
+
+def private_names(path: Path) -> set[str]:
+    """The private names that a module takes and does not define itself."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    own, taken = set(NAMED_TUPLE), set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                own.add(name)
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                own.add(name)
+            case ast.Attribute(attr=name) if is_private(name):
+                taken.add(name)
+            case ast.ImportFrom(module=module, names=names):
+                taken |= {module for _ in names if is_private(module)} | {a.name for a in names if is_private(a.name)}
+            case ast.Import(names=names):
+                taken |= {alias.name for alias in names if is_private(alias.name)}
+    return taken - own
+
+
+def test_private_names_of_others_are_taken_in_one_module_each():
+    found = {str(path.relative_to(PACKAGE)): names for path in MODULES if (names := private_names(path))}
+    assert found.keys() <= PRIVATE, found
+    for name in PRIVATE:
+        assert re.search(r"^(if _other := )?versions\.", (PACKAGE / name).read_text(encoding="utf-8"), flags=re.M), name

@@ -10,7 +10,7 @@ import pytest
 from checkout import ROOT, snakemake
 from snakemake import benchmark
 
-from bitextbench.base import snakemake_internals
+from bitextbench.base import snakemake_internals, versions
 from bitextbench.base.errors import InputError
 
 SNAKEFILE = f"""
@@ -86,11 +86,10 @@ def test_measure_to_the_end_sets_the_interval(monkeypatch):
     assert inspect.signature(measured).parameters["interval"].default == 1
 
 
-def test_another_version_is_an_error_with_the_remedy(monkeypatch):
-    snakemake_internals.check_versions()
-    monkeypatch.setitem(snakemake_internals.VERSIONS, "snakemake", "9.0.0")
+def test_another_version_is_an_error_with_the_remedy():
+    versions.check(snakemake_internals.VERSIONS)
     with pytest.raises(InputError, match=r"snakemake 9\.27\.1, and this workflow needs 9\.0\.0; make env"):
-        snakemake_internals.check_versions()
+        versions.check(snakemake_internals.VERSIONS | {"snakemake": "9.0.0"})
 
 
 def test_nobody_else_takes_what_is_not_snakemake_s_interface():

@@ -23,7 +23,6 @@ Same bytes on processors of either maker: see `portable`.
 """
 
 import contextlib
-import inspect
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -37,13 +36,10 @@ import torch
 from bitextbench.base import portable, processor
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
+from bitextbench.base.torch_internals import tree_map_only
 
 if portable.wanted():
     portable.replace_kernels()
-
-# All are wrapped so as to import torch._dynamo, which takes 3 s and has no use here.
-for _name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
-    setattr(torch.optim.Optimizer, _name, inspect.unwrap(getattr(torch.optim.Optimizer, _name)))
 
 
 def setup(threads: int, device: str = "cpu") -> torch.device:
@@ -177,7 +173,7 @@ class MetaCasts(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         to = torch.bfloat16 if func in self.NARROW else torch.float32 if func in self.WIDE else None
         if self.now[-1] and to:
-            args, kwargs = torch.utils._pytree.tree_map_only(
+            args, kwargs = tree_map_only(
                 torch.Tensor, lambda part: part.to(to) if part.is_floating_point() else part, (args, kwargs)
             )
         return func(*args, **(kwargs or {}))

@@ -38,5 +38,5 @@ def release(array: NDArray) -> None:
     Without it they count as memory of this process until another process wants room, which bounded work must not rely
     on.
     """
-    if isinstance(array, np.memmap) and getattr(array, "_mmap", None) is not None:
-        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap):
+        array.base.madvise(mmap.MADV_DONTNEED)

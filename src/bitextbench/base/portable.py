@@ -8,6 +8,7 @@ With one thread a job then ends in the same bytes anywhere, and about as fast. L
 and log (glibc has one code for all processors with FMA).
 """
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -37,6 +38,8 @@ def replace_kernels() -> None:
     roots (MKL's start from rsqrtps, an approximation that each maker has another of), and torch itself its LSTMs
     (oneDNN's depend on the processor). In inference products stay MKL's, whose rows do not depend on their places in a
     batch (see `encode`).
+
+    All that is patched of torch is patched here, and only where it is `wanted`; kernels are those of CPUs, a GPU has its own.
     """
     import numpy as np
     import torch
@@ -72,6 +75,9 @@ def replace_kernels() -> None:
         "sqrt": root,
     }
     torch.backends.mkldnn.set_flags(False)
+    for name in ("add_param_group", "zero_grad", "state_dict", "load_state_dict"):
+        # wrapped so as to import torch._dynamo, which takes 3 s of each short training of the tiny run
+        setattr(torch.optim.Optimizer, name, inspect.unwrap(getattr(torch.optim.Optimizer, name)))
     with warnings.catch_warnings(action="ignore"):  # that kernels are overridden
         for name, kernel in kernels.items():
             _LIBRARY.append(library := torch.library.Library("aten", "IMPL"))

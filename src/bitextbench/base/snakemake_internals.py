@@ -8,25 +8,17 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bitextbench.base.errors import InputError
+from bitextbench.base import versions
 
 VERSIONS = {"snakemake": "9.27.1", "snakemake-executor-plugin-slurm": "2.8.0"}
 USUAL_LIMIT = (100, 1)  # submissions, in so many seconds
 
 
-def check_versions() -> None:
-    """Raises InputError for another version than these."""
-    for package, wanted in VERSIONS.items():
-        if (found := version(package)) != wanted:
-            raise InputError(f"{package} {found}, and this workflow needs {wanted}", remedy="make env, and use .venv")
-
-
-check_versions()
+versions.check(VERSIONS)
 
 
 def given_configuration(workflow: Any) -> tuple[list[Any], list[Any], Mapping[str, Any]]:

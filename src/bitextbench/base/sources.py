@@ -15,7 +15,7 @@ from bitextbench.base.errors import InputError
 PACKAGE = Path(__file__).parents[1]
 PLUMBING = {
     *(f"base.{name}" for name in ("compiled", "errors", "files", "members", "memory", "outputs", "parallel", "processor", "progress",
-      "run_lock", "snakemake_internals", "sources", "sums")),
+      "run_lock", "snakemake_internals", "sources", "sums", "versions")),
     "config", "data.fetch", "data.registry", "data.unpack",
 }  # fmt: skip
 BY_NAME = ("data.parsers", "data.synth", "encoders.models.", "scoring.similarities.", "cli.")

@@ -94,7 +94,7 @@ def load(path: str | Path, device: torch.device) -> Encoder:
         with torch.device("meta"):  # no weights are drawn that the file's would replace
             model = create(saved["spec"], saved["vocab_size"])
         model.load_state_dict(saved["state_dict"], assign=True)
-        held = (value for part in model.modules() for value in (*vars(part).values(), *part._buffers.values()))
+        held = (value for part in model.modules() for value in (*vars(part).values(), *part.buffers(recurse=False)))
         if any(isinstance(value, torch.Tensor) and value.is_meta for value in held):  # not in the file: positions, say
             model = create(saved["spec"], saved["vocab_size"])
             model.load_state_dict(saved["state_dict"])

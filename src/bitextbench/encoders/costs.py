@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from bitextbench import encoders, neighbours
+from bitextbench.base import torch_internals
 from bitextbench.base.device import autocast, number_format, torch
 from bitextbench.encoders import Corpora, trainer
 from bitextbench.encoders.batches import Padded, SentenceIds
@@ -79,7 +79,7 @@ class Shapes(SentenceIds):
         return Padded(torch.empty(len(lengths), width, dtype=torch.int64, device=META), lengths, sizes)
 
 
-class Live(TorchDispatchMode):
+class Live(torch_internals.TorchDispatchMode):
     """The bytes of all tensors that are alive on the device, at most so far, and the number formats of products."""
 
     PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
@@ -93,11 +93,13 @@ class Live(TorchDispatchMode):
     def hold(self, tensors: Iterable[torch.Tensor]) -> None:
         for tensor in tensors:
             if tensor.layout == torch.sparse_coo:
-                self.hold([tensor._indices(), tensor._values()])
-            elif tensor.device == META and (storage := tensor.untyped_storage())._cdata not in self.held:
-                self.held.add(storage._cdata)
-                self.bytes += storage.nbytes()
-                weakref.finalize(storage, self._free, storage._cdata, storage.nbytes())
+                self.hold([torch_internals.indices(tensor), torch_internals.values(tensor)])
+            elif tensor.device == META:
+                storage = tensor.untyped_storage()
+                if (name := torch_internals.identity(storage)) not in self.held:
+                    self.held.add(name)
+                    self.bytes += storage.nbytes()
+                    weakref.finalize(storage, self._free, name, storage.nbytes())
         self.peak = max(self.peak, self.bytes)
 
     def _free(self, storage: int, size: int) -> None:
@@ -105,12 +107,12 @@ class Live(TorchDispatchMode):
         self.bytes -= size
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = [part for part in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(part, torch.Tensor)]
+        given = [part for part in torch_internals.tree_leaves((args, kwargs)) if isinstance(part, torch.Tensor)]
         if {tensor.device.type for tensor in given if tensor.dim()} == {"cpu", "meta"} and "copy" not in str(func):
             shapes = ", ".join(f"{tensor.device} {[*tensor.shape]}" for tensor in given)
             raise RuntimeError(f"{func} of tensors of two devices: {shapes}")
         out = func(*args, **(kwargs or {}))
-        made = [part for part in torch.utils._pytree.tree_leaves(out) if isinstance(part, torch.Tensor)]
+        made = [part for part in torch_internals.tree_leaves(out) if isinstance(part, torch.Tensor)]
         self.hold(made)
         if func.overloadpacket.__name__ in self.PRODUCTS and made[0].device == META:
             self.formats[str(made[0].dtype).removeprefix("torch.")] += 1

@@ -3,6 +3,7 @@
 import math
 from contextlib import nullcontext
 
+from bitextbench.base import torch_internals
 from bitextbench.base.device import exact, torch
 
 nn, attention = torch.nn, torch.nn.attention
@@ -61,7 +62,7 @@ class Layer(nn.TransformerEncoderLayer):
 def fused(tensor: torch.Tensor) -> bool:
     """Whether `product` can take the tensor: bfloat16 on a CPU for which oneDNN supports it."""
     narrow = tensor.device.type == "cpu" and tensor.dtype == torch.bfloat16
-    return narrow and torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return narrow and torch_internals.fuses_bf16()
 
 
 def product(
@@ -69,8 +70,8 @@ def product(
 ) -> torch.Tensor:
     """`after`(x weight^T + bias), or x weight^T + bias + `plus`; one pass over the result, where torch takes three."""
     if plus is None:
-        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], "")
-    return torch.ops.mkldnn._linear_pointwise.binary(x, plus, weight, bias, "add")
+        return torch_internals.linear(x, weight, bias, after)
+    return torch_internals.linear_plus(x, weight, bias, plus)
 
 
 class Norm(nn.LayerNorm):

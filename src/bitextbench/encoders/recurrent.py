@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torch.utils.checkpoint import checkpoint
 
+from bitextbench.base import torch_internals
 from bitextbench.base.device import autocast, casting, exact, full, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Encoder
@@ -57,7 +58,7 @@ def run(network: nn.Module, x: torch.Tensor, start: Any = None) -> torch.Tensor:
     if exact(x.device):
         return network(x, start)[0]
     format = next(network.parameters()).dtype
-    start = torch.utils._pytree.tree_map_only(torch.Tensor, lambda part: part.to(format), start)
+    start = torch_internals.tree_map_only(torch.Tensor, lambda part: part.to(format), start)
     with full(x.device):
         states = network(x.to(format), start)[0]
     if states.dtype != format:

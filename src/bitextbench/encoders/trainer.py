@@ -21,7 +21,7 @@ import numpy as np
 import xxhash
 
 from bitextbench import encoders
-from bitextbench.base import arrays, members, sources
+from bitextbench.base import arrays, members, sources, torch_internals
 from bitextbench.base.checkpoints import OTHER, REMEDY
 from bitextbench.base.device import autocast, exact, number_format, torch
 from bitextbench.base.errors import InputError
@@ -345,9 +345,9 @@ def step(
     else:
         values = {name: value + 0 * norm for name, value in values.items()}
     if clips:
-        torch._foreach_mul_(grads, (training.clip / norm).clamp(max=1.0).to(grads[0].dtype))
+        torch_internals.scale(grads, (training.clip / norm).clamp(max=1.0).to(grads[0].dtype))
     with torch.no_grad():
-        inspect.unwrap(type(optimizer).step)(optimizer)  # unwrapped: see `device`
+        inspect.unwrap(type(optimizer).step)(optimizer)  # the wrapper imports torch._dynamo: 3 s
     return values
 
 
@@ -377,14 +377,14 @@ def gradient_norm(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
     order.
     """
     if not exact(gradients[0].device):
-        return torch.linalg.vector_norm(torch.stack(torch._foreach_norm([*gradients])))
+        return torch.linalg.vector_norm(torch_internals.norms(gradients))
     rows = torch.cat([torch.linalg.vector_norm(g.reshape(-1, g.shape[-1]), dim=1) for g in gradients])
     return torch.tensor(np.sqrt(np.square(rows.double().numpy()).sum()))
 
 
 def dense(gradient: torch.Tensor) -> torch.Tensor:
     """The values of a gradient; of a sparse one, which `step` has coalesced, those of its rows."""
-    return gradient._values() if gradient.is_sparse else gradient
+    return torch_internals.values(gradient) if gradient.is_sparse else gradient
 
 
 def retrieval(model: Encoder, valid: dict[str, SentenceIds], device: torch.device, dtype: torch.dtype) -> float:

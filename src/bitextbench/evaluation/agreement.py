@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.scoring.similarities.confidence import _check, calibrated, extremes, probabilities
+from bitextbench.scoring.similarities.confidence import calibrated, check_scored, extremes, probabilities
 
 
 def agreement(
@@ -27,7 +27,7 @@ def agreement(
     z. `untuned`, `tuned`: the share of held-out extremes, in percent, whose confidence before and after tuning is on
     the right side of 0.5. Raises InputError as `tune` does.
     """
-    _check(src, tgt, scores)
+    check_scored(src, tgt, scores)
     sample = extremes(scores, **spec, seed=seed)
     held_out, good = sample.rows[: sample.held], sample.good[: sample.held]
     result = {}

@@ -12,6 +12,7 @@ import numpy as np
 from bitextbench.base.errors import InputError
 from bitextbench.base.items import grouped, packed
 from bitextbench.base.languages import macro
+from bitextbench.evaluation import sacrebleu_internals
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -74,7 +75,7 @@ class Nist:
 
     def statistics(self, hypotheses: Sequence[str]) -> list[list[int]]:
         """sacreBLEU's counts of each sentence: lengths of both, right n-grams, n-grams."""
-        counted = self.metric._extract_corpus_statistics(hypotheses, self.references)
+        counted = sacrebleu_internals.counts(self.metric, hypotheses, self.references)
         return [[counts[0], shortest, *counts[2:]] for counts, shortest in zip(counted, self.shortest, strict=True)]
 
 
@@ -87,9 +88,9 @@ def nist(
     metric = Nist(references)
     counts = np.array(metric.statistics(hypotheses))
     draws = np.random.default_rng(SEED).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), SAMPLES)
-    sampled = np.array([metric.metric._compute_score_from_stats(sums.tolist()).score for sums in draws @ counts])
+    sampled = np.array([sacrebleu_internals.scored(metric.metric, sums).score for sums in draws @ counts])
     low, high = np.quantile(sampled, (0.025, 0.975)).tolist()
-    score = metric.metric._compute_score_from_stats(counts.sum(axis=0).tolist())
+    score = sacrebleu_internals.scored(metric.metric, counts.sum(axis=0))
     return {
         "metric": "BLEU",
         "value": score.score,
@@ -123,11 +124,11 @@ def _scored(
     return {
         "metric": "BLEU",
         "value": score.score,
-        "interval": [score._mean - score._ci, score._mean + score._ci],
+        "interval": sacrebleu_internals.interval(score),
         "n": len(hypotheses),
         "seed": SEED,
         "signature": str(metric.get_signature()),
         "sys_len": score.sys_len,
         "ref_len": score.ref_len,
-        "items": packed(grouped(kind, metric._extract_corpus_statistics(hypotheses, [references]))),
+        "items": packed(grouped(kind, sacrebleu_internals.counts(metric, hypotheses, [references]))),
     }

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing
 from bitextbench.base.outputs import atomic
+from bitextbench.evaluation import sacrebleu_internals
 from bitextbench.evaluation.bleu import SAMPLES, SEED, Nist, sacre
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def compare(
     return compared(
         systems,
         metric,
-        lambda lines: metric._extract_corpus_statistics(lines, [references]),
+        lambda lines: sacrebleu_internals.counts(metric, lines, [references]),
         len(references),
         budget,
         test,
@@ -128,7 +129,7 @@ def compared(
 
 def _scores(metric: "BLEU", weights: NDArray[np.int64], model: NDArray[np.int64]) -> NDArray[np.float64]:
     """BLEU for each row of `weights` [samples, sentences], which says how often each sentence counts."""
-    return np.array([metric._compute_score_from_stats(sums.tolist()).score for sums in weights @ model])
+    return np.array([sacrebleu_internals.scored(metric, sums).score for sums in weights @ model])
 
 
 def _difference(seeds: NDArray[np.float64], sampled: NDArray[np.float64]) -> tuple[float, float, float, float]:

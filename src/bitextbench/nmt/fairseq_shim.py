@@ -26,8 +26,10 @@ from unittest import mock
 
 import numpy
 
+from bitextbench.base import versions
 from bitextbench.base.device import torch  # first: it chooses the arithmetic
 
+versions.check({"fairseq": "0.12.2"})
 os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 
 _process_class = dataclasses._process_class  # type: ignore[attr-defined]

@@ -162,7 +162,7 @@ class Model(Encoder):
         """One logit a pair [b], above 0 for a translation."""
         ids, segments, inside = self.joined(src, tgt)
         plain = exact(ids.device)
-        self.bert.config._attn_implementation = "eager" if plain else "sdpa"
+        self.bert.set_attn_implementation("eager" if plain else "sdpa")
         # off a CPU as a mask that transformers takes as it is: it would ask whether there is any padding
         mask = inside.long() if plain else inside[:, None, None].expand(-1, -1, ids.shape[1], -1)
         return self.bert(input_ids=ids, token_type_ids=segments, attention_mask=mask).logits[:, 0]

@@ -148,7 +148,7 @@ def tune(
     """
     from bitextbench.base.device import torch
 
-    _check(src, tgt, scores)
+    check_scored(src, tgt, scores)
     calibration, chosen = _calibration(model, src.dimension), extremes(scores, **spec, seed=seed)
     learned = chosen.rows[chosen.held :]
     wanted = torch.from_numpy(chosen.good[chosen.held :].astype(np.float32))
@@ -164,7 +164,7 @@ def tune(
     save_npz(out, weight=calibration.weight.detach().numpy(), bias=calibration.bias.detach().numpy())
 
 
-def _check(src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32]) -> None:
+def check_scored(src: Embeddings, tgt: Embeddings, scores: NDArray[np.float32]) -> None:
     if not len(src) == len(tgt) == len(scores):
         what = f"{len(scores):,} scores for {len(src):,} and {len(tgt):,} vectors"
         raise InputError(what, src.name, remedy="encode and score one corpus")
