@@ -141,8 +141,8 @@ def max_overlap(src: Column, tgt: Column, limit: float) -> Mask:
 def language(src: Column, tgt: Column, model: str) -> Mask:
     """Each side is in its language, or `identify` cannot tell.
 
-    A fastText model chooses among all languages that it knows, as in artetxe2019; py3langid among those of the pair and
-    WEB; neither among languages of the same macrolanguage as the pair's, as Cantonese for Chinese.
+    A fastText model chooses among all its languages, as in artetxe2019. py3langid chooses among those of the pair and
+    WEB. Other languages of the pair's macrolanguages are not among them, such as Cantonese for Chinese.
     """
     others = known(model)
     languages = [side.lines.language for side in (src, tgt)]

@@ -217,7 +217,11 @@ def read_csv(path: str | Path) -> list[Cell]:
         reader = csv.DictReader(file)
         try:
             if reader.fieldnames != COLUMNS:
-                raise InputError("not a table of this program", path, remedy="make the table again")
+                raise InputError(
+                    "not a table of this program",
+                    path,
+                    remedy="name a table such as results/small/table2.csv; if this is one, make it again",
+                )
             return [Cell(**{name: _parsed(name, text) for name, text in record.items()}) for record in reader]
         except (ValueError, ArithmeticError, TypeError) as error:
             raise InputError(

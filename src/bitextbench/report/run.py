@@ -133,7 +133,11 @@ def load(folder: Path) -> Run:
     numbers = lines("audit.csv", Number, "an audit", "which numbers of the papers have ours beside them")
     tables = read_tables(folder)
     if not tables:
-        raise InputError("no table of a run in this folder", folder, remedy="name results/<run>, as its rules left it")
+        raise InputError(
+            "no table of a run in this folder",
+            folder,
+            remedy="name the folder of a run, such as results/small; its report also has the study of its encoders",
+        )
     return Run(
         folder.resolve().name.replace("results", "paper"),  # the paper run has no folder of its own
         {table.place: table for table in sorted([*tables, *unread(numbers, tables)], key=_order)},
