@@ -11,7 +11,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import trainer
 from bitextbench.encoders.batches import Buckets, SentenceIds
-from bitextbench.encoders.streams import Wrong
+from bitextbench.encoders.streams import WithNegative
 from bitextbench.evaluation import rescoring
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 from bitextbench.formats.sentences import Sentences as Text
@@ -110,7 +110,7 @@ def test_any_number_of_threads_ends_in_the_same_bytes(tmp_path):
 
 def test_wrong_targets_are_those_of_other_pairs():
     lines = [[4 + i] for i in range(8)]
-    stream = Wrong(Buckets([sentences(lines), sentences(lines)], 4, 9, [1], "bitext"))
+    stream = WithNegative(Buckets([sentences(lines), sentences(lines)], 4, 9, [1], "bitext"))
     for step in range(6):
         src, tgt, wrong = (column.ids[:, 0].tolist() for column in stream.batch(step))
         assert src == tgt

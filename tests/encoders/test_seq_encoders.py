@@ -15,7 +15,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import recurrent, trainer
 from bitextbench.encoders.batches import Buckets, SentenceIds
-from bitextbench.encoders.models.shared_seq2seq import Turn
+from bitextbench.encoders.models.shared_seq2seq import Alternating
 from bitextbench.formats.ids import BOS, EOS, Ragged
 
 SIZES = {
@@ -145,7 +145,7 @@ def test_directions_take_turns():
         sizes = {name: [len(column.ids) for column in stream.batch(step)] for name, stream in streams.items()}
         assert sizes == {name: [2, 2] if name == order[step % 4] else [0, 0] for name in order}
     buckets = Buckets([columns["tgt"], columns["src"]], 2, 60, [1, 1], "a")  # every batch of a direction in its order
-    turn = Turn(buckets, 1, 4)
+    turn = Alternating(buckets, 1, 4)
     for time in range(3):
         drawn = [turn.batch(4 * time + 1), buckets.batch(time)]
         assert torch.equal(drawn[0][0].ids, drawn[1][0].ids)

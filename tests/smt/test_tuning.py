@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.smt import tuning
-from bitextbench.smt.tuning import Lists, Truth, ascending, bleu, search_line
+from bitextbench.smt.tuning import Lists, References, ascending, bleu, search_line
 
 REFERENCES = ["the cat sat on the mat", "a cat was sitting on this small mat"]
 
@@ -68,12 +68,12 @@ def test_bleu_of_one_reference_is_sacrebleus():
     metric = pytest.importorskip("sacrebleu").metrics.BLEU(tokenize="none", smooth_method="none", lowercase=True)
     lines = ["The cat sat on a mat", "the small cat sat on the mat ."]
     truth = [REFERENCES[0], "the small cat sat on this mat ."]
-    total = np.sum([Truth([other]).statistics(line) for line, other in zip(lines, truth, strict=True)], axis=0)
+    total = np.sum([References([other]).statistics(line) for line, other in zip(lines, truth, strict=True)], axis=0)
     assert 100 * bleu(total) == pytest.approx(metric.corpus_score(lines, [truth]).score)
 
 
 def test_of_several_references_the_shortest_counts():
-    found = Truth(REFERENCES).statistics("A cat sat on on the mat")
+    found = References(REFERENCES).statistics("A cat sat on on the mat")
     assert found[:4] == [6, 5, 2, 0]  # one "on" of two
     assert found[4:] == [7, 6, 5, 4, 6]
     assert bleu(np.array([6, 4, 2, 0, 7, 6, 5, 4, 6])) == 0

@@ -23,30 +23,30 @@ def digests(words: Any, bounds: Any) -> Any:
     for i in range(len(hashes)):
         at, size, low, high = bounds[i], bounds[i + 1] - bounds[i], np.uint64(0), np.uint64(0)
         for _ in range(size // 16):
-            low = (_turned(low ^ _mixed(words[at], A, B, 31), 27) + high) * np.uint64(5) + np.uint64(0x52DCE729)
-            high = (_turned(high ^ _mixed(words[at + 8], B, A, 33), 31) + low) * np.uint64(5) + np.uint64(0x38495AB5)
+            low = (_rotl(low ^ _mixed(words[at], A, B, 31), 27) + high) * np.uint64(5) + np.uint64(0x52DCE729)
+            high = (_rotl(high ^ _mixed(words[at + 8], B, A, 33), 31) + low) * np.uint64(5) + np.uint64(0x38495AB5)
             at += 16
         low ^= _mixed(words[at] & FIRST[size % 16], A, B, 31) ^ np.uint64(size)
         high ^= _mixed(words[at + 8] & SECOND[size % 16], B, A, 33) ^ np.uint64(size)
         low += high
         high += low
-        low, high = _spread(low), _spread(high)
+        low, high = _avalanche(low), _avalanche(high)
         hashes[i] = low + high, low + high + high
     return hashes
 
 
 @compiled
 def _mixed(word: Any, first: Any, second: Any, bits: int) -> Any:
-    return _turned(word * first, bits) * second
+    return _rotl(word * first, bits) * second
 
 
 @compiled
-def _turned(word: Any, bits: int) -> Any:
+def _rotl(word: Any, bits: int) -> Any:
     return word << np.uint64(bits) | word >> np.uint64(64 - bits)
 
 
 @compiled
-def _spread(word: Any) -> Any:
+def _avalanche(word: Any) -> Any:
     word = (word ^ word >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
     word = (word ^ word >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
     return word ^ word >> np.uint64(33)

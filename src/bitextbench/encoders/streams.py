@@ -31,7 +31,7 @@ class HardPairs:
         )
 
 
-class Wrong:
+class WithNegative:
     """A stream of pairs with a wrong target for each, that of the next pair of the batch: (src, tgt, wrong)."""
 
     def __init__(self, pairs: Buckets) -> None:
@@ -78,7 +78,7 @@ class Augmented:
         return sum((stream.batch(step) for stream in self.more), self.pairs.batch(step))
 
 
-class Whole:
+class FullBatch:
     """All examples of a stream, by length, as one batch: L-BFGS needs the same function in every update."""
 
     def __init__(self, pairs: Buckets) -> None:

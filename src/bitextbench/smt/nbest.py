@@ -71,7 +71,7 @@ class Derivations:
             if not waiting:
                 return None
             self.last[item] = derivation = heapq.heappop(waiting)
-            words = self._said(derivation)
+            words = self._yield(derivation)
             if words not in self.words[item]:
                 self.words[item][words] = derivation
                 texts.append(words)
@@ -93,7 +93,7 @@ class Derivations:
                 cost += derivation.cost
         heapq.heappush(self.waiting[item], Derivation(cost, edge, ranks))
 
-    def _said(self, derivation: Derivation) -> tuple[int, ...]:
+    def _yield(self, derivation: Derivation) -> tuple[int, ...]:
         """The words of the target."""
         _, edge, ranks = derivation
         start, end = self.target.starts[self.rule[edge] :][:2]

@@ -54,7 +54,7 @@ class Lists(NamedTuple):
     starts: Counts
 
 
-class Truth:
+class References:
     """The references of a sentence."""
 
     def __init__(self, references: Sequence[str]) -> None:
@@ -193,17 +193,17 @@ class NbestPool:
     """All entries of the n-best lists so far, each once."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        self.truth = [*map(Truth, references)]
+        self.references = [*map(References, references)]
         self.entries: list[dict[tuple[str, bytes], tuple[Array, list[int]]]] = [{} for _ in references]
 
     def add(self, lists: Iterator[list[Translation]]) -> tuple[int, float]:
         """Add lists; returns how many entries are new, and the BLEU of the first of each list."""
         new, total = 0, np.zeros(2 * ORDER + 1, np.int64)
-        for entries, held, truth in zip(lists, self.entries, self.truth, strict=True):
+        for entries, held, references in zip(lists, self.entries, self.references, strict=True):
             for rank, entry in enumerate(entries):
                 key = entry.tokens, entry.features.tobytes()
                 if key not in held:
-                    held[key] = entry.features, truth.statistics(entry.tokens)
+                    held[key] = entry.features, references.statistics(entry.tokens)
                     new += 1
                 if rank == 0:
                     total += held[key][1]

@@ -8,7 +8,7 @@ Segment 0 ends with the first [SEP]; segment 1 follows. A linear layer reads the
 (`BertForSequenceClassification` of transformers with one output). The loss is the mean binary cross-entropy of a batch.
 
 It learns from two corpora, `positives` and `negatives` (see `rescoring`), or from the pairs of a `bitext`. In the
-second case each pair also comes with a wrong target: that of another pair of similar length (`streams.Wrong`). The
+second case each pair also comes with a wrong target: that of another pair of similar length (`streams.WithNegative`). The
 bitext is for a small model without multilingual pre-training, and is not part of the paper.
 
 Where the paper is silent:
@@ -29,7 +29,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, aligned, batches_of_one_length
 from bitextbench.encoders.layers import Norm
-from bitextbench.encoders.streams import Wrong
+from bitextbench.encoders.streams import WithNegative
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
 
 nn = torch.nn
@@ -112,7 +112,7 @@ class Model(Encoder):
         limit = min(max_tokens, self.longest)
         if "bitext" in corpora:
             pairs = Buckets(self.columns(corpora["bitext"]), batch // 2, limit, [seed, 0], "bitext")
-            return {"bitext": Wrong(pairs)}
+            return {"bitext": WithNegative(pairs)}
         sizes = {role: len(corpora[role]["src"]) for role in ("positives", "negatives")}
         positives = min(max(1, round(batch * sizes["positives"] / max(1, sum(sizes.values())))), batch - 1)
         return {

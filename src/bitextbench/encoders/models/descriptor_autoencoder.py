@@ -37,7 +37,7 @@ from bitextbench.base.device import exact, placed, torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder
 from bitextbench.encoders.batches import Buckets, Padded, Stream
-from bitextbench.encoders.streams import Whole
+from bitextbench.encoders.streams import FullBatch
 from bitextbench.formats.word_vectors import read_vectors
 
 nn = torch.nn
@@ -92,7 +92,7 @@ class Model(Encoder):
         """Sentence pairs; all of them in every batch where `batch` is as large as the bitext."""
         columns = [corpora["bitext"][side] for side in self.sides]
         pairs = Buckets(columns, batch, max_tokens, [seed], "bitext")
-        return {"pairs": pairs if batch < len(pairs) else Whole(pairs)}
+        return {"pairs": pairs if batch < len(pairs) else FullBatch(pairs)}
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """Eq. 10: J(C) of the pairs given, in its three terms."""

@@ -84,7 +84,7 @@ class Model(Encoder):
             buckets = Buckets(
                 [corpora[role][side] for side in sides], batch, max_tokens, [seed, number], role, even=self.tokens
             )
-            streams[".".join((role, *sides))] = Turn(buckets, number, len(turns))
+            streams[".".join((role, *sides))] = Alternating(buckets, number, len(turns))
         return streams
 
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
@@ -119,7 +119,7 @@ class Model(Encoder):
         return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
 
-class Turn:
+class Alternating:
     """A stream with a batch in every `count`-th update, from update `first` on, and empty batches between."""
 
     def __init__(self, stream: Buckets, first: int, count: int) -> None:
