@@ -10,26 +10,25 @@ tests/test_docs.py says when a file is out of date.
 """
 
 import ast
-import csv
-import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import matplotlib
+import pandas
 import yaml
 from click.testing import CliRunner
-from matplotlib.figure import Figure
 
 from bitextbench.cli.main import cli
 from bitextbench.data import registry
+from bitextbench.evaluation.selections import Step, read_distribution
+from bitextbench.formats import records
 from bitextbench.report import answers as report_answers
-from bitextbench.report import records, replication
+from bitextbench.report import encoders, plots, replication
 from bitextbench.report.audit import Judgement
 from bitextbench.report.references import PAPERS
 
@@ -59,8 +58,7 @@ def documents() -> dict[Path, str]:
         DOCS / template.removesuffix(".j2"): re.sub("\n{3,}", "\n\n", environment.get_template(template).render())
         for template in environment.list_templates()
     }
-    pictures = {DOCS / "encoders.svg": encoders_picture()}
-    return pages | pictures | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
+    return pages | pictures() | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
 
 
 # ---- tables of results
@@ -69,8 +67,7 @@ def documents() -> dict[Path, str]:
 @cache
 def read(name: str) -> list[dict[str, str]]:
     """The lines of `<run>/<table>`, by column."""
-    with csv_of(name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return pandas.read_csv(csv_of(name), dtype=str, keep_default_na=False).to_dict("records")
 
 
 def csv_of(name: str) -> Path:
@@ -181,7 +178,7 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
 def claims() -> dict[str, Any]:
     """The claims of the papers in the small run: how many of each verdict, and how many are decided in the papers' regime."""
     lines = read("small/claims")
-    judged = records.read_csv(csv_of("small/claims"), Judgement, "a table of claims")
+    judged = records.read(csv_of("small/claims"), Judgement, "a table of claims")
     decided = sum(claim.in_regime for claim in judged)
     return {
         "count": Counter(line["verdict"] for line in lines),
@@ -249,8 +246,9 @@ def machines() -> dict[str, Any]:
 
 def costs(*commands: str) -> str:
     """What commands, or all of docs/costs.csv, cost in time and disk, in Markdown."""
-    head, *lines = csv.reader((DOCS / "costs.csv").read_text(encoding="utf-8").splitlines())
-    return markdown([head, *(line for line in lines if not commands or line[0].strip("`") in commands)])
+    held = pandas.read_csv(DOCS / "costs.csv", dtype=str, keep_default_na=False)
+    lines = held.to_numpy().tolist()
+    return markdown([[*held], *(line for line in lines if not commands or line[0].strip("`") in commands)])
 
 
 # ---- README
@@ -387,56 +385,14 @@ def size(count: int | None) -> str:
 # ---- pictures
 
 
-def svg(draw: Callable[[Figure], None], width: float, height: float) -> str:
-    """A picture whose bytes depend on nothing but its data and matplotlib's version."""
-    with matplotlib.rc_context(
-        {"svg.hashsalt": "bitextbench", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
-    ):
-        figure, part = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
-        draw(figure)
-        figure.savefig(part, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
-    return re.sub(r" +$", "", part.getvalue(), flags=re.M)
-
-
-def encoders_picture() -> str:
-    """P@1 of every encoder on real text, both directions; bars are 95% intervals."""
-    lines = read("small-encoders/encoders")
-    best = {line["encoder"]: float(line["p1_forward"]) for line in lines if line["test"] == "newstest2018"}
-    names = sorted(best, key=lambda name: best[name])
-    directions: Iterable[tuple[str, str, str, float]] = (
-        ("forward", "de-en", "tab:blue", 0.13),
-        ("backward", "en-de", "tab:orange", -0.13),
-    )
-
-    def draw(figure: Figure) -> None:
-        figure.suptitle("P@1 of each encoder, trained on the same German-English text (small run)", fontsize=11)
-        for axes, test in zip(figure.subplots(1, 2, sharey=True), ("newstest2018", "tatoeba"), strict=True):
-            found = {line["encoder"]: line for line in lines if line["test"] == test}
-            for direction, label, colour, shift in directions:
-                value, low, high = (
-                    [float(found[name][f"p1_{direction}{end}"]) for name in names] for end in ("", "_low", "_high")
-                )
-                error = [
-                    [a - b for a, b in zip(value, low, strict=True)],
-                    [b - a for a, b in zip(value, high, strict=True)],
-                ]
-                axes.errorbar(
-                    value,
-                    [place + shift for place in range(len(names))],
-                    xerr=error,
-                    fmt="o",
-                    ms=4,
-                    color=colour,
-                    label=label,
-                )
-            axes.set_yticks(range(len(names)), names)
-            axes.set_xlim(0, 100)
-            axes.set_title(f"{test} ({found[names[0]]['candidates']} candidates)", fontsize=10)
-            axes.set_xlabel("P@1, percent")
-            axes.grid(axis="x", alpha=0.3)
-        axes.legend(fontsize=8)
-
-    return svg(draw, 9.5, 4.2)
+def pictures() -> dict[Path, str]:
+    """Pictures of committed tables, by the module that draws those of the report."""
+    drawn = {
+        "encoders": plots.costs(encoders.read(csv_of("small-encoders/encoders")), "encoders"),
+        "sweep": plots.precision_curves(records.read(csv_of("small/sweep"), Step, "a sweep"), "sweep"),
+        "distribution": plots.distribution_curves(read_distribution(csv_of("small/distribution")), "distribution"),
+    }
+    return {DOCS / f"{name}.svg": plots.alone(picture) for name, picture in drawn.items()}
 
 
 if __name__ == "__main__":

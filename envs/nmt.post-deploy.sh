@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# locks: a7c73bf34be26cfe132409112f2878f76d0d89ecf226678eff1448d10bff0615
+# locks: 900055200e7566fa6193fea8a6b0028193e44506ff1a19b6ab4a1658f4630f17
 # Run by Snakemake in the new environment, from the repository's root.
 set -euo pipefail
 install=(python -m pip install --quiet --no-deps --require-hashes)

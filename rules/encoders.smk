@@ -128,7 +128,6 @@ rule train_encoder:
         model=f"{WORK}/encoders/{{encoder}}/model.pt",
         report=f"{WORK}/encoders/{{encoder}}/training.json",
         curve=f"{WORK}/encoders/{{encoder}}/curve.csv",
-        picture=f"{WORK}/encoders/{{encoder}}/curve.png",
         # with these the folder works by itself
         description=f"{WORK}/encoders/{{encoder}}/encoder.json",
         text=f"{WORK}/encoders/{{encoder}}/text_model",

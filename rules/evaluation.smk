@@ -331,7 +331,6 @@ rule sweep:
         scores=[files.scores(method, POOL) for method in CURVES],
     output:
         csv=report(f"{RESULTS}/sweep.csv", category="selection"),
-        png=report(f"{RESULTS}/sweep.png", category="selection"),
     log:
         f"logs/{RUN}/sweep.log",
     conda:
@@ -345,7 +344,7 @@ rule sweep:
         scores=option("--scores", named_scores(CURVES)),
     shell:
         "python -m bitextbench evaluate sweep --corpus {input.corpus:q} {params.scores:q} --count {params.side:q}"
-        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        " --out {output.csv:q} 2> {log:q}"
 
 
 rule distribution:
@@ -353,7 +352,6 @@ rule distribution:
         [files.scores(method, POOL) for method in CURVES],
     output:
         csv=report(f"{RESULTS}/distribution.csv", category="kim2019"),
-        png=report(f"{RESULTS}/distribution.png", category="kim2019"),
     log:
         f"logs/{RUN}/distribution.log",
     conda:
@@ -367,7 +365,7 @@ rule distribution:
         logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
     shell:
         "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q}"
-        " --picture {output.png:q} --out {output.csv:q} 2> {log:q}"
+        " --out {output.csv:q} 2> {log:q}"
 
 
 # ---- translations

@@ -218,7 +218,6 @@ rule yang2019_figure4:
         [path for _, _, *both in MARGIN_POINTS for path in both],
     output:
         csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
-        png=report(f"{RESULTS}/yang2019/figure4.png", category="tables"),
         measurements=f"{RESULTS}/measurements/yang2019/figure4.json",
         provenance=f"{RESULTS}/yang2019/figure4.provenance.json",
     log:
@@ -236,7 +235,7 @@ rule yang2019_figure4:
         scale=config["scale"],
     shell:
         "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q}"
-        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule artetxe2019_figure2:
@@ -244,7 +243,6 @@ rule artetxe2019_figure2:
         [f"{WORK}/metrics/development_bleu/{name}.json" for name in THRESHOLD_MODELS.values()],
     output:
         csv=report(f"{RESULTS}/artetxe2019/figure2.csv", category="tables"),
-        png=report(f"{RESULTS}/artetxe2019/figure2.png", category="tables"),
         provenance=f"{RESULTS}/artetxe2019/figure2.provenance.json",
     log:
         f"logs/{RUN}/artetxe2019_figure2.log",
@@ -259,7 +257,7 @@ rule artetxe2019_figure2:
         version=code("step figure-thresholds"),
         points=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
     shell:
-        "python -m bitextbench step figure-thresholds {params.points:q} --picture {output.png:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        "python -m bitextbench step figure-thresholds {params.points:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule quality_table:
@@ -268,7 +266,6 @@ rule quality_table:
     output:
         csv=report(f"{RESULTS}/quality.csv", category="quality"),
         roc=report(f"{RESULTS}/roc.csv", category="quality"),
-        png=report(f"{RESULTS}/quality.png", category="quality"),
         measurements=f"{RESULTS}/measurements/quality.json",
         provenance=f"{RESULTS}/quality.provenance.json",
     log:
@@ -288,7 +285,7 @@ rule quality_table:
         ),
     shell:
         "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
-        " --picture {output.png:q} --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 use rule grid_table as precision_table with:

@@ -53,7 +53,6 @@ use rule train_encoder as train_rescorer with:
         model=f"{HALVES}/{{half}}/model.pt",
         report=f"{HALVES}/{{half}}/training.json",
         curve=f"{HALVES}/{{half}}/curve.csv",
-        picture=f"{HALVES}/{{half}}/curve.png",
         description=f"{HALVES}/{{half}}/encoder.json",
         text=f"{HALVES}/{{half}}/text_model",
     log:

@@ -169,7 +169,6 @@ def test_overfits_64_pairs(tmp_path: Path):
     for loss in ("nmt", "autoencoding"):
         assert float(rows[-1][loss]) < float(rows[0][loss]) / 50
     assert rows[-1]["valid"] == f"{found['valid']:.6g}"
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "kept" / "last.pt").exists()
 
 
@@ -203,7 +202,7 @@ def test_one_thread_or_two_and_twice_gives_the_same_bytes(tmp_path: Path, cell: 
         out = tmp_path / name / "model.pt"
         sizes = {"hidden": 128, "cell": cell, "dropout": 0.1}  # big enough for torch to use the second thread
         trainer.train(spec(sizes, updates=6, batch=120), V, data, out, tmp_path / f"kept.{name}", threads=threads)
-        made.append([sha256(out.parent / file) for file in ("model.pt", "curve.csv", "curve.png")])
+        made.append([sha256(out.parent / file) for file in ("model.pt", "curve.csv")])
     assert made[0] == made[1] == made[2]
 
 
@@ -302,7 +301,7 @@ def test_kill_9_and_again_gives_the_same_bytes(tmp_path: Path):
     log = again.communicate(timeout=120)[1]
     assert again.returncode == 0, log
     assert "going on from update" in log
-    for file in ("model.pt", "curve.csv", "curve.png"):
+    for file in ("model.pt", "curve.csv"):
         assert sha256(tmp_path / "whole" / file) == sha256(tmp_path / "killed" / file)
 
 

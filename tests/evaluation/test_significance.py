@@ -20,7 +20,7 @@ from bitextbench.evaluation import significance
 from bitextbench.evaluation.bleu import bleu
 from bitextbench.evaluation.significance import compare, read, write
 from bitextbench.formats import bitext
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import read as read_cells
 
 WORDS = ["the", "a", "cat", "dog", "sees", "likes", "red", "small", "house", "tree"]
 
@@ -181,7 +181,7 @@ def test_cells_say_how_they_differ_from_the_row_that_the_paper_tests_against(tmp
     options = ["--reference", str(reference), "--scale", "tiny", *cells]
     options += ["--significance", command[3], "--against", "oracle", "-o", f"{tmp_path}/table3.csv"]
     assert CliRunner().invoke(cli, ["step", "table", *options], catch_exceptions=False).exit_code == 0
-    notes = {(cell.row, cell.column): cell.note for cell in read_csv(tmp_path / "table3.csv")}
+    notes = {(cell.row, cell.column): cell.note for cell in read_cells(tmp_path / "table3.csv")}
     assert re.search(r"cased; \+\d.* BLEU \[\+.*\] against oracle, p < 0\.0001, by", notes["backward", "en-es"])
     assert re.search(r"cased; -.* BLEU \[-.*, \+.*\] against oracle, p = 0\.\d{4}, by", notes["forward", "en-fr"])
     assert "against" not in notes["oracle", "en-fr"] + notes["guo2018", "en-fr"]

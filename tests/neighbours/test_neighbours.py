@@ -213,7 +213,7 @@ def test_a_small_search_takes_neither_torch_nor_machine_code(tmp_path):
     np.save(tmp_path / "x.npy", normal(1, 500, 16))
     script = (
         "import sys; from bitextbench.cli.main import main; sys.argv[0] = 'bitextbench'\n"
-        "try: main()\nfinally: assert not {'torch', 'numba', 'tqdm'} & set(sys.modules)"
+        "try: main()\nfinally: assert not {'torch', 'numba', 'tqdm', 'pandas'} & set(sys.modules)"
     )
     command = ["neighbours", "--src-emb", tmp_path / "x.npy", "--tgt-emb", tmp_path / "x.npy", "-o", tmp_path / "o"]
     done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True)

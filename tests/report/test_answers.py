@@ -6,14 +6,19 @@ import pytest
 import yaml
 
 from bitextbench.base.errors import InputError
+from bitextbench.formats.records import to_csv
 from bitextbench.report import answers
+from bitextbench.report.cells import Cell
 
 ROOT = Path(__file__).parents[2]
-TABLE = """paper_table,row,column,ours,low,high
-kim2019/table2,a: x,c,20.0,18.0,22.0
-kim2019/table2,b,c,10.0,,
-kim2019/table2,empty,c,,,
-"""
+TABLE = to_csv(
+    Cell,
+    [
+        Cell("kim2019/table2", "a: x", "A", "c", ours=20.0, low=18.0, high=22.0),
+        Cell("kim2019/table2", "b", "B", "c", ours=10.0),
+        Cell("kim2019/table2", "empty", "Empty", "c"),
+    ],
+)
 
 
 @pytest.fixture

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.report import audit, claims, measurements, records, references
-from bitextbench.report.cells import Cell, Measurement, read_csv, to_csv
+from bitextbench.formats import records
+from bitextbench.formats.records import to_csv
+from bitextbench.report import audit, claims, measurements, references
+from bitextbench.report.cells import Cell, Measurement, read
 from bitextbench.report.references import PAPERS
 from bitextbench.report.run import FIGURE2
 
@@ -58,7 +60,7 @@ def ours(
 
 def run(folder: Path, *lines: Cell) -> tuple[dict, dict]:
     path = folder.parent / "table1.csv"
-    path.write_text(to_csv(lines), encoding="utf-8")
+    path.write_text(to_csv(Cell, lines), encoding="utf-8")
     numbers, judgements, _ = audit.audit(folder, [path])
     return {(n.row, n.column): n for n in numbers}, {j.claim: j for j in judgements}
 
@@ -80,12 +82,12 @@ def test_each_number_of_small_has_three_seeds_and_its_measurements():
     assert len(tables) >= 24
     for path in {*tables} - {small / FIGURE2}:  # a curve, without cells
         assert (small / "measurements" / path.relative_to(small)).with_suffix(".json").exists(), path
-        assert all(len(cell.seeds.split()) >= 3 for cell in read_csv(path) if cell.ours is not None), path
+        assert all(len(cell.seeds.split()) >= 3 for cell in read(path) if cell.ours is not None), path
 
 
 def test_measurements_of_other_numbers_than_the_tables_are_refused(folder):
     path, held = folder.parent / "table1.csv", folder.parent / "table1.json"
-    path.write_text(to_csv([ours("a", "x", 20.0, 21.0, 1, seeds="1")]), encoding="utf-8")
+    path.write_text(to_csv(Cell, [ours("a", "x", 20.0, 21.0, 1, seeds="1")]), encoding="utf-8")
     one = Measurement("a", "x", 1, 21.004, 20.0, 22.0, 10, "s", held)
     measurements.save("p/table1", [one], held)
     assert audit.audit(folder, [path], [held]).numbers[0].ours == 21.0
@@ -181,12 +183,12 @@ def test_an_instance_that_is_not_comparable_has_no_interval(folder):
 
 def test_every_instance_of_small_lies_in_its_interval_and_counts_once():
     small = ROOT / "results/small"
-    tried = records.read_csv(small / "instances.csv", audit.Tried, "instances")
+    tried = records.read(small / "instances.csv", audit.Tried, "instances")
     for line in tried:
         assert line.low is None or line.low <= line.slack <= line.high, line
         assert line.verdict != "holds" or line.low > 0
         assert line.verdict != "fails" or line.high < 0
-    for claim in records.read_csv(small / "claims.csv", audit.Judgement, "claims"):
+    for claim in records.read(small / "claims.csv", audit.Judgement, "claims"):
         held = Counter(line.verdict for line in tried if line.claim == claim.claim)
         parts = (claim.holds, claim.fails, claim.level, claim.undecided, claim.out_of_regime, claim.not_comparable)
         assert claim.instances == held.total() == sum(parts) + claim.not_run
@@ -218,7 +220,7 @@ def test_a_number_without_an_interval_stands_for_itself(folder):
 
 @given(st.integers(0, 400), st.integers(0, 50))
 def test_reproduced_means_that_the_interval_has_a_number_that_rounds_to_the_papers(tenths, half):
-    cell = references.Printed("p", "1", "a", "A", "x", 20.0, "BLEU [%]", "here", decimals=0)
+    cell = references.Printed("p", "1", "a", "A", "x", Decimal("20"), "BLEU [%]", "here")
     line = ours("a", "x", 20.0, tenths / 10, half / 10)
     number = audit._number(cell, audit.Found(line, Path("t"), 2))
     hundredths = range(10 * (tenths - half), 10 * (tenths + half) + 1)
@@ -268,7 +270,7 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
             for cell in cells
         ]
         paths.append(tmp_path / f"{place.replace('/', '-')}.csv")
-        paths[-1].write_text(to_csv(lines), encoding="utf-8")
+        paths[-1].write_text(to_csv(Cell, lines), encoding="utf-8")
     numbers, judgements, instances = audit.audit(REFERENCES, paths)
     assert len(numbers) == sum(map(len, printed.values()))
     assert {(number.verdict, number.delta) for number in numbers} == {("reproduced", 0.0)}
@@ -287,7 +289,7 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
 
 def test_the_command_writes_both_files(folder):
     lines = [ours("a", "x", 20.0, 20.0, 1.0), replace(ours("b", "x", 25.0, None, None), note="not in this run")]
-    (folder.parent / "table1.csv").write_text(to_csv(lines), encoding="utf-8")
+    (folder.parent / "table1.csv").write_text(to_csv(Cell, lines), encoding="utf-8")
     arguments = [
         *("--references", folder, "--claims", folder.parent / "claims.csv"),
         *("--instances", folder.parent / "instances.csv", "-o", folder.parent / "audit.csv"),
@@ -325,6 +327,6 @@ def test_no_table_at_all_is_an_audit_of_nothing(folder):
 def test_nothing_is_written_when_something_is_wrong(folder):
     (folder.parent / "table1.csv").write_text("a,b\n1,2\n")
     outputs = [folder.parent / f"{name}.csv" for name in ("audit", "claims", "instances")]
-    with pytest.raises(InputError, match="not a table of this program"):
+    with pytest.raises(InputError, match="not a table of this version"):
         audit.write(folder, [folder.parent / "table1.csv"], [], *outputs)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["references", "table1.csv"]

@@ -40,8 +40,8 @@ def measured(tmp_path, value=5.0, row="cosine", column="de-en", seed=1, **change
 
 def built(reference, tmp_path, runs, scale="paper", notes=None):
     made = table.beside(references.load(reference), runs, scale, notes or {})
-    table.write(made, tmp_path / "out.csv")
-    return {(line.row, line.column): line for line in cells.read_csv(tmp_path / "out.csv")}
+    cells.write(made, tmp_path / "out.csv")
+    return {(line.row, line.column): line for line in cells.read(tmp_path / "out.csv")}
 
 
 def test_a_cell_worked_out_by_hand(reference, tmp_path):

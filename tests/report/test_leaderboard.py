@@ -10,8 +10,9 @@ import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.config import read, resolve, schema
+from bitextbench.formats.records import to_csv
 from bitextbench.report import leaderboard
-from bitextbench.report.cells import Cell, to_csv
+from bitextbench.report.cells import Cell
 from bitextbench.workflow import Files
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +58,7 @@ def cell(row: str, column: str, value: float, **more) -> Cell:
 
 def run(folder: Path, *cells: Cell) -> Path:
     folder.mkdir(parents=True)
-    (folder / "leaderboard.csv").write_text(to_csv(cells), encoding="utf-8")
+    (folder / "leaderboard.csv").write_text(to_csv(Cell, cells), encoding="utf-8")
     return folder
 
 

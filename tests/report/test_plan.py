@@ -9,6 +9,7 @@ import pytest
 from bitextbench.base.errors import InputError
 from bitextbench.cli.plan import planned
 from bitextbench.config import read, resolve
+from bitextbench.formats.records import write_columns
 from bitextbench.report import amounts, courses, plan, schedule
 
 ROOT = Path(__file__).parents[2]
@@ -135,10 +136,10 @@ def test_failures_cost_what_was_not_kept(rule):
 def test_table_and_picture(cost, said, tmp_path):
     jobs = said
     costs = {job: cost(job) for job in jobs}
-    rows = list(plan.by_rule(jobs, costs))
-    assert rows[-1][:3] == ["all", 4, 3]
-    assert rows[0][0] == "neighbourhoods"
-    assert sum(row[1] for row in rows[:-1]) == 4
+    rows = plan.by_rule(jobs, costs)
+    assert rows.iloc[-1, :3].tolist() == ["all", 4, 3]
+    assert rows["rule"].iloc[0] == "neighbourhoods"
+    assert rows["jobs"].iloc[:-1].sum() == 4
     found = [schedule.simulate(jobs, costs, gpus, MACHINE, seed=1) for gpus in (1, 8)]
     said = courses.render(rows, found, jobs, costs)
     assert "8 GPUs: " in said
@@ -146,5 +147,5 @@ def test_table_and_picture(cost, said, tmp_path):
     for name in ("plan.svg", "again.svg"):
         courses.draw(found, tmp_path / name)
     assert (tmp_path / "plan.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
-    plan.write(rows, tmp_path / "plan.csv")
+    write_columns(tmp_path / "plan.csv", rows)
     assert (tmp_path / "plan.csv").read_text().startswith("rule,jobs,submissions,")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.formats.records import to_csv
 from bitextbench.report import replication
 from bitextbench.report.audit import Tried
-from bitextbench.report.records import to_csv
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,10 +94,12 @@ def test_a_run_without_an_audit_and_one_beside_its_copy(tmp_path):
     shutil.copy(ROOT / "results/small/instances.csv", tmp_path)
     with pytest.raises(InputError, match="no claim is judged in"):  # a copy shows nothing
         replication.of_folders(ROOT / "results/small", tmp_path)
-    (tmp_path / "instances.csv").write_text(to_csv([replace(line, low=line.slack) for line in ONE]), encoding="utf-8")
+    (tmp_path / "instances.csv").write_text(
+        to_csv(Tried, [replace(line, low=line.slack) for line in ONE]), encoding="utf-8"
+    )
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError, match=r"instances\.csv"):
         replication.of_folders(tmp_path, tmp_path / "other")
-    (tmp_path / "other/instances.csv").write_text(to_csv(OTHER), encoding="utf-8")
+    (tmp_path / "other/instances.csv").write_text(to_csv(Tried, OTHER), encoding="utf-8")
     done = CliRunner().invoke(cli, ["compare", str(tmp_path), str(tmp_path / "other")], catch_exceptions=False)
     assert done.output.startswith("4 instances of claims are judged in both, 2 alike.\n1 hold in one")

@@ -20,10 +20,10 @@ from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.formats.records import to_csv
 from bitextbench.report import plots, site
-from bitextbench.report.cells import Cell, read_csv
+from bitextbench.report.cells import Cell, read
 from bitextbench.report.quality import Point
-from bitextbench.report.records import to_csv
 from bitextbench.report.run import read_seeds
 from bitextbench.report.training import Trained, Validated
 
@@ -50,12 +50,15 @@ def run(tmp_path_factory):
         "pairs,bleu,bleu_low,bleu_high,peak\n1000,9.00,8.00,10.00,\n2000,9.50,8.50,10.50,yes\n"
     )
     curve = [Validated("dan_dual.en-fr", seed, update, 1.0, update / 10) for seed in (1, 2) for update in (100, 200)]
-    (folder / "learning.csv").write_text(to_csv(curve))
+    (folder / "learning.csv").write_text(to_csv(Validated, curve))
     (folder / "training.csv").write_text(
-        to_csv([Trained("mlp", 1, "x", 8, 9, 200, 3.5, None), Trained("dan_dual.en-fr", 1, "x", 8, 9, 200, 3.5, 20.0)])
+        to_csv(
+            Trained,
+            [Trained("mlp", 1, "x", 8, 9, 200, 3.5, None), Trained("dan_dual.en-fr", 1, "x", 8, 9, 200, 3.5, 20.0)],
+        )
     )
     (folder / "roc.csv").write_text(
-        to_csv([Point("pool", name, bad, bad) for name in ("a", "b") for bad in range(101)])
+        to_csv(Point, [Point("pool", name, bad, bad) for name in ("a", "b") for bad in range(101)])
     )
     graph = {"jobs": {"a": 1, "b": 2}, "steps": {"a": 0, "b": 1}, "edges": [["a", "b"], ["b", "a"]]}
     (folder / "rules.json").write_text(json.dumps(graph))
@@ -110,7 +113,7 @@ def test_a_table_shows_its_seeds_and_links_their_numbers(run):
     page = (run / "kim2019/table3.html").read_text(encoding="utf-8")
     assert 'href="../measurements/kim2019/table3.json"' in page
     assert "one of its seeds" in page
-    cells, seeds = read_csv(run / "kim2019/table3.csv"), read_seeds(run / "measurements")
+    cells, seeds = read(run / "kim2019/table3.csv"), read_seeds(run / "measurements")
     without, drawn = (plots.dots(cells, {}, "d", values).count("<use ") for values in ({}, seeds))
     assert drawn - without == sum(len(seeds["kim2019/table3", cell.row, cell.column]) for cell in cells) == 12 * 5
 
@@ -369,11 +372,11 @@ def test_screenshots(run, tmp_path):
 
 
 def test_a_name_of_hundreds_of_characters_is_whole_in_the_table_and_cut_in_the_picture(tmp_path):
-    cells, name = read_csv(SMALL / "kim2019/table3.csv"), "eine sehr lange Bezeichnung & mehr " * 25
+    cells, name = read(SMALL / "kim2019/table3.csv"), "eine sehr lange Bezeichnung & mehr " * 25
     first = cells[0].row
     renamed = [replace(cell, row_label=name) if cell.row == first else cell for cell in cells]
     (tmp_path / "kim2019").mkdir()
-    (tmp_path / "kim2019/table3.csv").write_text(to_csv(renamed), encoding="utf-8")
+    (tmp_path / "kim2019/table3.csv").write_text(to_csv(Cell, renamed), encoding="utf-8")
     done = CliRunner().invoke(cli, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
     page = html.unescape((tmp_path / "kim2019/table3.html").read_text(encoding="utf-8"))

@@ -7,7 +7,8 @@ from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
-from bitextbench.report import records, training
+from bitextbench.formats import records
+from bitextbench.report import training
 from bitextbench.report.training import Trained, Validated
 
 REPORT = {
@@ -28,8 +29,8 @@ def test_the_name_is_without_the_seed_and_lines_without_a_score_are_left_out(enc
     costs, curves = tmp_path / "training.csv", tmp_path / "learning.csv"
     step = ["step", "learning-curves", str(encoder), "--costs", str(costs), "-o", str(curves)]
     assert CliRunner().invoke(cli, step, catch_exceptions=False).exit_code == 0
-    assert records.read_csv(costs, Trained, "") == [Trained("dan_dual.en-fr", 2, "dan_dual", 8, 99, 20, 1.5, 25.0)]
-    assert records.read_csv(curves, Validated, "") == [Validated("dan_dual.en-fr", 2, 20, 1.0, 25.0)]
+    assert records.read(costs, Trained, "") == [Trained("dan_dual.en-fr", 2, "dan_dual", 8, 99, 20, 1.5, 25.0)]
+    assert records.read(curves, Validated, "") == [Validated("dan_dual.en-fr", 2, 20, 1.0, 25.0)]
 
 
 def test_files_of_another_version_are_refused(encoder):

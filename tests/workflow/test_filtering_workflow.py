@@ -4,7 +4,7 @@ import pytest
 from checkout import copy_checkout, jobs, laid_over, snakemake
 
 from bitextbench.base.files import read_json
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import read
 
 OVERLAY = """
 language_models: {own: {corpora: [bitext, pivot_src], lines: 800}}
@@ -73,16 +73,16 @@ def test_a_run_of_all_of_it(checkout):
         f"results/micro/{name}.csv" for name in ("quality", "precision", "sweep", "distribution", "kim2019/figure3")
     ]
     snakemake(*laid_over(*overlays), *targets, cwd=checkout)
-    quality = {(line.row, line.column): line for line in read_csv(checkout / targets[0])}
+    quality = {(line.row, line.column): line for line in read(checkout / targets[0])}
     assert {scorer for _, scorer in quality} == {"random", "cosine", "mlp", "margin", "zipporah"}
     for corpus in ("pool", "labelled"):
         random, zipporah = (quality[f"{corpus}: ROC-AUC", scorer] for scorer in ("random", "zipporah"))
         assert abs(random.ours - 50) < 10
         assert zipporah.low > random.high
-    precision = {(line.row, line.column): line.ours for line in read_csv(checkout / targets[1])}
+    precision = {(line.row, line.column): line.ours for line in read(checkout / targets[1])}
     assert precision["oracle", "10M words"] == 100
     assert precision["negatives-worst60", "10M words"] == precision["mlp", "10M words"]  # the same model
-    assert {line.row for line in read_csv(checkout / targets[4]) if line.ours is not None} == {
+    assert {line.row for line in read(checkout / targets[4]) if line.ours is not None} == {
         "mlp-zero",
         "mlp-near-one",
     }

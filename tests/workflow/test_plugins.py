@@ -125,7 +125,7 @@ def test_a_plan_loads_neither_torch_nor_sklearn(plugins):
         "import sys; from bitextbench.config import read, resolve; from bitextbench.workflow import Files\n"
         f"files = Files(resolve(read(['{ROOT}/config.yaml'], ['{ROOT}/config/tiny.yaml', '{plugins}/own.yaml'])))\n"
         "assert files.declared('length').needs == ('tokens',) and files.calibrated('own') == []\n"
-        "print(*{'torch', 'sklearn', 'faiss', 'rapidfuzz'} & sys.modules.keys())"
+        "print(*{'torch', 'sklearn', 'faiss', 'rapidfuzz', 'pandas', 'matplotlib'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment(), text=True, capture_output=True)
     assert (done.returncode, done.stdout) == (0, "\n"), done.stderr

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from bitextbench.base.files import read_json
 from bitextbench.formats.ids import Ragged
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import read
 
 README = (ROOT / "README.md").read_text()
 DOCS = [
@@ -103,7 +103,7 @@ def test_make_tiny_ends_with_a_table_in_which_random_is_worst(tiny):
     ]  # a line every 30 s
     assert len(said) <= 40, "a newcomer reads what make tiny prints"
     assert max(map(len, said)) <= 120, max(said, key=len)
-    cells = {(cell.row, cell.column): cell for cell in read_csv(root / "results/tiny/table2.csv")}
+    cells = {(cell.row, cell.column): cell for cell in read(root / "results/tiny/table2.csv")}
     assert cells["pivot", "10M/test2017"].verdict == "not run"
 
 

@@ -15,7 +15,7 @@ from bitextbench.base import run_lock
 from bitextbench.base.errors import InputError
 from bitextbench.base.snakemake_internals import sbatch
 from bitextbench.report import preflight
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import read
 from bitextbench.report.plan import Job as Asked
 
 pytestmark = pytest.mark.slurm
@@ -212,7 +212,7 @@ def test_tiny_table_through_the_queue(slurm, tmp_path):
     assert {"corpus", "tokens", "bpe", "ids", "encode", "score", "select", "nmt_prepare", "bleu"} < {
         job.rule for job in held
     }
-    measured = [line for line in read_csv(tmp_path / "results/queue/table2.csv") if line.ours is not None]
+    measured = [line for line in read(tmp_path / "results/queue/table2.csv") if line.ours is not None]
     assert len(measured) == 2 * 2  # rows, tests; micro has one budget
     assert {line.row for line in measured} == {"random", "mlp"}
 

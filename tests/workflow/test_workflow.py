@@ -26,7 +26,7 @@ from bitextbench.base.files import read_json
 from bitextbench.cli.main import cli
 from bitextbench.cli.plan import planned
 from bitextbench.report import plan
-from bitextbench.report.cells import read_csv
+from bitextbench.report.cells import read
 from bitextbench.report.layout import load
 
 
@@ -385,7 +385,7 @@ def test_all_tables_end_in_the_audit(finished):
         "artetxe2019/table6",
         "artetxe2019/section4",
     }  # none of the other tables' NMT models is in this run
-    lines = {place: read_csv(results / f"{place}.csv") for place in load().keys() - left_out}
+    lines = {place: read(results / f"{place}.csv") for place in load().keys() - left_out}
     assert not any((results / f"{place}.csv").exists() for place in left_out)
     done = {place: [line for line in found if line.ours is not None] for place, found in lines.items()}
     correlations = {line.column: line for line in done.pop("guo2018/section5")}

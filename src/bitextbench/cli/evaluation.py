@@ -679,19 +679,23 @@ def evaluate_selection(
 
 @evaluate.command(
     "distribution",
-    epilog=example("evaluate distribution --scores cosine 00000.npy --picture curve.png -o curve.csv"),
+    epilog=example("evaluate distribution --scores cosine 00000.npy --picture curve.svg -o curve.csv"),
 )
 @named_scores_option
 @click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
 @picture_option
 @out_option
 def evaluate_distribution(
-    scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], picture: Path, out: Path
+    scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], picture: Path | None, out: Path
 ) -> None:
-    """Draw the distribution of scores (kim2019, figure 3): CSV."""
+    """Scores at equidistant ranks (kim2019, figure 3): CSV."""
     from bitextbench.evaluation.selections import distribution
 
-    distribution(by_method(scores), logits, out, picture)
+    curves = distribution(by_method(scores), logits, out)
+    if picture:
+        from bitextbench.report import plots
+
+        plots.save(plots.distribution_curves(curves, "distribution"), picture)
 
 
 @evaluate.command("shares", epilog=example("evaluate shares --scores 00000.npy --scores 00001.npy"))
@@ -706,18 +710,24 @@ def evaluate_shares(scores: tuple[Path, ...], seed: int, out: Path | None) -> No
 
 
 @evaluate.command(
-    "sweep", epilog=example("evaluate sweep --corpus corpus --scores cosine 00000.npy --picture sweep.png -o sweep.csv")
+    "sweep", epilog=example("evaluate sweep --corpus corpus --scores cosine 00000.npy --picture sweep.svg -o sweep.csv")
 )
 @corpus_option
 @named_scores_option
 @count_option
 @picture_option
 @out_option
-def evaluate_sweep(corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path, out: Path) -> None:
+def evaluate_sweep(
+    corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path | None, out: Path
+) -> None:
     """Measure the selection at many thresholds, without translation models: CSV."""
     from bitextbench.evaluation.selections import sweep
 
-    sweep(corpus, by_method(scores), count, out, picture)
+    steps = sweep(corpus, by_method(scores), count, out)
+    if picture:
+        from bitextbench.report import plots
+
+        plots.save(plots.precision_curves(steps, "sweep"), picture)
 
 
 @step.command("validation-bleu")

@@ -337,7 +337,7 @@ shared_folder_option = click.option(
 )
 json_option = click.option("-o", "--out", type=OUT, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=OUT, required=True, help="A page of Markdown.")
-picture_option = click.option("--picture", type=OUT, required=True, help="PNG.")
+picture_option = click.option("--picture", type=OUT, help="Draw it as well: SVG.")
 measurements_option = click.option(
     "--measurements", type=OUT, help="Where the measurements of its cells go, for the audit: JSON."
 )

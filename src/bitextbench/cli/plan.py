@@ -57,6 +57,7 @@ def plan(
     Without TARGETS the run is all tables.
     """
     from bitextbench.config import read, resolve
+    from bitextbench.formats.records import write_columns
     from bitextbench.report import courses as pages
     from bitextbench.report import plan as plans
     from bitextbench.report.schedule import simulate
@@ -66,11 +67,11 @@ def plan(
     jobs = planned(["--forceall", "--profile", profile, *configured, "--", *targets])
     cost = plans.Costs(config, speeds)
     costs = {job: cost(job) for job in jobs}
-    rows = list(plans.by_rule(jobs, costs))
+    table = plans.by_rule(jobs, costs)
     courses = [simulate(jobs, costs, number, speeds["machine"], seed) for number in gpus]
-    click.echo(pages.render(rows, courses, jobs, costs), nl=False)
+    click.echo(pages.render(table, courses, jobs, costs), nl=False)
     if out:
-        plans.write(rows, out)
+        write_columns(out, table)
     if picture:
         pages.draw(courses, picture)
 

@@ -22,7 +22,6 @@ from bitextbench.cli.options import (
     named_scores_option,
     out_option,
     page_option,
-    picture_option,
     provenance_options,
     scale_option,
     seed_option,
@@ -117,7 +116,7 @@ def compare_encoders(
 
     collect(config, measured, benchmarks, provenance)
     encoders.build(measured, out)
-    click.echo(encoders.render(encoders.read_csv(out)), nl=False)
+    click.echo(encoders.render(encoders.read(out)), nl=False)
 
 
 @step.command("learning-curves")
@@ -144,26 +143,23 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
     help="MARGIN SEED MINING SEPARATION",
 )
 @scale_option
-@picture_option
 @measurements_option
 @out_option
 @provenance_options
 def figure_margins(
     points: tuple[tuple[float, int, Path, Path], ...],
     scale: Any,
-    picture: Path,
     measurements: Path | None,
     out: Path,
 ) -> None:
-    """Draw F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
+    """Table F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
     from bitextbench.config import FIGURE4
     from bitextbench.report import margins
     from bitextbench.report import measurements as files
-    from bitextbench.report.table import write
+    from bitextbench.report.cells import write
 
     measured = margins.measurements(points)
     made = margins.table(measured, scale)
-    margins.draw(made, picture)
     if measurements:
         files.save(FIGURE4, measured, measurements)
     write(made, out)
@@ -171,15 +167,14 @@ def figure_margins(
 
 @step.command("figure-thresholds")
 @click.option("--point", "points", type=(NATURAL, FILE), multiple=True, required=True, help="PAIRS BLEU")
-@picture_option
 @csv_option
 @provenance_options
-def figure_thresholds(points: tuple[tuple[int, Path], ...], picture: Path, out: Path) -> None:
-    """Draw the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
+def figure_thresholds(points: tuple[tuple[int, Path], ...], out: Path) -> None:
+    """Table the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
     from bitextbench.base.files import read_json
     from bitextbench.evaluation.curves import write_thresholds
 
-    write_thresholds({pairs: read_json(path) for pairs, path in points}, out, picture)
+    write_thresholds({pairs: read_json(path) for pairs, path in points}, out)
 
 
 @step.command()
@@ -217,12 +212,12 @@ def table(
     out: Path,
 ) -> None:
     """Make a table with our numbers and the paper's: CSV, and on request measurements, selections and provenance."""
-    from bitextbench.base.outputs import atomic
     from bitextbench.evaluation import significance as paired
-    from bitextbench.report import filtering, records, references
+    from bitextbench.formats import records
+    from bitextbench.report import filtering, references
     from bitextbench.report import measurements as files
     from bitextbench.report import table as tables
-    from bitextbench.report.cells import of_specs
+    from bitextbench.report.cells import of_specs, write
     from bitextbench.report.provenance import collect
 
     if (reference is None) == (name is None):
@@ -243,15 +238,14 @@ def table(
         chosen = [filtering.read_selection(path) for path in selections]
         made = filtering.cells(references.load(reference), measured, chosen, scale, notes)
         if selected:
-            with atomic(selected) as part:
-                part.write_text(records.to_csv(filtering.shares(chosen)), encoding="utf-8")
+            records.write(selected, filtering.Share, filtering.shares(chosen))
     else:
         printed = tables.with_own_rows(references.load(reference), cells)
         made = tables.with_training(tables.beside(printed, measured, scale, notes), measured)
         made = tables.against(made, against, compared, text) if against else made
     if measurements:
         files.save(made[0].paper_table, measured, measurements)
-    tables.write(made, out)
+    write(made, out)
 
 
 @step.command()
@@ -297,12 +291,12 @@ def show(csv: Path, brief: bool) -> None:
     from bitextbench.base.files import read_lines
     from bitextbench.evaluation import significance
     from bitextbench.report import encoders, filtering, table
-    from bitextbench.report.cells import read_csv
+    from bitextbench.report.cells import read
 
-    if next(read_lines(csv), "").split(",") == encoders.COLUMNS:
-        click.echo(encoders.render(encoders.read_csv(csv)), nl=False)
+    if next(read_lines(csv), "").split(",") == [*encoders.Retrieved._fields]:
+        click.echo(encoders.render(encoders.read(csv)), nl=False)
         return
-    cells, compared = read_csv(csv), csv.with_suffix(".significance.csv")
+    cells, compared = read(csv), csv.with_suffix(".significance.csv")
     filtered = compared.exists() and any(cell.budget for cell in cells)
     reading = filtering.reading(cells, significance.read(compared)) if filtered else []
     click.echo(table.brief(cells, filtering.orders(reading)) if brief else table.render(cells, reading), nl=False)
@@ -369,18 +363,17 @@ def report(folder: Path) -> None:
 @step.command("quality-table")
 @cells_option
 @scale_option
-@picture_option
 @click.option("--roc", type=OUT, required=True, help="CSV: the points of the ROC curves.")
 @measurements_option
 @out_option
 @provenance_options
 def quality_table(
-    cells: tuple[dict[str, Any], ...], scale: Any, picture: Path, roc: Path, measurements: Path | None, out: Path
+    cells: tuple[dict[str, Any], ...], scale: Any, roc: Path, measurements: Path | None, out: Path
 ) -> None:
-    """Make the table of the files of `evaluate quality`: CSV and pictures, and on request measurements."""
+    """Make the table of the files of `evaluate quality`: CSV, and on request measurements."""
     from bitextbench.report import measurements as files
     from bitextbench.report.quality import table
 
-    measured = table(cells, scale, out, roc, picture)
+    measured = table(cells, scale, out, roc)
     if measurements:
         files.save("quality", measured, measurements)

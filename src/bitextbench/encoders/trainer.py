@@ -4,7 +4,6 @@ All random numbers of update k (batches, dropout) depend on (seed, k) only. So a
 of the optimizer, and k; a run that is killed and started again gives the same bytes.
 """
 
-import csv
 import inspect
 import itertools
 import json
@@ -33,6 +32,7 @@ from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 from bitextbench.encoders.distributed import average, first_of, join
 from bitextbench.encoders.encode import write_vectors
 from bitextbench.encoders.folder import TextSide, describe
+from bitextbench.formats import records
 
 AHEAD = 2  # batches that are drawn while a GPU computes
 NO_CLIP = 1e9  # a `clip` from here on is none
@@ -116,7 +116,7 @@ def train(
     `data`: role (bitext; optionally mono, valid, hard) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
-    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and next to it `curve.csv`, `curve.png` and
+    Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and next to it `curve.csv` and
     `training.json`, which has the report; with `text` also the files by which the folder works by itself (`folder`):
     then `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU
     the bytes are the same for any number of threads.
@@ -147,7 +147,7 @@ def train(
         return {}
     kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
     save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
-    write_curve(at.curve, out.parent, model.score)
+    write_curve(at.curve, out.parent)
     report = report_of(run, at, matched, at.cpu_seconds + time.process_time() - started)
     write_json(out.parent / "training.json", report)
     if text:
@@ -535,24 +535,6 @@ def save(value: dict[str, Any], path: Path) -> None:
         torch.save(value, file)
 
 
-def write_curve(curve: list[dict[str, Any]], folder: Path, score: str) -> None:
-    """Write `curve.csv` (update, learning_rate, mean losses since the last row, valid: the dev score), and a plot."""
-    from matplotlib.figure import Figure
-
-    with atomic(folder / "curve.csv") as part, open(part, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(curve[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in curve:
-            writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()})
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    left = figure.subplots()
-    for name in list(curve[0])[2:-1]:
-        left.plot([row["update"] for row in curve], [row[name] for row in curve], label=name)
-    left.set(xlabel="update", ylabel="loss (nats a sentence)", ylim=(0, None))
-    left.legend(loc="upper right")
-    if scored := [(row["update"], row["valid"]) for row in curve if row["valid"] is not None]:
-        right = left.twinx()
-        right.plot(*zip(*scored, strict=True), "k.--")
-        right.set(ylabel=f"{score} on valid (dashed)", ylim=(0, 1))
-    with atomic(folder / "curve.png") as part:
-        figure.savefig(part, format="png", dpi=120, metadata={"Software": None})
+def write_curve(curve: list[dict[str, Any]], folder: Path) -> None:
+    """Write `curve.csv`: update, learning_rate, mean losses since the last row, valid (the dev score)."""
+    records.write_columns(folder / "curve.csv", {name: [row[name] for row in curve] for name in curve[0]}, "%.6g")

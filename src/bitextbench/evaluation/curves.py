@@ -2,7 +2,6 @@
 (kim2019 figure 3).
 """
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, measure_types, quotient
-from bitextbench.base.outputs import atomic
+from bitextbench.formats import records
+from bitextbench.formats.records import Hundredths
 
 
 class Curve(NamedTuple):
@@ -62,34 +62,31 @@ def average(right: NDArray[np.float64], wrong: NDArray[np.float64], gold: NDArra
 
 def write(path: Path, points: Curve, gold: int) -> None:
     """Write a CSV: threshold, pairs, right, precision and recall in percent."""
-    with atomic(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["threshold", "pairs", "right", "precision", "recall"])
-        rates = (100 * points.precision(), 100 * points.recall(gold))
-        writer.writerows(zip(points.thresholds.astype(str), *points[1:], *(r.round(4) for r in rates), strict=True))
+    held = {"threshold": points.thresholds.astype(str), "pairs": points.pairs, "right": points.right}
+    rates = {"precision": points.precision(), "recall": points.recall(gold)}
+    records.write_columns(path, held | {name: (100 * rate).round(4) for name, rate in rates.items()})
 
 
-def write_thresholds(measured: Mapping[int, Mapping[str, Any]], out: Path, picture: Path) -> None:
-    """Write BLEU over the number of selected pairs as CSV (pairs, bleu, its interval, whether it is the best), and as a
-    plot.
+class Threshold(NamedTuple):
+    """A line of artetxe2019/figure2.csv: development BLEU of a model, with its interval, by its number of training pairs;
+    `peak`: yes at the best.
     """
-    from matplotlib.figure import Figure
 
-    pairs = sorted(measured)
-    bleu = np.array([[measured[n]["value"], *measured[n]["interval"]] for n in pairs])
-    best = bleu[:, 0].argmax()
-    with atomic(out) as part, open(part, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["pairs", "bleu", "bleu_low", "bleu_high", "peak"])
-        for place, (n, row) in enumerate(zip(pairs, bleu, strict=True)):
-            writer.writerow([n, *(f"{number:.2f}" for number in row), "yes" if place == best else ""])
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    axes.errorbar(pairs, bleu[:, 0], [bleu[:, 0] - bleu[:, 1], bleu[:, 2] - bleu[:, 0]], marker="o")
-    title = "Artetxe and Schwenk 2019, figure 2, of this run"
-    axes.set(xlabel="selected pairs", ylabel="BLEU of the development set", xscale="log", title=title)
-    with atomic(picture) as part:
-        figure.savefig(part, format="png", dpi=150)
+    pairs: int
+    bleu: Hundredths
+    bleu_low: Hundredths
+    bleu_high: Hundredths
+    peak: str
+
+
+def write_thresholds(measured: Mapping[int, Mapping[str, Any]], out: Path) -> None:
+    """Write BLEU over the number of selected pairs as CSV."""
+    best = max(sorted(measured), key=lambda pairs: measured[pairs]["value"])
+    lines = []
+    for pairs, metric in sorted(measured.items()):
+        low, high = metric["interval"]
+        lines.append(Threshold(pairs, metric["value"], low, high, "yes" if pairs == best else ""))
+    records.write(out, Threshold, lines)
 
 
 def distribution(scores: NDArray[np.floating], points: int = 101, *, rescale: bool = False) -> NDArray[np.float64]:

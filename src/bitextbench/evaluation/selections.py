@@ -1,21 +1,22 @@
 """Measures selections without NMT: their precision, a sweep over thresholds, and the distribution of scores."""
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base import bootstrap
 from bitextbench.base.errors import InputError
-from bitextbench.base.outputs import atomic
 from bitextbench.evaluation import curves
-from bitextbench.formats import bitext
+from bitextbench.formats import bitext, records
 from bitextbench.formats.bitext import PARALLEL
 from bitextbench.formats.scores import load_scores, scores_by_id
 from bitextbench.scoring.select import Scored, count_words, cutoff
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 POINTS = 100  # thresholds of a sweep
 NEAR_ONE, ZERO = 0.99, 0.005  # probabilities "between 0.99 and 1.0", and those that round to 0.00 (kim2019 section 5.1)
@@ -64,48 +65,44 @@ def precision(
     return metric | {"threshold": cut, "budget": budget, "words": words, "pairs": int(kept.sum()), "recall": recall}
 
 
-def sweep(corpus: Path, methods: Mapping[str, Sequence[Path]], count: str, out: Path, picture: Path) -> None:
-    """The selections of every method at thresholds from the best score down (artetxe2019, figure 2): CSV and PNG.
-
-    There are POINTS thresholds at equal steps of selected words. `precision` and `recall` are of words, in percent;
-    they are empty for a pool without labels.
+class Step(NamedTuple):
+    """A line of sweep.csv: what a method selects with some threshold; precision and recall in percent of words, None for
+    a pool without labels.
     """
-    rows: list[dict[str, Any]] = []
-    for method, scores in methods.items():
-        pool = ScoredPool(corpus, scores, count)
-        order = np.argsort(-pool.scores, kind="stable")
-        ranked = pool.scores[order]
-        ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])  # of blocks of equal scores
-        words, good, labelled = (column[order].cumsum()[ends] for column in (pool.words, pool.good, pool.labelled))
-        steps = np.searchsorted(words, np.linspace(0, words[-1], POINTS + 1)[1:]) if len(words) else ends
-        for at in np.unique(steps):
-            row = {
-                "method": method,
-                "threshold": str(ranked[ends[at]]),
-                "pairs": int(ends[at]) + 1,
-                "words": int(words[at]),
-                "precision": round(100 * good[at] / labelled[at], 3) if labelled[at] else "",
-                "recall": round(100 * good[at] / good[-1], 3) if good[-1] else "",
-            }
-            rows.append(row)
-    columns = ("method", "threshold", "pairs", "words", "precision", "recall")
-    _write(out, columns, [tuple(row[name] for name in columns) for row in rows])
-    lines = {}
-    for method in methods:
-        own = [row for row in rows if row["method"] == method]
-        precisions = [np.nan if row["precision"] == "" else row["precision"] for row in own]
-        lines[method] = ([row["words"] for row in own], precisions)
-    unit = "pairs" if count == "pairs" else f"of {count}"
-    _draw(picture, f"words selected ({unit})", "good words, %", lines)
+
+    method: str
+    threshold: float
+    pairs: int
+    words: int
+    precision: float | None
+    recall: float | None
 
 
-def distribution(
-    methods: Mapping[str, Sequence[Path]],
-    logits: Sequence[str],
-    out: Path,
-    picture: Path,
-) -> None:
-    """Write scores at equidistant ranks, for every method, as CSV and PNG (kim2019, figure 3).
+def sweep(corpus: Path, methods: Mapping[str, Sequence[Path]], count: str, out: Path) -> list[Step]:
+    """Write the selections of every method at thresholds from the best score down (artetxe2019, figure 2) as CSV.
+
+    There are POINTS thresholds at equal steps of selected words.
+    """
+    steps = [step for method in methods.items() for step in _steps(corpus, count, *method)]
+    records.write(out, Step, steps)
+    return steps
+
+
+def _steps(corpus: Path, count: str, method: str, scores: Sequence[Path]) -> Iterator[Step]:
+    pool = ScoredPool(corpus, scores, count)
+    order = np.argsort(-pool.scores, kind="stable")
+    ranked = pool.scores[order]
+    ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)])  # of blocks of equal scores
+    words, good, labelled = (column[order].cumsum()[ends] for column in (pool.words, pool.good, pool.labelled))
+    steps = np.searchsorted(words, np.linspace(0, words[-1], POINTS + 1)[1:]) if len(words) else ends
+    for at in np.unique(steps):
+        precision = round(100 * good[at] / labelled[at], 3) if labelled[at] else None
+        recall = round(100 * good[at] / good[-1], 3) if good[-1] else None
+        yield Step(method, ranked[ends[at]], int(ends[at]) + 1, int(words[at]), precision, recall)
+
+
+def distribution(methods: Mapping[str, Sequence[Path]], logits: Sequence[str], out: Path) -> "DataFrame":
+    """Scores at equidistant ranks, for every method (kim2019, figure 3); written as CSV, and returned.
 
     Logits are converted to probabilities; other scores are rescaled linearly to [0, 1].
     """
@@ -114,8 +111,18 @@ def distribution(
         scores = _probabilities(paths) if method in logits else _finite(paths)
         lines[method] = curves.distribution(scores, rescale=method not in logits)
     ranks = np.linspace(0, 100, len(next(iter(lines.values()))))
-    _write(out, ("rank", *lines), np.stack([ranks, *lines.values()], axis=1).round(6).tolist())
-    _draw(picture, "pairs, sorted by score, %", "score", {method: (ranks, line) for method, line in lines.items()})
+    records.write_columns(out, {name: column.round(6) for name, column in {"rank": ranks, **lines}.items()})
+    return read_distribution(out)
+
+
+def read_distribution(path: Path) -> "DataFrame":
+    """The scores that `distribution` wrote, a column a method, by rank. Raises InputError for another file."""
+    import pandas
+
+    try:
+        return pandas.read_csv(path, index_col="rank", dtype=float)
+    except ValueError as error:
+        raise InputError(f"not a distribution of scores ({error})", path, remedy="make the file again") from None
 
 
 def shares(paths: Sequence[Path], *, seed: int = bootstrap.SEED) -> dict[str, Any]:
@@ -139,26 +146,3 @@ def _finite(paths: Sequence[Path]) -> NDArray[np.float64]:
     if not len(scores):
         raise InputError("no finite score", paths[0] if paths else None, remedy="score the pool again")
     return scores
-
-
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    with atomic(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-
-
-def _draw(path: Path, x: str, y: str, lines: Mapping[str, tuple[Any, Any]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
-    for name, points in lines.items():
-        axes.plot(*points, label=name)
-    axes.set(xlabel=x, ylabel=y)
-    axes.legend()
-    with atomic(path) as part:
-        figure.savefig(part, dpi=150, format="png", metadata={"Software": None})
-    pyplot.close(figure)

@@ -14,23 +14,20 @@ training is unknown and left out, and the table says so. Intervals and p are tho
 `adjusted` to read a whole table.
 """
 
-import csv
-import io
 import itertools
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing
-from bitextbench.base.outputs import atomic
 from bitextbench.evaluation import sacrebleu_internals
 from bitextbench.evaluation.bleu import SAMPLES, SEED, Nist, sacre
+from bitextbench.formats import records
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -41,6 +38,9 @@ GRID = np.arange(-24, 7, 0.6)  # of the logarithm of chi-square, in its standard
 SAME = 1e-8  # what binary fractions may leave of 0
 
 
+Rounded = Annotated[float, ".4f"]
+
+
 class Comparison(NamedTuple):
     """`difference`: BLEU of `row` minus `other`, with its 95% interval; `p`: of a difference as large by chance."""
 
@@ -48,12 +48,12 @@ class Comparison(NamedTuple):
     test: str
     row: str
     other: str
-    bleu: float
-    other_bleu: float
-    difference: float
-    low: float
-    high: float
-    p: float
+    bleu: Rounded
+    other_bleu: Rounded
+    difference: Rounded
+    low: Rounded
+    high: Rounded
+    p: Annotated[float, ".4g"]
 
     def reversed(self) -> "Comparison":
         """The comparison of `other` with `row`."""
@@ -181,29 +181,19 @@ def error_quantile(tail: float, of_items: float, of_seeds: float, freedom: float
     )
 
 
+def read(path: str | Path) -> list[Comparison]:
+    """The comparisons that `write` wrote. Raises InputError for another kind of file."""
+    return records.read(path, Comparison, "a table of comparisons")
+
+
+def write(comparisons: Sequence[Comparison], out: Path) -> None:
+    """Write the comparisons as CSV, atomically."""
+    records.write(out, Comparison, comparisons)
+
+
 def adjusted(p: Sequence[float]) -> list[float]:
     """p-values adjusted for the error of any wrong rejection among all (Holm 1979), in the order of `p`."""
     order = sorted(range(len(p)), key=p.__getitem__)
     steps = itertools.accumulate(((len(p) - rank) * p[at] for rank, at in enumerate(order)), max)
     by_place = dict(zip(order, steps, strict=True))
     return [min(1.0, by_place[at]) for at in range(len(p))]
-
-
-def read(path: str | Path) -> list[Comparison]:
-    """The comparisons that `write` wrote. Raises InputError for another kind of file."""
-    with open(existing(path), encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        if tuple(next(reader, ())) != Comparison._fields:
-            raise InputError("not a table of comparisons", path, remedy="make it again")
-        return [Comparison(*row[:4], *map(float, row[4:])) for row in reader]  # type: ignore[arg-type, call-arg]
-
-
-def write(comparisons: Sequence[Comparison], out: Path) -> None:
-    """Write the comparisons as CSV, atomically."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Comparison._fields)
-    for comparison in comparisons:
-        writer.writerow([*comparison[:4], *(f"{value:.4f}" for value in comparison[4:9]), f"{comparison.p:.4g}"])
-    with atomic(out) as part:
-        part.write_text(text.getvalue(), encoding="utf-8")

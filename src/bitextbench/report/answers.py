@@ -14,7 +14,6 @@ commas. A cell in `numbers` becomes our number. An answer whose numbers do not b
 can show it.
 """
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,8 +25,8 @@ from typing import Any, NamedTuple
 import jsonschema
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_yaml
-from bitextbench.report import claims
+from bitextbench.base.files import read_yaml
+from bitextbench.report import cells, claims, encoders
 from bitextbench.report.claims import Claim, Interval, Key
 
 TEXT = {"type": "string", "minLength": 1}
@@ -55,6 +54,9 @@ SCHEMA = {
 }
 SHOWN = re.compile(r"\{([^{}:]+): ([^{},]+), ([^{}]+)\}")  # a cell in `numbers`
 DIGITS = 1  # of a number in an answer
+
+
+Number = tuple[float, float | None, float | None]  # ours, low, high
 
 
 class Answer(NamedTuple):
@@ -136,37 +138,36 @@ class Tables:
         self.results, self.folders = results, folders
         self.lines = cache(self._lines)
 
-    def _lines(self, place: str) -> dict[tuple[str, str], dict[str, str]]:
-        """The numbers of a table by row and column: ours, low, high. Of a table of encoders rows are encoders, columns
-        `<test> forward` and `<test> backward` (P@1).
+    def _lines(self, place: str) -> dict[tuple[str, str], Number]:
+        """The numbers of a table by row and column. Of a table of encoders rows are encoders, columns `<test> forward` and
+        `<test> backward` (P@1).
         """
         run, _, name = place.partition("/")
         path = self.folders.get(run, self.results / run) / f"{name}.csv"
-        with open(existing(path), encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-        found = {}
-        for line in lines:
-            if "encoder" in line and "p1_forward" in line:
-                for way in ("forward", "backward"):
-                    parts = {"ours": "", "low": "_low", "high": "_high"}
-                    held = {part: line[f"p1_{way}{end}"] for part, end in parts.items()}
-                    found[line["encoder"], f"{line['test']} {way}"] = held
-            elif line.get("ours"):
-                found[re.sub("[:,]", "", line["row"]), line["column"]] = line
-        return found
+        if name == "encoders":
+            return {
+                (line.encoder, f"{line.test} {way}"): tuple(
+                    getattr(line, f"p1_{way}{end}") for end in ("", "_low", "_high")
+                )
+                for line in encoders.read(path)
+                for way in ("forward", "backward")
+            }
+        return {
+            (re.sub("[:,]", "", cell.row), cell.column): (cell.ours, cell.low, cell.high)
+            for cell in cells.read(path)
+            if cell.ours is not None
+        }
 
     def points(self, place: str) -> dict[Key, Interval]:
         return {
-            (place, row, column): Interval(Fraction(line["ours"]), Fraction(line["ours"]))
-            for (row, column), line in self.lines(place).items()
+            (place, row, column): Interval(Fraction(str(ours)), Fraction(str(ours)))
+            for (row, column), (ours, _, _) in self.lines(place).items()
         }
 
     def shown(self, place: str, row: str, column: str) -> str:
         """Our number in a cell with its interval. Raises InputError for a cell without one."""
-        line = self.lines(place).get((row, column))
-        if line is None:
+        if (row, column) not in self.lines(place):
             raise InputError(f"no number of ours in {place}: {row}, {column}", self.results, remedy="name another cell")
-        number = f"{float(line['ours']):.{DIGITS}f}"
-        if not line.get("low"):
-            return number
-        return f"{number} ({float(line['low']):.{DIGITS}f} to {float(line['high']):.{DIGITS}f})"
+        ours, low, high = self.lines(place)[row, column]
+        number = f"{ours:.{DIGITS}f}"
+        return number if low is None else f"{number} ({low:.{DIGITS}f} to {high:.{DIGITS}f})"

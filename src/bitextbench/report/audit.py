@@ -29,19 +29,19 @@ The verdict of a claim is corrected for the number of claims: its q, not its p, 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.outputs import atomic
+from bitextbench.formats import records
 from bitextbench.report import claims, draws, evidence, layout, measurements, metrics, references, verdicts
-from bitextbench.report.cells import Cell, read_csv, within
+from bitextbench.report.cells import Cell, read, within
 from bitextbench.report.claims import Claim, Instance, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.evidence import Evidence
 from bitextbench.report.metrics import Metrics
-from bitextbench.report.records import to_csv
 from bitextbench.report.references import Printed
 from bitextbench.report.table import by_place
 from bitextbench.report.verdicts import Judged, adjusted
@@ -203,10 +203,9 @@ def write(
     `folder` holds the references, claims.yaml and metrics.yaml. Raises InputError as `audit` does; then nothing is written.
     """
     made = audit(folder, tables, measured)
-    texts = [to_csv(lines) for lines in (made.numbers, made.claims, made.instances)]
-    for path, text in zip((numbers, judgements, instances), texts, strict=True):
-        with atomic(path) as part:
-            part.write_text(text, encoding="utf-8")
+    records.write(numbers, Number, made.numbers)
+    records.write(judgements, Judgement, made.claims)
+    records.write(instances, Tried, made.instances)
     counts = [
         f"{len(lines):,} {name}: " + ", ".join(f"{count:,} {verdict}" for verdict, count in found.most_common())
         for name, lines in made._asdict().items()
@@ -263,7 +262,7 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Ke
     reference = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     measured: dict[Key, Found] = {}
     for path in sorted(tables):
-        for number, line in enumerate(read_csv(path), start=2):
+        for number, line in enumerate(read(path), start=2):
             key = (line.paper_table, line.row, line.column)
             _same_reference(line, reference.get(key), path, number)
             if line.ours is None or (key not in reference and line.paper_table not in references.UNPRINTED):
@@ -290,7 +289,7 @@ def _drawn(measured: Sequence[Path], held: Mapping[Key, Found]) -> dict[Key, Dra
 
 def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -> None:
     """Raise InputError unless a line has the paper's number."""
-    printed = None if cell is None else cell.printed
+    printed = None if cell is None else cell.value
     if line.paper is not None and line.paper != printed:
         what = f"the paper's number for {line.row}, {line.column} is {line.paper}, but {printed} in the references"
         raise InputError(what, path, line=number, remedy="make the table again")
@@ -305,14 +304,13 @@ def _number(cell: Printed, measured: Found | None) -> Number:
         cell.column,
         cell.unit,
         cell.condition,
-        str(cell.printed),
+        str(cell.value),
         note=cell.note,
     )
     if measured is None or cell.value is None:
         return number
-    line, printed = measured.line, cell.printed
-    assert printed is not None
-    inside = within(printed, *measured.interval)
+    line = measured.line
+    inside = within(cell.value, *measured.interval)
     verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
     notes = [cell.note, line.note, "" if line.low is not None and line.high is not None else "no interval"]
     ours = {
@@ -411,7 +409,7 @@ def _with_q(tried: Sequence[Tried]) -> list[Tried]:
     return [replace(line, q=float(f"{q[id(line)]:.3g}")) if id(line) in q else line for line in tried]
 
 
-def _difference(ours: float | None, printed: float) -> float:
+def _difference(ours: float | None, printed: Decimal) -> float:
     """Without the noise of binary fractions."""
     return float(Fraction(str(ours)) - Fraction(str(printed)))
 

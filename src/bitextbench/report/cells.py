@@ -11,23 +11,23 @@ The parts are independent and add in quadrature, on each side: low = mean - sqrt
 range of 0 to 100 (a number above 100 is no percentage).
 """
 
-import csv
-import io
 import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json
+from bitextbench.base.files import read_json
 from bitextbench.base.items import GroupedItems, unpacked
+from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields, interval_of
-from bitextbench.report.records import finite
+from bitextbench.formats.records import Hundredths
+from bitextbench.report.references import half_step
 
 NOT_RUN = "not in this run"
 WARNING = "Numbers of the {} run compare methods, not papers: its data, models and budgets are not the paper's."
@@ -50,17 +50,17 @@ class Cell:
     budget: str = ""
     test: str = ""
     paper: Decimal | None = None
-    ours: float | None = None
-    spread: float | None = None
-    low: float | None = None
-    high: float | None = None
+    ours: Hundredths | None = None
+    spread: Hundredths | None = None
+    low: Hundredths | None = None
+    high: Hundredths | None = None
     seeds: str = ""
-    delta: float | None = None
+    delta: Hundredths | None = None
     verdict: str = "not run"
     budget_words: int | None = None
     words_selected: int | None = None
     pairs_selected: int | None = None
-    precision: float | None = None
+    precision: Annotated[float, ".4f"] | None = None
     note: str = ""
     signature: str = ""
     scale: str = ""
@@ -69,11 +69,6 @@ class Cell:
     def notes(self) -> list[str]:
         """The single notes of `note`."""
         return [note for note in self.note.split("; ") if note]
-
-
-COLUMNS = [field.name for field in fields(Cell)]
-INTS = {"budget_words", "words_selected", "pairs_selected"}
-DECIMALS = {"ours": 2, "spread": 2, "low": 2, "high": 2, "delta": 2, "precision": 4}
 
 
 @dataclass(frozen=True)
@@ -191,51 +186,19 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
 
 def within(paper: Decimal, low: float, high: float) -> bool:
     """Whether an interval has a number that rounds to the paper's, to the digits that are printed."""
-    half = Decimal(5).scaleb(int(paper.as_tuple().exponent) - 1)
+    half = half_step(paper)
     return Decimal(str(low)) - half <= paper <= Decimal(str(high)) + half
 
 
-def to_csv(table: Sequence[Cell]) -> str:
-    """The CSV text: the fields of `Cell` as columns, an empty field for None."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for cell in table:
-        writer.writerow(_written(name, value) for name, value in asdict(cell).items())
-    return out.getvalue()
+def write(table: Sequence[Cell], out: Path) -> None:
+    """Write a table as CSV, atomically."""
+    records.write(out, Cell, table)
 
 
-def _written(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.{DECIMALS[name]}f}" if name in DECIMALS else str(value)
-
-
-def read_csv(path: str | Path) -> list[Cell]:
-    """The cells of a table that `to_csv` wrote. Raises InputError for another file."""
-    with open(existing(path), encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        try:
-            if reader.fieldnames != COLUMNS:
-                raise InputError(
-                    "not a table of this program",
-                    path,
-                    remedy="name a table such as results/small/table2.csv; if this is one, make it again",
-                )
-            return [Cell(**{name: _parsed(name, text) for name, text in record.items()}) for record in reader]
-        except (ValueError, ArithmeticError, TypeError) as error:
-            raise InputError(
-                f"not a table ({error})", path, line=reader.line_num, remedy="make the table again"
-            ) from None
-
-
-def _parsed(name: str, text: str) -> Any:
-    if name == "paper" or name in DECIMALS:
-        number = finite(text) if text else None
-        return Decimal(text) if name == "paper" and text else number
-    if name in INTS:
-        return int(text) if text else None
-    return text
+def read(path: str | Path) -> list[Cell]:
+    """The cells of a table that `write` wrote. Raises InputError for another file."""
+    remedy = "name a table such as results/small/table2.csv; if this is one, make it again"
+    return records.read(path, Cell, "a table", remedy=remedy)
 
 
 def short(label: str) -> str:

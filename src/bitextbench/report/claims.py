@@ -35,7 +35,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import YamlLines, read_yaml
 from bitextbench.report import predicates
 from bitextbench.report.predicates import Tree
-from bitextbench.report.references import Printed
+from bitextbench.report.references import Printed, half_step
 
 Verdict = Literal["holds", "mixed", "fails", "level", "undecided", "out of regime", "scale not comparable", "not run"]
 Key = tuple[str, str, str]  # place of the table, row, column
@@ -184,8 +184,8 @@ def _printed(tables: dict[str, list[Printed]]) -> Iterator[tuple[Key, Fraction, 
     for place, cells in tables.items():
         for cell in cells:
             if cell.value is not None:
-                half = Fraction(1, 2 * 10**cell.decimals)
-                yield (place, cell.row, cell.column), Fraction(str(cell.value)), half
+                half = Fraction(half_step(cell.value))
+                yield (place, cell.row, cell.column), Fraction(cell.value), half
 
 
 def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:

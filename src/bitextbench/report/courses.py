@@ -3,25 +3,19 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bitextbench.base.outputs import atomic
-from bitextbench.report.plan import COLUMNS, HOUR, Job, JobCost
+from bitextbench.report.plan import HOUR, Job, JobCost
 from bitextbench.report.schedule import Course, JobRun, overdue
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def render(
-    rows: Sequence[Sequence[Any]], courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, JobCost]
-) -> str:
-    """The table of costs, one line per cluster, and the jobs that exceed their time limit."""
-    lines = [[*map(str, COLUMNS)], *([str(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    said = [
-        "  ".join(
-            f"{text:{'<' if not n else '>'}{width}}" for n, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
+
+def render(table: "DataFrame", courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> str:
+    """The table of costs (`plan.by_rule`), one line per cluster, and the jobs that exceed their time limit."""
+    said = table.set_index("rule").rename_axis(index=None, columns="rule").to_string().splitlines()
     said.insert(-1, "-" * len(said[0]))
     for course in courses:
         failures, lost = (

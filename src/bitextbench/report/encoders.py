@@ -5,20 +5,20 @@ counts every answer in another row than the query's as wrong (kim2019 section 4.
 sentence (yang2019 footnote 4). Both are in percent. Several seeds give a mean, a spread and an interval, as in `cells`.
 """
 
-import csv
-import io
-import statistics
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json
-from bitextbench.base.outputs import atomic
+from bitextbench.base.files import read_json
 from bitextbench.evaluation.encoders import COSTS
+from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields, interval_of
+from bitextbench.formats.records import Hundredths
 from bitextbench.report.cells import summarise
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 METRICS = {
     "error_forward": ("error", "forward"),
@@ -27,11 +27,39 @@ METRICS = {
     "p1_backward": ("p1", "backward"),
 }
 PARTS = ("", "_spread", "_low", "_high")
-COLUMNS = ["encoder", "test", "candidates", "seeds", *COSTS, *(name + part for name in METRICS for part in PARTS)]
 SHOWN = {
     "p1_forward": "P@1 of targets",
     "p1_backward": "P@1 of sources",
 }  # the error rate is 100 minus it, but for copies
+
+
+class Retrieved(NamedTuple):
+    """A line of encoders.csv; each of METRICS has PARTS: mean, standard deviation over seeds, interval."""
+
+    encoder: str
+    test: str
+    candidates: int
+    seeds: str
+    updates: int
+    parameters: int
+    dimension: int
+    cpu_seconds: int
+    error_forward: Hundredths
+    error_forward_spread: Hundredths | None
+    error_forward_low: Hundredths
+    error_forward_high: Hundredths
+    error_backward: Hundredths
+    error_backward_spread: Hundredths | None
+    error_backward_low: Hundredths
+    error_backward_high: Hundredths
+    p1_forward: Hundredths
+    p1_forward_spread: Hundredths | None
+    p1_forward_low: Hundredths
+    p1_forward_high: Hundredths
+    p1_backward: Hundredths
+    p1_backward_spread: Hundredths | None
+    p1_backward_low: Hundredths
+    p1_backward_high: Hundredths
 
 
 def build(measured: Sequence[Path], out: Path) -> None:
@@ -39,12 +67,15 @@ def build(measured: Sequence[Path], out: Path) -> None:
 
     Raises InputError for no measurements, two of the same encoder, test and seed, and tests of different sizes.
     """
-    table = lines([read(path) for path in measured])
-    with atomic(out) as part:
-        part.write_text(to_csv(table), encoding="utf-8")
+    records.write(out, Retrieved, lines([of_file(path) for path in measured]))
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> list[Retrieved]:
+    """The lines of a table that `build` wrote. Raises InputError for another file."""
+    return records.read(path, Retrieved, "a table of encoders")
+
+
+def of_file(path: Path) -> dict[str, Any]:
     """Read a file of `evaluation.encoders.measure` as one flat dict; each of METRICS becomes (value, interval)."""
     held = read_json(path)
     kinds = {"encoder": str, "test": str, "candidates": int, "seed": int, **dict.fromkeys(COSTS, (int, float))}
@@ -55,68 +86,61 @@ def read(path: Path) -> dict[str, Any]:
     return flat
 
 
-def lines(runs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """The lines of the table: a dict from COLUMNS to text each. Raises InputError as `build` does."""
+def lines(runs: Sequence[dict[str, Any]]) -> list[Retrieved]:
+    """The lines of the table. Raises InputError as `build` does."""
+    import pandas
+
     if not runs:
         raise InputError("no measurements", remedy="give a file for each encoder and test set")
-    table = []
-    for (encoder, test), group in by_place(runs):
-        first = group[0]
-        if len({run["seed"] for run in group}) < len(group):
-            raise InputError(f"{encoder} on {test}: a seed is given twice", remedy="give each once")
-        if sizes := {run["candidates"] for run in runs if run["test"] == test} - {first["candidates"]}:
-            raise InputError(
-                f"{test} has {first['candidates']:,} candidates and {sizes.pop():,}", remedy="encode again"
-            )
-        line = {"encoder": encoder, "test": test, "candidates": str(first["candidates"])}
-        line["seeds"] = " ".join(str(run["seed"]) for run in group)
-        line |= {name: f"{statistics.fmean(run[name] for run in group):.0f}" for name in COSTS}
-        for name in METRICS:
-            values, intervals = zip(*(run[name] for run in group), strict=True)
-            mean, spread, low, high = summarise(values, intervals)
-            numbers = (mean, spread, max(low, 0.0), min(high, 100.0))
-            line |= {name + part: "" if x is None else f"{x:.2f}" for part, x in zip(PARTS, numbers, strict=True)}
-        table.append(line)
-    return table
+    frame = pandas.DataFrame(runs).sort_values("seed")
+    for name in ("test", "encoder"):
+        frame[name] = pandas.Categorical(frame[name], [*dict.fromkeys(run[name] for run in runs)])
+    for test, sizes in frame.groupby("test", observed=True)["candidates"].unique().items():
+        if len(sizes) > 1:
+            raise InputError(f"{test} has {sizes[0]:,} candidates and {sizes[1]:,}", remedy="encode again")
+    return [_line(held) for _, held in frame.groupby(["test", "encoder"], observed=True)]
 
 
-def by_place(runs: Sequence[dict[str, Any]]) -> list[tuple[tuple[str, str], list[dict[str, Any]]]]:
-    """The runs of each encoder and test, sorted by seed."""
-    order = {name: place for place, name in enumerate(dict.fromkeys(run["encoder"] for run in runs))}
-    tests = {name: place for place, name in enumerate(dict.fromkeys(run["test"] for run in runs))}
-    ordered = sorted(runs, key=lambda run: (tests[run["test"]], order[run["encoder"]], run["seed"]))
-    return [(place, list(group)) for place, group in groupby(ordered, key=lambda run: (run["encoder"], run["test"]))]
+def _line(runs: "DataFrame") -> Retrieved:
+    """The line of one encoder and test; `runs` has a line for each seed."""
+    encoder, test, candidates = runs[["encoder", "test", "candidates"]].iloc[0]
+    if not runs["seed"].is_unique:
+        raise InputError(f"{encoder} on {test}: a seed is given twice", remedy="give each once")
+    seeds, costs = " ".join(map(str, runs["seed"])), runs[[*COSTS]].mean().round().astype(int)
+    numbers: dict[str, Any] = {}
+    for name in METRICS:
+        values, intervals = zip(*runs[name], strict=True)
+        mean, spread, low, high = summarise(values, intervals)
+        for part, number in zip(PARTS, (mean, spread, max(low, 0.0), min(high, 100.0)), strict=True):
+            numbers[name + part] = number
+    return Retrieved(encoder, test, int(candidates), seeds, **costs, **numbers)
 
 
-def to_csv(table: Sequence[dict[str, str]]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
-    return out.getvalue()
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """The lines of a table that `build` wrote. Raises InputError for another file."""
-    with open(existing(path), encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if reader.fieldnames != COLUMNS:
-            raise InputError("not a table of encoders", path, remedy="make it again")
-        return list(reader)
-
-
-def cells(table: Sequence[dict[str, str]]) -> list[list[str]]:
+def cells(table: Sequence[Retrieved]) -> list[list[str]]:
     """The table as a person reads it: a head, then one row per line of the table, with mean ± spread."""
     head = ["", "test", *SHOWN.values(), "candidates", "seeds", "CPU s", "updates", "parameters", "dimension"]
     rows = []
     for line in table:
-        values = [line[name] + (f" ± {line[f'{name}_spread']}" if line[f"{name}_spread"] else "") for name in SHOWN]
-        counts = [f"{int(line[name]):,}" for name in ("cpu_seconds", "updates", "parameters", "dimension")]
-        rows.append([line["encoder"], line["test"], *values, line["candidates"], line["seeds"], *counts])
+        counts = [f"{count:,}" for count in (line.cpu_seconds, line.updates, line.parameters, line.dimension)]
+        rows.append(
+            [
+                line.encoder,
+                line.test,
+                *(_shown(line, name) for name in SHOWN),
+                str(line.candidates),
+                line.seeds,
+                *counts,
+            ]
+        )
     return [head, *rows]
 
 
-def render(table: Sequence[dict[str, str]]) -> str:
+def _shown(line: Retrieved, name: str) -> str:
+    mean, spread = getattr(line, name), getattr(line, f"{name}_spread")
+    return f"{mean:.2f}" if spread is None else f"{mean:.2f} ± {spread:.2f}"
+
+
+def render(table: Sequence[Retrieved]) -> str:
     """The table for a terminal."""
     body = cells(table)
     widths = [max(map(len, column)) for column in zip(*body, strict=True)]

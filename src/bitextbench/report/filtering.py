@@ -17,8 +17,8 @@ from typing import Any
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.evaluation.significance import Comparison, adjusted
+from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields
-from bitextbench.report import records
 from bitextbench.report.cells import Cell, Measurement, Scale, short
 from bitextbench.report.references import Printed
 from bitextbench.report.table import Place, beside, names
@@ -94,7 +94,7 @@ def _labels(selection: Selection) -> list[tuple[str, int | None]]:
 
 def read_selections(path: Path) -> list[Selection]:
     """Read the selections from a CSV file of `shares`. Raises InputError for another file."""
-    lines = records.read_csv(path, Share, "a table of selections")
+    lines = records.read(path, Share, "a table of selections")
     selections = []
     for _, group in groupby(lines, key=lambda line: (line.method, line.budget)):
         first, *_ = held = list(group)

@@ -18,11 +18,9 @@ from matplotlib.figure import Figure
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
-from bitextbench.report import layout, plots
-from bitextbench.report.cells import read_csv
+from bitextbench.formats import records
+from bitextbench.report import cells, layout, plots
 from bitextbench.report.layout import Entry
-from bitextbench.report.records import read_csv as read_records
-from bitextbench.report.records import to_csv
 
 PLACE = "leaderboard"
 HEAD = """# Leaderboard
@@ -110,8 +108,9 @@ def write(runs: Sequence[Path], references: Path, out: Path) -> str:
     standings = [*_of_runs(runs), *_of_others(references / "leaderboard.csv")]
     out.mkdir(parents=True, exist_ok=True)
     drawn = picture(standings)
-    texts = {"csv": to_csv(standings), "svg": alone(drawn), "html": page(standings, drawn), "md": markdown(standings)}
-    for suffix, text in texts.items():
+    records.write(out / "leaderboard.csv", Standing, standings)
+    plots.save(drawn, out / "leaderboard.svg")
+    for suffix, text in {"html": page(standings, drawn), "md": markdown(standings)}.items():
         with atomic(out / f"leaderboard.{suffix}") as part:
             part.write_text(text, encoding="utf-8")
     encoders = {one.encoder for one in standings if not one.source}
@@ -125,7 +124,7 @@ def _of_runs(runs: Iterable[Path]) -> Iterator[Standing]:
         if not path.exists():
             remedy = "give its configuration `leaderboard`, and make that table"
             raise InputError("a run without a leaderboard", path, remedy=remedy)
-        for cell in read_csv(path):
+        for cell in cells.read(path):
             if (key := (cell.row, cell.column)) in seen:
                 raise InputError(f"{', '.join(key)} is also in {seen[key]}", path, remedy="give each run once")
             seen[key] = path
@@ -135,7 +134,7 @@ def _of_runs(runs: Iterable[Path]) -> Iterator[Standing]:
 
 
 def _of_others(path: Path) -> Iterator[Standing]:
-    for one in read_records(path, OthersFigure, "figures of a leaderboard"):
+    for one in records.read(path, OthersFigure, "figures of a leaderboard"):
         yield _standing(one.encoder, one.column, one.value, source=one.source)
 
 
@@ -244,13 +243,3 @@ def picture(standings: Sequence[Standing]) -> str:
 
     label = "Dot plot: encoders by tasks, with 95% intervals; the numbers are in leaderboard.csv"
     return plots.svg(draw, grid.width, grid.height, "leaderboard", label)
-
-
-def alone(drawn: str) -> str:
-    """An SVG element of a page as a file, with the colours of the style sheet, light and dark."""
-    css = files("bitextbench.report").joinpath("templates/style.css").read_text(encoding="utf-8")
-    colours = css.partition("\n* {")[0]
-    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    style = f"<style>{colours}\nsvg {{ background: var(--page); }} text {{ fill: var(--ink); }}</style>"
-    head, _, body = drawn.partition(">")
-    return f"{head.replace('<svg', f'<svg {names}', 1)}>\n{style}{body}\n"

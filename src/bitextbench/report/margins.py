@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bitextbench.base.outputs import atomic
 from bitextbench.config import FIGURE4
 from bitextbench.report.cells import Cell, Measurement, Scale, read_measurement
 from bitextbench.report.table import own
@@ -31,20 +30,3 @@ def table(measured: Sequence[Measurement], scale: Scale) -> list[Cell]:
     """The figure as a table."""
     cells = own(FIGURE4, measured, scale, {})
     return [replace(cell, row_label=CURVES[cell.row], verdict="not printed") for cell in cells]
-
-
-def draw(cells: Sequence[Cell], picture: Path) -> None:
-    """Draw the curves of the table with their intervals, as PNG."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    for row, label in CURVES.items():
-        curve = [cell for cell in cells if cell.row == row]
-        low, ours, high = ([getattr(cell, end) for cell in curve] for end in ("low", "ours", "high"))
-        bars = [[b - a for a, b in zip(*ends, strict=True)] for ends in ((low, ours), (ours, high))]
-        axes.errorbar([float(cell.column) for cell in curve], ours, bars, marker="o", label=label)
-    axes.set(xlabel="margin in training", ylabel="%", title="Yang et al. 2019, figure 4, of this run")
-    figure.legend(loc="outside lower center", ncols=3)
-    with atomic(picture) as part:
-        figure.savefig(part, format="png", dpi=150)

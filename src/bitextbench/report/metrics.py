@@ -124,7 +124,7 @@ def load(path: Path, tables: Mapping[str, Sequence[Printed]]) -> Metrics:
                 raise InputError(what, path, line=line_of("metrics"), remedy="give its regime and margin")
             columns[place, cell.column] = cell.unit
             if cell.value is not None:
-                printed[place, cell.row, cell.column] = cell.value
+                printed[place, cell.row, cell.column] = float(cell.value)
     rows = {(place, row): entry for place, entries in held["unprinted"].items() for row, entry in entries.items()}
     made = Metrics(units, columns, rows, printed)
     for place, row in rows:

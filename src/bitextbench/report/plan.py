@@ -7,23 +7,23 @@ count is assumed to have one pair per BYTES of its download, or UNCOUNTED pairs 
 of unknown size is assumed to have UNSIZED bytes.
 """
 
-import csv
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, read_yaml
-from bitextbench.base.outputs import atomic
 from bitextbench.config import Config, hard_directions, laid_over
 from bitextbench.data import registry
 from bitextbench.report import amounts, updates
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 HOUR = 3600
 UNCOUNTED, BYTES, UNSIZED = 3_000_000, 100, 3_000_000_000
@@ -38,7 +38,10 @@ KEPT = (
 )  # go on from checkpoints
 SEARCHES = ("reconstruction", "documents", "mining", "mine_corpus", "rescoring_pairs", "neighbourhoods", "hard_negatives", "separation", "mined_examples", "alignment")  # fmt: skip
 RECURRENT = ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
-COLUMNS = ("rule", "jobs", "submissions", "core hours", "GPU hours", "longest hours", "MB of memory", "GiB of GPU", "GB of disk", "GB of transfer")  # fmt: skip
+COLUMNS = {
+    "jobs": "size", "submissions": "nunique", "core hours": "sum", "GPU hours": "sum", "longest hours": "max",
+    "MB of memory": "max", "GiB of GPU": "max", "GB of disk": "sum", "GB of transfer": "sum",
+}  # of the table of costs, and how those of a rule's jobs become one  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,32 +287,34 @@ def _dimension(entry: Mapping[str, Any]) -> int:
     return model.get("dimension") or 2 * model.get("hidden", 512)  # of both directions
 
 
-def by_rule(jobs: Iterable[Job], costs: Mapping[Job, JobCost]) -> Iterator[list[Any]]:
-    """A row of COLUMNS for each rule, most expensive first, and one row for all."""
-    rules = defaultdict(list)
-    for job in jobs:
-        rules[job.rule].append(job)
-    rows = sorted((_row(rule, held, costs) for rule, held in rules.items()), key=lambda row: (-row[4], -row[3], row[0]))
-    yield from rows
-    whole = [held for jobs in rules.values() for held in jobs]
-    yield _row("all", whole, costs)
+def by_rule(jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> "DataFrame":
+    """The costs of each rule, most expensive first, and of all: a column `rule`, and those of COLUMNS."""
+    import pandas
 
-
-def _row(rule: str, jobs: list[Job], costs: Mapping[Job, JobCost]) -> list[Any]:
-    seconds = [costs[job].seconds for job in jobs]
-    held = list(zip(jobs, seconds, strict=True))
-    return [
-        rule,
-        len(jobs),
-        len({job.group for job in jobs}),
-        round(sum(job.cores * took for job, took in held) / HOUR, 1),
-        round(sum(job.gpus * took for job, took in held) / HOUR, 1),
-        round(max(seconds) / HOUR, 2),
-        max(job.memory for job in jobs),
-        max(map(gpu_memory, jobs)),
-        round(sum(costs[job].disk for job in jobs) / 1e3, 1),
-        round(sum(costs[job].transfer for job in jobs) / 1e3, 1),
-    ]
+    held = pandas.DataFrame(
+        {
+            "rule": job.rule,
+            "jobs": job.group,
+            "submissions": job.group,
+            "core hours": job.cores * costs[job].seconds / HOUR,
+            "GPU hours": job.gpus * costs[job].seconds / HOUR,
+            "longest hours": costs[job].seconds / HOUR,
+            "MB of memory": job.memory,
+            "GiB of GPU": gpu_memory(job),
+            "GB of disk": costs[job].disk / 1e3,
+            "GB of transfer": costs[job].transfer / 1e3,
+        }
+        for job in jobs
+    )
+    rules, whole = (
+        frame.groupby("rule")
+        .agg(COLUMNS)
+        .round({name: 2 if how == "max" else 1 for name, how in COLUMNS.items()})
+        .reset_index()
+        for frame in (held, held.assign(rule="all"))
+    )
+    rules = rules.sort_values(["GPU hours", "core hours", "rule"], ascending=[False, False, True])
+    return pandas.concat([rules, whole], ignore_index=True)
 
 
 def gpu_memory(job: Job) -> float:
@@ -317,9 +322,3 @@ def gpu_memory(job: Job) -> float:
     name = job.wildcards.get("encoder", job.wildcards.get("rescorer", ""))
     found = updates.table().get(name) if job.gpus and job.rule.startswith("train_") else None
     return found.gib if found else 0
-
-
-def write(rows: Iterable[list[Any]], path: Path) -> None:
-    """Write the table as CSV, atomically."""
-    with atomic(path) as part, open(part, "w", encoding="utf-8", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows([COLUMNS, *rows])

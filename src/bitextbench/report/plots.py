@@ -10,8 +10,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.resources import files
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -19,12 +21,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from bitextbench.base.outputs import atomic
+from bitextbench.evaluation.curves import Threshold
+from bitextbench.evaluation.selections import Step
 from bitextbench.report.cells import Cell, short
 from bitextbench.report.claims import Key
+from bitextbench.report.encoders import Retrieved
 from bitextbench.report.quality import Point
-from bitextbench.report.run import Step, Threshold
 from bitextbench.report.table import names
 from bitextbench.report.training import Trained, Validated
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # stand for variables of the style sheet
 NAMES = ("ink", "soft", "line", "ours", "paper", "fails", *(f"c{number}" for number in range(8)))
@@ -62,6 +70,22 @@ def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, 
     body = re.sub(r"\s*\n\s*", "\n", re.sub(r"(\d\.\d\d)\d+", r"\1", body))
     size = f'viewBox="0 0 {width * 72:.4g} {height * 72:.4g}" width="{width * 96:.0f}" height="{height * 96:.0f}"'
     return f'<svg class="plot" {size} role="img" aria-label="{html.escape(label)}">{body}'
+
+
+def save(drawn: str, path: Path) -> None:
+    """Write an SVG element of a page as a file, atomically."""
+    with atomic(path) as part:
+        part.write_text(alone(drawn), encoding="utf-8")
+
+
+def alone(drawn: str) -> str:
+    """An SVG element of a page as the text of a file, with the colours of the style sheet, light and dark."""
+    css = files("bitextbench.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    colours = css.partition("\n* {")[0]
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    style = f"<style>{colours}\nsvg {{ background: var(--page); }} text {{ fill: var(--ink); }}</style>"
+    head, _, body = drawn.partition(">")
+    return f"{head.replace('<svg', f'<svg {names}', 1)}>\n{style}{body}\n"
 
 
 def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str, seeds: Mapping[Key, Sequence[float]]) -> str:
@@ -296,6 +320,19 @@ def precision_curves(steps: Sequence[Step], name: str) -> str:
     )
 
 
+def distribution_curves(curves: "DataFrame", name: str) -> str:
+    """Scores by rank, one curve per method (kim2019, figure 3; `selections.distribution`)."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_axes((0.08, 0.13, 0.68, 0.82))
+        for place, method in enumerate(curves):
+            axes.plot(curves.index, curves[method], label=method, **look(place, len(curves)))
+        axes.set(xlabel="pairs, sorted by score, %", ylabel="score", xlim=(0, 100))
+        framed(axes)
+
+    return svg(draw, 9, 4.2, name, "Curves of scores over ranks, by method; the numbers are in distribution.csv")
+
+
 def margin_curves(cells: Sequence[Cell], name: str) -> str:
     """F1 and mean cosines by the margin in training (`margins`)."""
 
@@ -460,13 +497,13 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
     )
 
 
-def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
+def costs(lines: Sequence[Retrieved], name: str) -> str:
     """P@1 of each encoder, mean of both directions with the mean of their intervals; one panel per test, best encoder
     first; behind each name stand the CPU seconds of its training.
     """
-    tests = {test: [line for line in lines if line["test"] == test] for test in {line["test"]: 0 for line in lines}}
-    seconds = {line["encoder"]: int(line["cpu_seconds"]) for line in lines}
-    means = {line["encoder"]: _mean_p1(line, "") for line in reversed(lines)}
+    tests = {test: [line for line in lines if line.test == test] for test in names(lines, "test")}
+    seconds = {line.encoder: line.cpu_seconds for line in lines}
+    means = {line.encoder: _mean_p1(line, "") for line in reversed(lines)}
     order = sorted(means, key=lambda encoder: -means[encoder])
     labels = [f"{shown(encoder)}  {seconds[encoder]:,} s" for encoder in order]
     grid = Grid(len(tests), len(order), longest(labels))
@@ -474,13 +511,13 @@ def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
     def draw(figure: Figure) -> None:
         for (test, held), axes in zip(tests.items(), grid.panels(figure), strict=True):
             grid.rows(axes, labels)
-            found = {line["encoder"]: line for line in held}
+            found = {line.encoder: line for line in held}
             at = [place for place, encoder in enumerate(order) if encoder in found]
             lines_of = [found[order[place]] for place in at]
             low, high = ([_mean_p1(line, end) for line in lines_of] for end in ("_low", "_high"))
             axes.hlines(at, low, high, color=COLOUR["ours"], lw=1.8)
             axes.plot([_mean_p1(line, "") for line in lines_of], at, "o", color=COLOUR["ours"], ms=5)
-            axes.set(xlabel=f"P@1, % of {int(held[0]['candidates']):,} candidates", xlim=(0, None))
+            axes.set(xlabel=f"P@1, % of {held[0].candidates:,} candidates", xlim=(0, None))
             axes.text(0, 1, test, weight="bold", va="bottom", transform=axes.transAxes)
 
     return svg(
@@ -492,8 +529,8 @@ def costs(lines: Sequence[Mapping[str, str]], name: str) -> str:
     )
 
 
-def _mean_p1(line: Mapping[str, str], end: str) -> float:
-    return sum(float(line[f"p1_{side}{end}"]) for side in ("forward", "backward")) / 2
+def _mean_p1(line: Retrieved, end: str) -> float:
+    return sum(getattr(line, f"p1_{side}{end}") for side in ("forward", "backward")) / 2
 
 
 def boxes(figure: Figure, number: int) -> list[Axes]:

@@ -1,9 +1,7 @@
 """The provenance of a run: configuration, data, code, machine, time and memory, as one JSON file."""
 
-import csv
 import hashlib
 import json
-import math
 import os
 import platform
 import shutil
@@ -11,12 +9,15 @@ import subprocess
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bitextbench import __version__
 from bitextbench.base import processor
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, read_lines, sha256, write_json
+from bitextbench.base.files import existing, read_json, sha256, write_json
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 PACKAGES = (
     "torch", "fairseq", "faiss-cpu", "faiss-gpu", "numpy", "scipy", "scikit-learn", "sacrebleu", "sacremoses",
@@ -96,43 +97,32 @@ def resources(folder: Path) -> list[dict[str, Any]]:
 
     Snakemake writes "-" or "NA" for a job too short to be sampled; `sampled` counts the others.
     """
-    by_rule: dict[str, list[dict[str, float]]] = {}
-    for path in sorted(folder.glob("*/**/*.tsv")):
-        by_rule.setdefault(path.relative_to(folder).parts[0], []).extend(_jobs(path))
-    return [
-        {
-            "rule": rule,
-            "jobs": len(jobs),
-            "sampled": sum("max_rss" in job for job in jobs),
-            "wall_s_sum": _over(sum, jobs, "s"),
-            "wall_s_max": _over(max, jobs, "s"),
-            "cpu_s_sum": _over(sum, jobs, "cpu_time"),
-            "max_rss_mb": _over(max, jobs, "max_rss"),
-        }
-        for rule, jobs in by_rule.items()
-    ]
+    paths = sorted(folder.glob("*/**/*.tsv"))
+    if not paths:
+        return []
+    import pandas
+
+    by_rule = pandas.concat([_jobs(path, path.relative_to(folder).parts[0]) for path in paths]).groupby("rule")
+    found = by_rule.agg(
+        jobs=("s", "size"),
+        sampled=("max_rss", "count"),
+        wall_s_sum=("s", "sum"),
+        wall_s_max=("s", "max"),
+        cpu_s_sum=("cpu_time", lambda times: times.sum(min_count=1)),
+        max_rss_mb=("max_rss", "max"),
+    )
+    rows = found.round(2).reset_index().astype(object)
+    return rows.where(rows.notna(), None).to_dict("records")  # type: ignore[return-value]
 
 
-def _jobs(path: Path) -> list[dict[str, float]]:
-    """The lines of one benchmark file, with the columns that hold a number."""
-    reader = csv.DictReader(read_lines(path), delimiter="\t")
-    jobs = []
-    for record in reader:
-        if not record.get("s"):
-            raise InputError("no column s", path, line=reader.line_num, remedy="remove the file and run its rule again")
-        jobs.append(
-            {key: number for key in ("s", "cpu_time", "max_rss") if (number := _number(record.get(key))) is not None}
-        )
-    return jobs
+def _jobs(path: Path, rule: str) -> "DataFrame":
+    """The jobs of one benchmark file, with the columns that hold numbers."""
+    import pandas
 
-
-def _number(text: str | None) -> float | None:
-    """The field as a number; None for "-", "NA", "nan" and a missing field."""
-    try:
-        value = float(text or "nan")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    held = pandas.read_csv(path, sep="\t", na_values=["-"]).assign(rule=rule)
+    if "s" not in held or held["s"].isna().any():
+        raise InputError("no column s", path, line=2, remedy="remove the file and run its rule again")
+    return held.reindex(columns=["rule", "s", "cpu_time", "max_rss"])
 
 
 def _over(fold: Any, items: Sequence[dict[str, Any]], key: str) -> float | None:

@@ -10,16 +10,15 @@
 | note | doubts about the number; may be empty, and the column may be absent |
 """
 
-import csv
-import math
 import re
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from pathlib import Path
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_lines
+from bitextbench.base.files import existing
 from bitextbench.config import FIGURE4, SECTION3
+from bitextbench.formats import records
 
 
 @dataclass(frozen=True)
@@ -31,21 +30,15 @@ class Printed:
     row: str
     row_label: str
     column: str
-    value: float | None  # None where the paper has no such cell
+    value: Decimal | None  # with its digits as printed; None where the paper has no such cell
     unit: str
     condition: str
     note: str = ""
-    decimals: int = 0  # as printed: 48.90 has 2
 
     @property
     def place(self) -> str:
         """The table's name among all papers and the path of its file without the suffix: "kim2019/table2"."""
         return f"{self.paper}/{'table' if self.table.isdigit() else ''}{self.table}"
-
-    @property
-    def printed(self) -> Decimal | None:
-        """The number with its digits as printed."""
-        return None if self.value is None else Decimal(f"{self.value:.{self.decimals}f}")
 
 
 PAPERS = {
@@ -56,8 +49,12 @@ PAPERS = {
     "yang2019": "Yang et al. 2019",
 }
 UNPRINTED = {FIGURE4, SECTION3}  # a figure and a sentence without printed numbers, of which claims speak
-NOTE = "note"
-COLUMNS = [field.name for field in fields(Printed) if field.name not in (NOTE, "decimals")]
+FILLED = [field.name for field in fields(Printed) if field.name not in ("value", "note")]
+
+
+def half_step(printed: Decimal) -> Decimal:
+    """Half a unit of the last digit: how far a number may lie from the printed one that it rounds to."""
+    return Decimal(5).scaleb(int(printed.as_tuple().exponent) - 1)
 
 
 def title(place: str) -> str:
@@ -93,43 +90,16 @@ def load(path: str | Path) -> list[Printed]:
     Raises InputError for wrong columns, an empty field, a value that is not a finite number, a cell that stands
     twice, two labels for a row, two tables in one file, or no cell at all.
     """
-    reader = csv.reader(read_lines(path), strict=True)
     cells: dict[tuple[str, str], Printed] = {}
     labels: dict[str, str] = {}
-    try:
-        if (header := next(reader, [])) not in (COLUMNS, [*COLUMNS, NOTE]):
-            raise InputError(
-                f"columns are {','.join(header)}", path, line=1, remedy=f"they must be {','.join(COLUMNS)}"
-            )
-        for record in reader:
-            cell = _cell(header, record, path, reader.line_num)
-            if (cell.row, cell.column) in cells:
-                raise InputError(
-                    f"{cell.row}, {cell.column} appears twice", path, line=reader.line_num, remedy="remove one"
-                )
-            if labels.setdefault(cell.row, cell.row_label) != cell.row_label:
-                raise InputError(
-                    f"a second label for row {cell.row}", path, line=reader.line_num, remedy="use one label a row"
-                )
-            cells[cell.row, cell.column] = cell
-    except csv.Error as error:
-        raise InputError(
-            f"not CSV ({error})", path, line=reader.line_num, remedy="quote fields that hold a comma"
-        ) from None
+    for line, cell in enumerate(records.read(path, Printed, "a table of references", absent=["note"]), start=2):
+        if not all((*(getattr(cell, name) for name in FILLED), cell.value is not None)):
+            raise InputError("a field is empty", path, line=line, remedy=f"fill {', '.join(FILLED)}")
+        if (cell.row, cell.column) in cells:
+            raise InputError(f"{cell.row}, {cell.column} appears twice", path, line=line, remedy="remove one")
+        if labels.setdefault(cell.row, cell.row_label) != cell.row_label:
+            raise InputError(f"a second label for row {cell.row}", path, line=line, remedy="use one label a row")
+        cells[cell.row, cell.column] = cell
     if len({(cell.paper, cell.table) for cell in cells.values()}) != 1:
         raise InputError("must hold the cells of exactly one table", path, remedy="one file for each table")
     return list(cells.values())
-
-
-def _cell(header: list[str], record: list[str], path: str | Path, line: int) -> Printed:
-    if len(record) != len(header) or not all(record[: len(COLUMNS)]):
-        raise InputError("a field is missing or empty", path, line=line, remedy=f"fill {','.join(COLUMNS)}")
-    named = dict(zip(header, record, strict=True))
-    text = named.pop("value")
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError("value is not a number", path, line=line, remedy="write the number that the paper printed")
-    return Printed(**named, value=value, decimals=len(text.partition(".")[2]))  # type: ignore[arg-type]

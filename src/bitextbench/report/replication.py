@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bitextbench.base.errors import InputError
+from bitextbench.formats import records
 from bitextbench.report.audit import OUT, Tried
-from bitextbench.report.records import read_csv
 
 VERDICTS = ("holds", "level", "undecided", "fails")
 
@@ -82,7 +82,7 @@ def of_folders(one: Path, other: Path) -> list[Pair]:
 
     Raises InputError for a folder without an audit, and where no instance is judged in both.
     """
-    found = pairs(*(read_csv(folder / "instances.csv", Tried, "a table of instances") for folder in (one, other)))
+    found = pairs(*(records.read(folder / "instances.csv", Tried, "a table of instances") for folder in (one, other)))
     if not found:
         raise InputError(f"no claim is judged in {one} and in {other}", remedy="give two runs that share tables")
     return found

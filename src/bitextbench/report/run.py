@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json
 from bitextbench.evaluation import significance
-from bitextbench.report import cells, encoders, filtering, measurements, records
+from bitextbench.evaluation.curves import Threshold
+from bitextbench.evaluation.selections import Step, read_distribution
+from bitextbench.formats import records
+from bitextbench.report import cells, encoders, filtering, measurements
 from bitextbench.report.answers import Answer, borne_out
 from bitextbench.report.audit import Judgement, Number, Tried
 from bitextbench.report.cells import Cell
@@ -19,6 +22,9 @@ from bitextbench.report.references import PAPERS
 from bitextbench.report.settings import Compared
 from bitextbench.report.training import Trained, Validated
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 FIGURE2 = "artetxe2019/figure2.csv"
 TABLE2 = "kim2019/table2"
 OWN = {  # tables that no paper has, and their headings
@@ -26,31 +32,6 @@ OWN = {  # tables that no paper has, and their headings
     "quality": "Scores against labels: ROC-AUC and average precision",
 }
 Found = TypeVar("Found")
-
-
-@dataclass(frozen=True)
-class Step:
-    """A line of sweep.csv: what a method selects with some threshold; precision and recall in percent of words."""
-
-    method: str
-    threshold: float
-    pairs: int
-    words: int
-    precision: float | None
-    recall: float | None
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A line of artetxe2019/figure2.csv: development BLEU of a model by its number of training pairs; `peak`: yes at
-    the best.
-    """
-
-    pairs: int
-    bleu: float
-    bleu_low: float
-    bleu_high: float
-    peak: str
 
 
 @dataclass(frozen=True)
@@ -91,8 +72,9 @@ class Run:
     comparisons: list[significance.Comparison]
     selections: list[filtering.Selection]
     sweep: list[Step]
+    distribution: "DataFrame | None"
     thresholds: list[Threshold]
-    encoders: list[dict[str, str]]
+    encoders: list[encoders.Retrieved]
     encoders_csv: str  # where they are from, relative to the run's folder
     trained: list[Trained]
     learning: list[Validated]
@@ -101,7 +83,7 @@ class Run:
     provenance: dict[str, Any]
     seeds: dict[Key, list[float]]  # our number of each seed, by cell
     examples: list[str]
-    files: list[str]  # CSV, JSON, pictures
+    files: list[str]  # CSV and JSON
     missing: list[Missing]
     answers: list[Answer]  # of results/answers.yaml, those that rest on this run
 
@@ -126,7 +108,7 @@ def load(folder: Path) -> Run:
         return read(path)
 
     def lines(name: str, kind: type[Found], kinds: str, what: str) -> list[Found]:
-        return held(name, lambda path: records.read_csv(path, kind, kinds), what, [])
+        return held(name, lambda path: records.read(path, kind, kinds), what, [])
 
     study = f"../{folder.resolve().name}-encoders/encoders.csv"  # config/<run>-encoders.yaml
     encoders_csv = study if not (folder / "encoders.csv").exists() and (folder / study).exists() else "encoders.csv"
@@ -148,8 +130,9 @@ def load(folder: Path) -> Run:
         held("table2.significance.csv", significance.read, "rows of Table 2 against each other, in pairs", []),
         held("table2.selections.csv", filtering.read_selections, "what each row of Table 2 selected", []),
         lines("sweep.csv", Step, "a sweep over thresholds", "precision by size of the selection"),
+        held("distribution.csv", read_distribution, "how each method distributes its scores", None),
         lines(FIGURE2, Threshold, "a figure of thresholds", "BLEU by number of selected pairs"),
-        held(encoders_csv, encoders.read_csv, "cost and quality of the encoders", []),
+        held(encoders_csv, encoders.read, "cost and quality of the encoders", []),
         encoders_csv,
         lines("training.csv", Trained, "a table of trainings", "what training the encoders cost"),
         lines("learning.csv", Validated, "a table of learning curves", "how the encoders came to learn"),
@@ -158,7 +141,7 @@ def load(folder: Path) -> Run:
         held("table2.provenance.json", read_provenance, "configuration, versions, hardware, time and memory", {}),
         held("measurements", read_seeds, "the numbers of single seeds, and what the claims can be judged by again", {}),
         within(folder, ".md"),
-        within(folder, ".csv", ".json", ".png"),
+        within(folder, ".csv", ".json"),
         missing,
         borne_out(folder.resolve().parent / "answers.yaml", folder.resolve().name),
     )
@@ -199,7 +182,7 @@ def _order(table: ReportTable) -> tuple[int, bool, str]:
 
 def read_table(folder: Path, path: Path) -> ReportTable:
     """Read one table. Raises InputError if it is empty or belongs to another path."""
-    csv, lines = path.relative_to(folder).as_posix(), cells.read_csv(path)
+    csv, lines = path.relative_to(folder).as_posix(), cells.read(path)
     place = TABLE2 if csv == "table2.csv" else csv.removesuffix(".csv")
     if {cell.paper_table for cell in lines} != {place}:
         names = ", ".join(sorted({cell.paper_table for cell in lines})) or "no cell"

@@ -31,6 +31,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,9 @@ import yaml
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import existing, read_text, read_yaml
-from bitextbench.base.outputs import atomic
 from bitextbench.config import Config, read, resolve
+from bitextbench.formats import records
 from bitextbench.report.amounts import AMOUNTS
-from bitextbench.report.records import to_csv
 
 TO_MEND = "to be mended"
 CLOSE = 0.05  # of amounts, which are estimates
@@ -108,8 +108,7 @@ def write(folder: Path, config: Path, out: Path) -> str:
     if not paths:
         raise InputError("no <paper>/settings.yaml in this folder", folder, remedy="name the folder of references")
     papers = {path.parent.name: [compare(entry, resolved) for entry in load(path)] for path in paths}
-    with atomic(out) as part:
-        part.write_text(to_csv([line for lines in papers.values() for line in lines]), encoding="utf-8")
+    records.write(out, Compared, chain.from_iterable(papers.values()))
     return "\n".join(f"{paper}: {summary(lines)}" for paper, lines in papers.items())
 
 

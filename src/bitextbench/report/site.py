@@ -383,11 +383,13 @@ class Site:
             "filtering.html",
             "Filtering",
             curves=plots.precision_curves(self.run.sweep, "sweep"),
+            distribution=plots.distribution_curves(curves, "distribution")
+            if (curves := self.run.distribution) is not None
+            else "",
             thresholds=plots.threshold_curve(self.run.thresholds, "thresholds") if self.run.thresholds else "",
             figure2=FIGURE2,
             roc=plots.roc_curves(self.run.roc, "roc") if self.run.roc else "",
             pictures=pictures,
-            quality_png="quality.png" in self.run.files,
         )
 
     def picture(self, place: str) -> str:

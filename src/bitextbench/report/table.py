@@ -5,15 +5,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import read_json
-from bitextbench.base.outputs import atomic
 from bitextbench.evaluation.significance import Comparison
-from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short, to_csv
+from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short
 from bitextbench.report.references import Printed, title
 
 Place = tuple[str, str]  # row and column
@@ -43,7 +41,7 @@ def beside(
         place = cell.row, cell.column
         note = notes.get(place, "")
         empty = Cell(
-            cell.place, cell.row, cell.row_label, cell.column, paper=cell.printed, scale=scale, note=note or NOT_RUN
+            cell.place, cell.row, cell.row_label, cell.column, paper=cell.value, scale=scale, note=note or NOT_RUN
         )
         table.append(_noted(filled(empty, seeds[place]), note) if place in seeds else empty)
     return table
@@ -132,13 +130,7 @@ def _noted(cell: Cell, note: str) -> Cell:
     return replace(cell, note="; ".join(filter(None, (cell.note, note))))
 
 
-def write(table: Sequence[Cell], out: Path) -> None:
-    """Write a table as CSV, atomically."""
-    with atomic(out) as part:
-        part.write_text(to_csv(table), encoding="utf-8")
-
-
-def names(table: Sequence[Cell] | Sequence[Printed], field: str) -> list[str]:
+def names(table: Sequence[Any], field: str) -> list[str]:
     """The distinct values of a field, in the order of first occurrence."""
     return list(dict.fromkeys(getattr(cell, field) for cell in table))
 

@@ -1,15 +1,13 @@
 """The training of a run's encoders: costs (`training.csv`) and learning curves (`learning.csv`)."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, read_lines
-from bitextbench.base.outputs import atomic
+from bitextbench.base.files import existing, read_json
+from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields
-from bitextbench.report.records import to_csv
 
 OBJECTIVES = 2  # the column of curve.csv where the losses of the objectives begin
 
@@ -49,9 +47,8 @@ def write(folders: Sequence[Path], trained: Path, validated: Path) -> None:
     """
     done = [read_training(folder) for folder in folders]
     steps = [step for folder, encoder in zip(folders, done, strict=True) for step in read_curve(folder, encoder)]
-    for path, lines in ((trained, done), (validated, steps)):
-        with atomic(path) as part:
-            part.write_text(to_csv(lines), encoding="utf-8")
+    records.write(trained, Trained, done)
+    records.write(validated, Validated, steps)
 
 
 def read_training(folder: Path) -> Trained:
@@ -66,18 +63,15 @@ def read_training(folder: Path) -> Trained:
 
 def read_curve(folder: Path, encoder: Trained) -> list[Validated]:
     """The lines of curve.csv that have a development score."""
-    path = folder / "curve.csv"
-    head, *lines = csv.reader(read_lines(existing(path)))
-    if head[0] != "update" or head[-1] != "valid":
+    import pandas
+
+    path = existing(folder / "curve.csv")
+    frame = pandas.read_csv(path)
+    if [*frame.columns[[0, -1]]] != ["update", "valid"]:
         raise InputError("not a learning curve", path, line=1, remedy="train the encoder again")
+    scored = frame[frame["valid"].notna()]
+    losses = scored.iloc[:, OBJECTIVES:-1].sum(axis=1).round(4)
     return [
-        Validated(
-            encoder.encoder,
-            encoder.seed,
-            int(line[0]),
-            round(sum(float(loss) for loss in line[OBJECTIVES:-1] if loss), 4),
-            round(100 * float(line[-1]), 2),
-        )
-        for line in lines
-        if line[-1]
+        Validated(encoder.encoder, encoder.seed, *point)
+        for point in zip(scored["update"], losses, (100 * scored["valid"]).round(2), strict=True)
     ]

@@ -1,15 +1,14 @@
 """What an update of each encoder of paper scale costs a GPU, `updates.tsv`, and a block of a search: by `encoders.costs`."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bitextbench.base.outputs import atomic
 from bitextbench.config import Config
+from bitextbench.formats import records
 from bitextbench.report import amounts
 
 PAIRS = 2_900_000  # of zhang2016, whose L-BFGS takes all of them at once
@@ -74,17 +73,14 @@ def distinct(config: Config) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
 
 def write(lines: list[Update], path: Path) -> None:
     """Write the table, tab-separated, atomically."""
-    with atomic(path) as part, open(part, "w", encoding="utf-8", newline="") as out:
-        csv.writer(out, dialect="excel-tab", lineterminator="\n").writerows([Update._fields, *lines])
+    records.write(path, Update, lines)
 
 
 @cache
 def table() -> dict[str, Update]:
     """The lines of `updates.tsv`, by encoder."""
-    text = files("bitextbench.report").joinpath("updates.tsv").read_text(encoding="utf-8")
-    kinds = Update.__annotations__.values()
-    rows = list(csv.reader(text.splitlines(), dialect="excel-tab"))[1:]
-    return {row[0]: Update(*(kind(value) for kind, value in zip(kinds, row, strict=True))) for row in rows}
+    path = Path(__file__).with_name("updates.tsv")
+    return {line.encoder: line for line in records.read(path, Update, "a table of updates")}
 
 
 def page(config: Config, gpu: Mapping[str, Any], share: Any) -> str:
