@@ -139,13 +139,11 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
         metrics=lambda w: files.metrics(CELLS[w.place]),
         significance=lambda w: [f"{RESULTS}/{w.place}.significance.csv"] if w.place in TESTED else [],
     output:
-        csv=report(f"{RESULTS}/<table>.csv", category="tables"),
-        measurements=f"{RESULTS}/measurements/<table>.json",
-        provenance=f"{RESULTS}/<table>.provenance.json",
+        csv=report(f"{RESULTS}/{{place}}.csv", category="tables"),
+        measurements=f"{RESULTS}/measurements/{{place}}.json",
+        provenance=f"{RESULTS}/{{place}}.provenance.json",
     log:
-        f"logs/{RUN}/grid_table/<table>.log",
-    pathvars:
-        table="{place}",
+        f"logs/{RUN}/grid_table/{{place}}.log",
     wildcard_constraints:
         place="|".join(CELLS),
     conda:
@@ -171,6 +169,12 @@ rule grid_table:  # any table of single metrics: tables.yaml says what its cells
 use rule grid_table as kim2019_section3 with:  # which prints no numbers
     input:
         [path for *_, path in POOLED],
+    output:
+        csv=report(f"{RESULTS}/<table>.csv", category="tables"),
+        measurements=f"{RESULTS}/measurements/<table>.json",
+        provenance=f"{RESULTS}/<table>.provenance.json",
+    log:
+        f"logs/{RUN}/grid_table/<table>.log",
     pathvars:
         table="kim2019/section3",
     params:
@@ -183,14 +187,13 @@ use rule grid_table as kim2019_section3 with:  # which prints no numbers
         ),
 
 
-use rule grid_table as kim2019_figure3 with:
+use rule kim2019_section3 as kim2019_figure3 with:
     input:
         reference="references/kim2019/figure3.csv",
         shares=[path for _, path in SHARES],
     pathvars:
         table="kim2019/figure3",
     params:
-        **UNCOMPARED,
         of="--reference=references/kim2019/figure3.csv",
         cells=cell_options(
             {"row": f"{STUDIES['shares']}-{row}", "column": "share", "files": [f"{path}#{key}"], "seed": seed}
@@ -199,14 +202,13 @@ use rule grid_table as kim2019_figure3 with:
         ),
 
 
-use rule grid_table as kim2019_table5 with:
+use rule kim2019_section3 as kim2019_table5 with:
     input:
         reference="references/kim2019/table5.csv",
         metrics=[path for *_, path in NEGATIVES_BLEU],
     pathvars:
         table="kim2019/table5",
     params:
-        **UNCOMPARED,
         of="--reference=references/kim2019/table5.csv",
         cells=cell_options(
             {"row": row, "column": "10M/test2016", "files": [path], "seed": seed} for row, seed, path in NEGATIVES_BLEU
@@ -288,13 +290,12 @@ rule quality_table:
         " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-use rule grid_table as precision_table with:
+use rule kim2019_section3 as precision_table with:
     input:
         [path for *_, path in SELECTED],
     pathvars:
         table="precision",
     params:
-        **UNCOMPARED,
         of="--name=precision",
         cells=cell_options(
             {"row": method, "column": f"{budget} words", "files": [path], "seed": seed}
@@ -327,13 +328,12 @@ rule compare_encoders:
         " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1 <<< {params.config:q}"
 
 
-use rule grid_table as leaderboard with:  # encoders by tasks, for `bitextbench leaderboard`
+use rule kim2019_section3 as leaderboard with:  # encoders by tasks, for `bitextbench leaderboard`
     input:
         [by_batch(path) for path in files.metrics(CELLS[leaderboard.PLACE])],
     pathvars:
         table="leaderboard",
     params:
-        **UNCOMPARED,
         of="--name=leaderboard",
         cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
 

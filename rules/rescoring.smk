@@ -63,6 +63,7 @@ use rule train_encoder as train_rescorer with:
         half="[01]",
     priority: 0
     retries: resumed(24)
+    threads: lambda w: 2 * max(1, rescorer("gpus")(w))
     resources:
         # model, gradients, two moments, checkpoint
         mem_mb=megabytes(8, 4000, lambda w, input: [input.pairs, files.weights(input.start), input.bpe]),
