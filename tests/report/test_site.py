@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.formats.records import to_csv
-from bitextbench.report import plots, site
+from bitextbench.report import notes, plots, sentences, site
 from bitextbench.report.cells import Cell, read
 from bitextbench.report.quality import Point
 from bitextbench.report.run import read_seeds
@@ -130,14 +130,14 @@ def test_a_note_stands_once_where_all_numbers_have_it():
         cell("c", "x", "no c", None),
         cell("c", "y", "no c; news", None),
     ]
-    made = site.notes(cells)
+    made = notes.notes(cells)
     assert made.of_table == ["news"]
     assert made.of_rows == {"A": ["as a"], "B": [], "C": ["no c"]}
     assert made.of_columns == {"x": ["news of 2017"], "y": []}
     assert [made.of_cell(cell) for cell in cells] == [["alone"], [], [], [], [], []]
-    one = site.notes([cell("a", "x", "here")])
+    one = notes.notes([cell("a", "x", "here")])
     assert (one.of_table, one.of_rows, one.of_columns) == (["here"], {"A": []}, {"x": []})
-    assert site.notes([]).of_table == []
+    assert notes.notes([]).of_table == []
 
 
 def test_the_curves_of_all_panels_are_named():
@@ -230,7 +230,7 @@ def test_each_claim_says_in_words_what_was_tested(run):
 
 
 def test_the_orders_of_rows_stand_below_their_head(run):
-    assert site.nested(["a", "b:", "  c", "  d", "e"]) == [("a", []), ("b:", ["c", "d"]), ("e", [])]
+    assert sentences.nested(["a", "b:", "  c", "  d", "e"]) == [("a", []), ("b:", ["c", "d"]), ("e", [])]
     page = (run / "table2.html").read_text(encoding="utf-8")
     assert re.search(r"<li>The paper&#39;s order[^<]+:<ul><li>random &lt; \w+ ", page)
 

@@ -21,7 +21,7 @@ from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.report.cells import Cell, Measurement, Scale, short
 from bitextbench.report.references import Printed
-from bitextbench.report.table import Place, beside, names
+from bitextbench.report.table import Place, beside, first_level, groups, names
 
 
 @dataclass(frozen=True)
@@ -304,3 +304,35 @@ def _orders(columns: dict[str, list[Cell]], comparisons: Sequence[Comparison]) -
 def _states(states: dict[str, list[str]], columns: dict[str, list[Cell]]) -> str:
     order = ("holds", "is undecided", "is reversed")
     return ", ".join(f"{state} in {_where(states[state], columns)}" for state in order if state in states)
+
+
+# ---- for a page
+
+COLOURS = 8  # of the style sheet
+
+
+def selection_parts(cells: Sequence[Cell], selections: Sequence[Selection]) -> dict[str, Any]:
+    """The selections for a page, sorted by budget and row."""
+    levels, rows = [*groups(cells)], names(cells, "row")
+    words = sum((Counter(chosen.words_by_label) for chosen in selections), Counter[str]())
+    kinds = [
+        label
+        for label, _ in sorted(words.items(), key=lambda one: (one[0] != "parallel", one[0] != "", -one[1], one[0]))
+    ]
+    few = kinds[COLOURS - 1 :] if len(kinds) > COLOURS else []
+    return {
+        "selections": [
+            replace(chosen, words_by_label=joined(chosen.words_by_label, few))
+            for chosen in sorted(selections, key=lambda one: (levels.index(one.budget), rows.index(one.method)))
+        ],
+        "budgets": {group: first_level(cells, group) for group in levels},
+        "row_labels": {cell.row: short(cell.row_label) for cell in cells},
+        "labels": [label for label in kinds if label not in few] + ([f"{len(few)} other kinds"] if few else []),
+    }
+
+
+def joined(words_by_label: Mapping[str, int], few: Sequence[str]) -> dict[str, int]:
+    """The words by label, those of `few` together."""
+    held = {label: count for label, count in words_by_label.items() if label not in few}
+    rest = sum(count for label, count in words_by_label.items() if label in few)
+    return held | ({f"{len(few)} other kinds": rest} if few else {})

@@ -468,7 +468,7 @@ def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterabl
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.margins(x=0.08, y=0.06)
-        for ends in graph.edges:
+        for ends in sorted(graph.edges):  # their order is that of hashes
             axes.plot(*zip(*(places[rule] for rule in ends), strict=True), color=COLOUR["line"], lw=0.8)
         for rule, (x, y) in places.items():
             label = f"{rule}\n{jobs[rule]:,}"

@@ -2,64 +2,31 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 
 from bitextbench.base.outputs import atomic
 from bitextbench.config import FIGURE4
-from bitextbench.report import encoders, filtering, plots, settings
-from bitextbench.report.audit import DECIDED, NOT_COMPARABLE, NOT_RUN, OUT, Judgement, Tried
-from bitextbench.report.cells import WARNING, Cell, short
-from bitextbench.report.claims import CELL, Key
+from bitextbench.report import encoders, filtering, maps, plots, sentences, settings
+from bitextbench.report.audit import DECIDED, Judgement, Tried
+from bitextbench.report.cells import Cell, short
+from bitextbench.report.claims import Key
+from bitextbench.report.notes import notes, numbered
 from bitextbench.report.references import PAPERS, title
 from bitextbench.report.run import FIGURE2, OWN, TABLE2, ReportTable, Run, load, place_of
 from bitextbench.report.table import first_level, groups, names, rows_of
 
-CHANGED = "{} files of its data are not the publishers', but those of a mirror with other content: no result of this run counts."
 MENU = {
     "Overview": "index.html", "Claims": "claims.html", "Tables": "index.html#tables", "Encoders": "encoders.html",
     "Filtering": "filtering.html", "Settings": "settings.html", "Provenance": "provenance.html",
 }  # fmt: skip
-VERDICTS = {
-    "holds": "in most comparisons, at a false discovery rate of 5% over the claims of the run",
-    "fails": "in most comparisons, at the same rate",
-    "mixed": "it holds in some comparisons and fails in others, at the same rate",
-    "level": "in most comparisons the difference is smaller than the metric's margin, in either direction",
-    "undecided": "the intervals are too wide",
-    OUT: "every comparison has a number of ours that is far from the paper's: shown, but not counted",
-    NOT_COMPARABLE: "states the paper's own figures",
-    NOT_RUN: "a table that it needs was not computed",
-}
-MANY = {
-    "holds": "hold",
-    "fails": "fail",
-    "yes": "as in the paper",
-    "no": "different, with a reason",
-}
-STATES = {
-    "holds": "holds, or reproduced",
-    "fails": "fails, or differs",
-    "level": "level: no difference as large as the margin",
-    "undecided": "undecided",
-    "out-of-regime": "far from the paper's number, or compared with such a number",
-    "computed": "computed; no claim depends on it",
-    "not-run": "not computed in this run",
-}
-
-
-ABOUT = {  # what the rows of tables are that no paper has
-    "precision": "The share of good words among the words that a method selects. Rows negatives-* are the MLP with the negatives of Table 5 of Kim et al. 2019.",
-    "quality": "ROC-AUC is 50 for a random score. The rows human_* are releases of ParaCrawl with the labels of people. A row that names a fault, such as misaligned, compares good pairs with bad pairs of that kind alone.",
-}
-
-COLOURS = 8  # of the style sheet
 
 
 def write(folder: Path) -> str:
@@ -81,9 +48,8 @@ class Site:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        changed = sum(file.get("checksum") == "changed" for file in run.provenance.get("data", []))
-        scale = WARNING.format(run.scale) if run.scale not in ("", "paper") else ""
-        self.warning = " ".join(filter(None, [scale, CHANGED.format(changed) if changed else ""]))
+        self.warning = sentences.warning(run)
+        self.states = maps.states(run)
         self.environment = jinja2.Environment(
             loader=jinja2.PackageLoader("bitextbench.report"),
             autoescape=True,
@@ -92,7 +58,11 @@ class Site:
             undefined=jinja2.StrictUndefined,
         )
         self.environment.filters.update(
-            short=short, place=title, seconds=duration, p=probability, settings_summary=settings.summary
+            short=short,
+            place=title,
+            seconds=sentences.duration,
+            p=sentences.probability,
+            settings_summary=settings.summary,
         )
 
     def pages(self) -> dict[str, str]:
@@ -146,29 +116,25 @@ class Site:
 
     def entrance(self) -> str:
         placed = {place_of(number) for number in self.run.numbers}
-        maps = {
-            paper: [self.map(place) for place in self.run.tables if place in placed and place.startswith(f"{paper}/")]
+        squares = {
+            paper: [
+                maps.squares(table, self.states)
+                for place, table in self.run.tables.items()
+                if place in placed and place.startswith(f"{paper}/")
+            ]
             for paper in PAPERS
         }
         return self.page(
             "index.html",
             "index.html",
             f"What works, and do the published numbers hold? The {self.run.name} run",
-            sentence=self.sentence(),
+            sentence=sentences.about(self.run),
             cards=self.cards(),
             decided={verdict: [one for one in self.run.claims if one.verdict == verdict] for verdict in DECIDED},
-            meanings=VERDICTS,
-            states=STATES,
-            maps={paper: held for paper, held in maps.items() if held},
+            meanings=sentences.VERDICTS,
+            states=maps.STATES,
+            maps={paper: held for paper, held in squares.items() if held},
             placed=placed,
-        )
-
-    def sentence(self) -> str:
-        """A sentence on the run."""
-        number = sum(bool(table.csv) for table in self.run.tables.values())
-        return (
-            f"The {self.run.name} run has {number} tables. Each of our numbers stands next to the paper's, with a 95% interval,"
-            " and each claim that a paper makes in words is tested on ours."
         )
 
     def cards(self) -> list[dict[str, Any]]:
@@ -177,7 +143,7 @@ class Site:
         settings = self.run.settings if self.run.scale == "paper" else []  # they are those of the paper scale
         same = Counter(line.equal for line in settings if line.equal)
         cards = [
-            card(
+            sentences.card(
                 "Numbers",
                 numbers.total() - numbers["not run"],
                 numbers,
@@ -185,7 +151,7 @@ class Site:
                 "#tables",
                 "All tables",
             ),
-            card(
+            sentences.card(
                 "Claims",
                 sum(claim.in_regime for claim in self.run.claims),
                 self.counts,
@@ -193,7 +159,7 @@ class Site:
                 "claims.html",
                 "All claims",
             ),
-            card(
+            sentences.card(
                 "Settings",
                 same["yes"],
                 {name: same[name] for name in ("yes", "no") if same[name]},
@@ -206,9 +172,9 @@ class Site:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The number of claims with each verdict that any has, in the order of VERDICTS."""
+        """The number of claims with each verdict that any has, in the order of sentences.VERDICTS."""
         found = Counter(claim.verdict for claim in self.run.claims)
-        return {name: found[name] for name in VERDICTS if found[name]}
+        return {name: found[name] for name in sentences.VERDICTS if found[name]}
 
     @cached_property
     def instances(self) -> dict[str, list[Tried]]:
@@ -217,54 +183,22 @@ class Site:
             held.setdefault(tried.claim, []).append(tried)
         return held
 
-    @cached_property
-    def states(self) -> dict[Key, str]:
-        """A mark for each number of the papers (STATES)."""
-        verdicts: dict[Key, Counter[str]] = {}
-        for tried in self.run.instances:
-            if (mark := tried.verdict.replace(" ", "-")) in STATES:
-                for key in set(cells_of(tried)):
-                    verdicts.setdefault(key, Counter())[mark] += 1
-        return {
-            key: state(number.verdict, verdicts.get(key, Counter()))
-            for number in self.run.numbers
-            for key in [(place_of(number), number.row, number.column)]
-        }
-
-    def map(self, place: str) -> dict[str, Any]:
-        """A table as a map of squares: the column, row and state of each."""
-        held = [(row, column, mark) for (table, row, column), mark in self.states.items() if table == place]
-        rows, columns = (list(dict.fromkeys(one[axis] for one in held)) for axis in (0, 1))
-        counts = Counter(mark for *_, mark in held)
-        said = ", ".join(f"{counts[mark]} {mark.replace('-', ' ')}" for mark in STATES if counts[mark])
-        return {
-            "page": self.run.tables[place].page if self.run.tables[place].csv else "",
-            "name": title(place).partition(", ")[2],
-            "rows": len(rows),
-            "columns": len(columns),
-            "squares": [
-                (columns.index(column), rows.index(row), mark, f"{row}, {column}: {STATES[mark]}")
-                for row, column, mark in held
-            ],
-            "said": f"{title(place)}: {said}",
-        }
-
     # ---- claims
 
     def claims(self) -> str:
-        order = [*VERDICTS]
+        order = [*sentences.VERDICTS]
         claims = sorted(self.run.claims, key=lambda claim: order.index(claim.verdict))
         return self.page(
             "claims.html",
             "claims.html",
             "Claims",
-            sentence=f"Of {len(claims)} claims that the papers make in words, {counted(self.counts)}.",
+            sentence=f"Of {len(claims)} claims that the papers make in words, {sentences.counted(self.counts)}.",
             groups={
                 verdict: [self.claim(one) for one in held] for verdict, held in groupby(claims, attrgetter("verdict"))
             },
             links=self.links,
-            code=code,
-            meanings=VERDICTS,
+            code=sentences.code,
+            meanings=sentences.VERDICTS,
             counts=self.counts,
             shown_papers=list(dict.fromkeys(claim.paper for claim in self.run.claims)),
         )
@@ -278,7 +212,7 @@ class Site:
             "claim": claim,
             "run": done,
             "rest": [one for one in held if one.low is None],
-            "score": score(claim),
+            "score": sentences.score(claim),
             "reach": max(ends, default=0.0) or 1.0,
         }
 
@@ -286,7 +220,7 @@ class Site:
         """The cells that an instance uses, each with a link to its place in a page."""
         return [
             {"href": self.places.get(key, "index.html#tables"), "text": f"{key[1]}, {key[2]}"}
-            for key in cells_of(tried)
+            for key in maps.cells_of(tried)
         ]
 
     @cached_property
@@ -310,14 +244,14 @@ class Site:
         """The page of a table."""
         cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
         levels = groups(cells)
-        done = _numbered(cells)
+        done = numbered(cells)
         units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
             "table.html",
             table.page,
             OWN.get(table.place, title(table.place)),
-            about=ABOUT.get(table.place, ""),
+            about=sentences.ABOUT.get(table.place, ""),
             paper=paper,
             csv=table.csv,
             said=f"{len(done)} of {len(cells)} numbers are ours." if table.csv else "",
@@ -346,7 +280,7 @@ class Site:
 
     def resting(self, place: str) -> list[Judgement]:
         """The claims that use cells of a table."""
-        held = {one.claim for one in self.run.instances if any(key[0] == place for key in cells_of(one))}
+        held = {one.claim for one in self.run.instances if any(key[0] == place for key in maps.cells_of(one))}
         return [claim for claim in self.run.claims if claim.claim in held]
 
     def selected(self, table: ReportTable) -> dict[str, Any]:
@@ -355,7 +289,7 @@ class Site:
             return {"reading": [], "selections": []}
         done = any(cell.ours is not None for cell in table.cells)
         said = filtering.reading(table.cells, self.run.comparisons) if done and self.run.comparisons else []
-        return selection_parts(table.cells, self.run.selections) | {"reading": nested(said)}
+        return filtering.selection_parts(table.cells, self.run.selections) | {"reading": sentences.nested(said)}
 
     # ---- other pages
 
@@ -418,166 +352,11 @@ class Site:
             "Provenance",
             facts=facts,
             files=self.run.files,
-            **summary(facts),
+            **sentences.provenance(facts),
             graph=plots.rule_graph(**self.run.rules, name="rules") if self.run.rules else "",
         )
-
-
-def counted(counts: Mapping[str, int]) -> str:
-    """Counts in words: "24 hold, 12 undecided"."""
-    return ", ".join(f"{number} {MANY.get(verdict, verdict)}" for verdict, number in counts.items())
-
-
-def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str, link: str) -> dict[str, Any]:
-    """A card of the entrance page: a count and its total."""
-    return {
-        "name": name,
-        "count": count,
-        "total": sum(counts.values()),
-        "counts": counts,
-        "what": what,
-        "said": counted(counts),
-        "page": page,
-        "link": link,
-    }
-
-
-def state(verdict: str, claims: Counter[str]) -> str:
-    """The mark of a number (STATES)."""
-    if verdict in ("reproduced", "differs"):
-        return "holds" if verdict == "reproduced" else "fails"
-    if verdict == NOT_RUN:
-        return "not-run"
-    (first, most), (_, second) = [*claims.most_common(2), ("computed", 0), ("", 0)][:2]
-    return "undecided" if most == second else first
-
-
-def code(claim: Judgement) -> str:
-    """The predicate of a claim, with its variables in capitals."""
-    return re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), claim.predicate)
-
-
-def score(claim: Judgement) -> str:
-    """The number of instances in which a claim holds, of those that count."""
-    done = claim.holds + claim.fails + claim.level + claim.undecided
-    return f"holds in {claim.holds} of {done}" if done else ""
-
-
-def nested(sentences: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Each sentence with the indented ones that follow it."""
-    held: list[tuple[str, list[str]]] = []
-    for sentence in sentences:
-        if sentence.startswith(" "):
-            held[-1][1].append(sentence.strip())
-        else:
-            held.append((sentence, []))
-    return held
-
-
-def cells_of(tried: Tried) -> list[Key]:
-    """The cells that an instance uses."""
-    return [(place.strip(), row.strip(), column.strip()) for place, row, column in CELL.findall(tried.cells)]
 
 
 def turned(cell: Cell) -> Cell:
     """The cell with its row and column exchanged."""
     return replace(cell, row=cell.column, row_label=cell.column, column=cell.row)
-
-
-class Notes(NamedTuple):
-    """The notes of a table, each at the widest place of which all numbers have it: the table, a row, a column, a cell."""
-
-    of_table: list[str]
-    of_rows: dict[str, list[str]]
-    of_columns: dict[str, list[str]]
-
-    def of_cell(self, cell: Cell) -> list[str]:
-        """What is left to say in the cell itself."""
-        said = [self.of_table, self.of_rows.get(cell.row_label, []), self.of_columns.get(cell.column, [])]
-        return [note for note in cell.notes if not any(note in place for place in said)]
-
-
-def notes(cells: Sequence[Cell]) -> Notes:
-    """The notes of cells. Cells without a number count only where a row or a column has no other."""
-    made = Notes(_shared(_numbered(cells)), {}, {})
-    for found, field in ((made.of_rows, "row_label"), (made.of_columns, "column")):
-        for name in names(cells, field):
-            held = [cell for cell in cells if getattr(cell, field) == name]
-            said = _numbered(held) or held
-            found[name] = [note for note in _shared(said) if note in made.of_cell(said[0])] if len(said) > 1 else []
-    return made
-
-
-def _numbered(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that have a number of ours."""
-    return [cell for cell in cells if cell.ours is not None]
-
-
-def _shared(cells: Sequence[Cell]) -> list[str]:
-    """The notes that all cells have, in the order of the first."""
-    return [note for note in cells[0].notes if all(note in cell.notes for cell in cells)] if cells else []
-
-
-def selection_parts(cells: Sequence[Cell], selections: Sequence[filtering.Selection]) -> dict[str, Any]:
-    """The selections for a page, sorted by budget and row."""
-    levels, rows = [*groups(cells)], names(cells, "row")
-    words = sum((Counter(chosen.words_by_label) for chosen in selections), Counter[str]())
-    kinds = [
-        label
-        for label, _ in sorted(words.items(), key=lambda one: (one[0] != "parallel", one[0] != "", -one[1], one[0]))
-    ]
-    few = kinds[COLOURS - 1 :] if len(kinds) > COLOURS else []
-    return {
-        "selections": [
-            replace(chosen, words_by_label=joined(chosen.words_by_label, few))
-            for chosen in sorted(selections, key=lambda one: (levels.index(one.budget), rows.index(one.method)))
-        ],
-        "budgets": {group: first_level(cells, group) for group in levels},
-        "row_labels": {cell.row: short(cell.row_label) for cell in cells},
-        "labels": [label for label in kinds if label not in few] + ([f"{len(few)} other kinds"] if few else []),
-    }
-
-
-def joined(words_by_label: Mapping[str, int], few: Sequence[str]) -> dict[str, int]:
-    """The words by label, those of `few` together."""
-    held = {label: count for label, count in words_by_label.items() if label not in few}
-    rest = sum(count for label, count in words_by_label.items() if label in few)
-    return held | ({f"{len(few)} other kinds": rest} if few else {})
-
-
-def summary(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The provenance as a sentence and a few lines."""
-    if not facts:
-        return {"sentence": "", "summary": {}}
-    spent, code, machine = (facts.get(name, {}) for name in ("time_and_memory", "code", "hardware"))
-    sentence = f"{spent.get('jobs', 0):,} jobs, {duration(spent.get('wall_s_sum'))} of work, at most {spent.get('max_rss_mb') or 0:,.0f} MB in one job."
-    changed = " with changes" if code.get("dirty") else ""
-    lines = {
-        "bitextbench": code.get("bitextbench"),
-        "commit": f"{code.get('commit')}{changed}",
-        "processor": machine.get("cpu"),
-        "cores": machine.get("cores"),
-        "memory": f"{machine.get('memory_gib')} GiB",
-        "GPUs": machine.get("gpus"),
-        "system": machine.get("system"),
-        "configuration": f"SHA-256 {facts.get('config_sha256')}",
-        "signature": facts.get("signature"),
-    }
-    return {"sentence": sentence, "summary": lines}
-
-
-def duration(seconds: float | None) -> str:
-    """A time in seconds as text: 47 s, 12 min, 3.6 h."""
-    if seconds is None:
-        return "–"
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
-
-
-def probability(value: float | None) -> str:
-    return "" if value is None else "< 0.001" if value < 0.0005 else f"{value:.3f}"
