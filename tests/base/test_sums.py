@@ -118,6 +118,11 @@ def test_a_file_of_the_user_has_no_sum_and_is_read(tmp_path):
     assert lines_of(path) == ["changed"]
 
 
+@pytest.mark.parametrize("path", [".", "..", "/", ""])
+def test_what_is_no_file_has_no_sum(path):
+    sums.verify(Path(path))
+
+
 def test_another_output_in_its_place_takes_the_sum_away(tmp_path):
     path = write_translation(tmp_path)
     with atomic(path) as part:
