@@ -20,8 +20,8 @@ from bitextbench.base.progress import log
 from bitextbench.formats.bitext import SIDES, read_side
 from bitextbench.formats.vectors import read_shards
 from bitextbench.report import measurements
-from bitextbench.report.cells import Measurement, measurement
-from bitextbench.report.table import own, write
+from bitextbench.report.cells import Measurement, measurement, write
+from bitextbench.report.table import own
 
 Array = NDArray[np.float64]
 Lengths = tuple[Array, Array]  # of sources and of targets

@@ -12,12 +12,9 @@ encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
 encoder_prefix = lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else []
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
 
-
-def encoding_precision(wildcards):
-    """As an encoder was trained, on a GPU; fp32 on a CPU, and of recurrent networks, which cuDNN has not long had in bf16."""
-    entry = encoder_entry(wildcards)
-    narrow = entry["gpus"] and entry["type"] not in plan.RECURRENT
-    return entry["training"]["precision"] if narrow else "fp32"
+# as it was trained, on a GPU; fp32 on a CPU, and of recurrent networks, which cuDNN has not long had in bf16
+encoder_narrow = lambda w: encoder_entry(w)["gpus"] and encoder_type(w) not in plan.RECURRENT
+encoder_precision = lambda w: encoder_entry(w)["training"]["precision"] if encoder_narrow(w) else "fp32"
 
 
 rule skip_gram:
@@ -192,7 +189,7 @@ rule encode:
     params:
         version=code("step encode", ("encoders", encoder_type)),
         stem=lambda w, input: input.src.removesuffix(".src.ids.npy"),
-        precision=encoding_precision,
+        precision=encoder_precision,
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=allocated,
     shell:

@@ -357,7 +357,7 @@ def test_skip_gram_goes_on_after_its_last_epoch_and_ends_in_the_same_bytes(tmp_p
         with pytest.raises(KeyboardInterrupt):
             word_mapping.skip_gram(text, tmp_path / "broken.vec", **options, checkpoints=checkpoints)
     assert killed == [1, 2, 3]
-    with pytest.raises(InputError, match="checkpoint of another configuration or other data"):
+    with pytest.raises(InputError, match="checkpoint of another configuration, other data or other code"):
         word_mapping.skip_gram(text, tmp_path / "x.vec", **options | {"dimension": 9}, checkpoints=checkpoints)
     word_mapping.skip_gram(text, tmp_path / "broken.vec", **options, checkpoints=checkpoints)
     assert (tmp_path / "broken.vec").read_bytes() == (tmp_path / "whole.vec").read_bytes()

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from bitextbench.base import sums
 from bitextbench.base.errors import InputError
 from bitextbench.smt import alignment
 from bitextbench.smt.words import Vocabulary
@@ -79,6 +80,7 @@ def test_links_that_do_not_fit(tmp_path):
         ("\n0:0\n", "links.txt:2: '0:0' is no link"),
     ):
         path.write_text(text)
+        sums.seal(path)
         with pytest.raises(InputError, match=message):
             alignment.read(path, *sides)
     with pytest.raises(InputError, match="no pair of sentences to align"):
