@@ -88,6 +88,7 @@ def test_measure_to_the_end_sets_the_interval(monkeypatch):
 
 def test_another_version_is_an_error_with_the_remedy():
     versions.check(snakemake_internals.VERSIONS)
+    versions.check({"no-such-package": "1.0"})  # whoever imports it says so: rules have environments of their own
     with pytest.raises(InputError, match=r"snakemake 9\.27\.1, and this workflow needs 9\.0\.0; make env"):
         versions.check(snakemake_internals.VERSIONS | {"snakemake": "9.0.0"})
 
