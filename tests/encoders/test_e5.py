@@ -101,10 +101,11 @@ def test_the_command_writes_a_folder_and_replaces_none_of_other_files(tmp_path):
     assert (tmp_path / "new/model.safetensors").stat().st_size > 4e8
     (tmp_path / "own").mkdir()
     (tmp_path / "own/file").touch()
-    done = subprocess.run([*export, tmp_path / "own"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "own: is a folder with other files, which would be lost; name a new folder" in done.stderr
-    assert [*(tmp_path / "own").iterdir()] == [tmp_path / "own/file"]
+    for command in (export, [*export[:3], "fetch", *export[4:]]):
+        done = subprocess.run([*command, tmp_path / "own"], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "own: is a folder with other files, which would be lost; name a new folder" in done.stderr
+        assert [*(tmp_path / "own").iterdir()] == [tmp_path / "own/file"]
 
 
 def test_it_is_a_data_set_with_a_manifest(tmp_path):

@@ -62,6 +62,11 @@ def test_what_is_no_tokenizer(tmp_path, text):
         wordpieces.tokenizer_of(tmp_path / "x.tokenizer")
 
 
+def test_a_file_that_is_missing(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        wordpieces.tokenizer_of(tmp_path / "vocab.txt")
+
+
 def test_a_tokenizer_without_marks(tmp_path):
     from tokenizers import Tokenizer, models
 

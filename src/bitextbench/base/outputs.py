@@ -82,6 +82,12 @@ def _hold(folder: Path, *, new: bool) -> int | None:
     return None
 
 
+def check_mark(path: Path, mark: str) -> None:
+    """Raises InputError for a folder that has files, but not `mark`: it is not one that was written here, to be replaced."""
+    if path.is_dir() and any(path.iterdir()) and not (path / mark).exists():
+        raise InputError("is a folder with other files, which would be lost", path, remedy="name a new folder")
+
+
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
     """A temporary path next to `path`, for a file or a folder; it takes the place of `path` when the block ends well.

@@ -29,10 +29,11 @@ def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path | None, out: Path) 
     from bitextbench.data.registry import entry
 
     if (data_set := entry(dataset)).package:
+        from bitextbench.base.outputs import check_mark
         from bitextbench.encoders import e5
 
-        (weights,) = e5.PACKAGE.paths()
-        e5.write(weights, out)
+        check_mark(out, e5.MARK)
+        e5.export(out)
         record(data_set, out)
         return
     run(dataset, out, mirror_places(mirrors), lock or Path("registry.lock", f"{dataset}.json"))

