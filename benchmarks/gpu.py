@@ -1,8 +1,10 @@
-"""What must hold on a GPU, in ten minutes: `make gpu`, which writes results/gpu/<card>.json and <card>.rates.yaml.
+"""What must hold on a GPU, and how fast it is, in ten minutes: `make gpu`, which writes results/gpu/<card>.json and
+<card>.rates.yaml.
 
 Each check says what it compared, how far apart the two are, and how far apart they may be. With `--device cpu` all of
-them run on toy sizes, which tests do; memory and rates of paper scale are measured on a GPU alone. The rates are those
-of `report/rates.yaml`, for `bitextbench plan --rates results/gpu/<card>.rates.yaml`.
+them run on toy sizes, which tests do; memory and rates of paper scale (`gpu_rates`) are measured on a GPU alone. The
+rates are those of `report/rates.yaml`, for `bitextbench plan --rates results/gpu/<card>.rates.yaml`. A check that fails
+with an error is a line of its own, and the others go on.
 """
 
 import json
@@ -11,12 +13,14 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import click
+import gpu_rates
 import numpy as np
 import yaml
 
@@ -24,7 +28,7 @@ from bitextbench import encoders, neighbours
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
-from bitextbench.encoders import costs, trainer
+from bitextbench.encoders import trainer
 from bitextbench.encoders.distributed import average, distributed
 from bitextbench.encoders.encode import write_vectors
 from bitextbench.formats.ids import Ragged
@@ -51,8 +55,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 ROLES = {"pivot_nmt": ("pivot_src", "pivot_tgt"), "cross_encoder": ("positives", "negatives")}
 LOSSES = {"fp32": 2e-3, "bf16": 5e-2}  # relative distances of a curve of losses to that of the CPU in float32
-MEASURED = ("nmt_autoencoder", "shared_seq2seq", "dan_dual", "transformer_bide_am", "bert.en-fr")  # at paper scale
-SHARES = {"shared_seq2seq": "recurrent", "dan_dual": "bag", "bert.en-fr": "transformer"}
+MEMORY = 0.25  # of the peak of an update above that of `updates.tsv`, at most
 Result = dict[str, Any]
 
 
@@ -66,23 +69,29 @@ def corpora(kind: str, model: encoders.Encoder) -> encoders.Corpora:
     }
 
 
-def curve(kind: str, device: torch.device, precision: str, updates: int) -> tuple[list[float], set[str]]:
-    """The losses of a training, and the number formats of what it holds afterwards."""
-    spec = {
-        "type": kind,
-        "model": MODELS[kind],
-        "training": {"batch": BATCH, "optimizer": "sgd", "learning_rate": 0.05},
-    }
-    training = trainer.training_of(spec | {"training": spec["training"] | {"precision": precision, "clip": 1.0}})
+def spec_of(kind: str, precision: str, **more: Any) -> dict[str, Any]:
+    training = {"batch": BATCH, "optimizer": "sgd", "learning_rate": 0.05, "precision": precision, "clip": 1.0}
+    return {"type": kind, "model": MODELS[kind], "training": training | more}
+
+
+def curve(
+    kind: str, device: torch.device, precision: str, updates: int, waits: list[str] | None = None
+) -> tuple[list[float], set[str]]:
+    """The losses of a training, and the number formats of what it holds afterwards; `waits`: takes where the host waited
+    for a GPU in the last update.
+    """
+    spec = spec_of(kind, precision)
+    training = trainer.training_of(spec)
     torch.manual_seed(1)
     model = encoders.create(spec, VOCABULARY).to(device)
     optimizer = trainer.optimizer_of(spec, training, model, 1)
     streams = model.streams(corpora(kind, model), BATCH, 60, 1)
-    losses = []
+    losses, dtype = [], number_format(precision, device)
     for number in range(updates):
         batches = {name: stream.batch(number) for name, stream in streams.items()}
-        dtype = number_format(precision, device)
-        found = trainer.step(model, optimizer, batches, training, number, 1, device, dtype)
+        looking = device.type == "cuda" and waits is not None and number == updates - 1
+        with gpu_rates.host_waits(waits if looking and waits is not None else None):
+            found = trainer.step(model, optimizer, batches, training, number, 1, device, dtype)
         losses.append(sum(map(float, (found or {"": float("nan")}).values())))
     held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None)]
     return losses, {str(tensor.dtype) for tensor in held}
@@ -100,8 +109,50 @@ def trainings(device: torch.device, updates: int) -> Iterator[Result]:
     for kind in MODELS:
         right, _ = curve(kind, cpu, "fp32", updates)
         for precision, limit in LOSSES.items():
-            found, formats = curve(kind, device, precision, updates)
+            waits: list[str] = []
+            found, formats = curve(kind, device, precision, updates, waits)
             yield judged(f"{kind}, {precision}", apart(right, found), limit, formats == {"torch.float32"})
+            yield judged(f"{kind}, {precision}: waits of the host in an update", len(waits), 0) | {"at": waits}
+
+
+class Killed(Exception):
+    """In place of a signal."""
+
+
+def whole(device: torch.device, folder: Path) -> Iterator[Result]:
+    """A whole training by `trainer.train`, from files: the dev score of the CPU's; and killed after its first checkpoint
+    and run again, the losses of the one that was not.
+    """
+    rng, rows = np.random.default_rng(1), []
+    rows = [rng.integers(4, WORDS, rng.integers(1, 20)).tolist() for _ in range(4 * PAIRS)]
+    for name, part in (("bitext", rows[:-200]), ("valid", rows[-200:])):
+        Ragged.of(part).save(folder / f"{name}.src")
+        Ragged.of([(i * 7) % (WORDS - 4) + 4 for i in row] for row in part).save(folder / f"{name}.tgt")
+    data = {name: [folder / name] for name in ("bitext", "valid")}
+    more = {"optimizer": "adam", "learning_rate": 0.002, "updates": 300, "valid_every": 150, "checkpoint_every": 100}
+    spec = spec_of("dan_dual", "fp32", log_every=50, **more) | {"model": MODELS["dan_dual"] | {"sparse": False}}
+    found = {}
+    for name, where in (("cpu", "cpu"), ("whole", str(device)), ("killed", str(device))):
+        run: dict[str, Any] = {"seed": 1, "device": where}
+        place = (VOCABULARY, data, folder / name / "model.pt", folder / name / "checkpoints")
+        if name == "killed":
+            save = trainer.Checkpoint.save
+
+            def then_killed(*given: Any, save: Callable[..., None] = save) -> None:
+                save(*given)
+                raise Killed
+
+            try:
+                with mock.patch.object(trainer.Checkpoint, "save", then_killed):
+                    trainer.train(spec, *place, **run)
+            except Killed:
+                pass
+        found[name] = trainer.train(spec, *place, **run)["valid"]
+        lines = (folder / name / "curve.csv").read_text(encoding="utf-8").splitlines()[1:]
+        found[f"{name} losses"] = [float(line.split(",")[2]) for line in lines]
+    yield judged("a training, dev score", abs(found["cpu"] - found["whole"]), 0.05) | found
+    yield judged("a training, losses", apart(found["cpu losses"], found["whole losses"]), 1e-2)
+    yield judged("a killed training, losses", apart(found["whole losses"], found["killed losses"]), 1e-4)
 
 
 def two_processes(device: torch.device, folder: Path) -> Iterator[Result]:
@@ -134,7 +185,7 @@ def searches(device: torch.device, n: int) -> Iterator[Result]:
     rng = np.random.default_rng(1)
     base = rng.standard_normal((n, 64), np.float32)
     src, tgt = Embeddings(base), Embeddings(base + 0.3 * rng.standard_normal((n, 64), np.float32))
-    right = neighbours.search(src, tgt, 4)
+    right = neighbours.search(src, tgt, 4, threads=gpu_rates.THREADS)
     for backend, precision in (("torch", "fp32"), ("torch", "bf16"), ("faiss", "fp32")):
         try:
             found = neighbours.search(src, tgt, 4, backend=backend, precision=precision, device=str(device))
@@ -204,64 +255,16 @@ def translation(device: torch.device, folder: Path) -> Iterator[Result]:
     yield judged("fairseq: sentences without a translation", len(rows) - lines, 1)
 
 
-def measured(device: torch.device, config: Path) -> Iterator[Result]:
-    """Updates of paper scale: peak memory against `updates.tsv`, and their share of the rate of a product in bfloat16."""
-    from bitextbench.report import amounts, updates
-    from bitextbench.report.settings import paper_scale
-
-    settings, rate = paper_scale(config), matrix_rate(device)
-    specs = settings["encoders"] | settings["rescorers"]
-    for name in MEASURED:
-        spec, line = specs[name], updates.table()[name]
-        model, vocabulary = amounts.sized(settings, spec)
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(device)
-        seconds = update_of({**spec, "model": model}, vocabulary, device)
-        peak = torch.cuda.max_memory_allocated(device) / 2**30
-        share = 1e9 * line.gflop / seconds / rate
-        found = judged(f"{name}: GiB at the peak, above the table's {line.gib}", peak / line.gib - 1, 0.25)
-        yield found | {"gib": round(peak, 2), "seconds": round(seconds, 5), "share": round(share, 4), "rate": rate}
-
-
-def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device, count: int = 20) -> float:
-    """Seconds of an update, of the largest of some batches of random ids."""
-    training = trainer.training_of(spec)
-    with device:
-        model = encoders.create(spec, vocabulary)
-    streams = model.streams(costs.shapes_of(model, spec, training, 1_000_000), training.batch, training.max_tokens, 1)
-    drawn = [{name: stream.batch(step) for name, stream in streams.items()} for step in range(costs.STEPS)]
-    largest = max(drawn, key=lambda batch: sum(column.ids.numel() for column in costs.columns_of(batch)))
-    words = spec["model"].get("words", vocabulary)
-    batches = {name: tuple(_numbered(column, words) for column in columns) for name, columns in largest.items()}
-    optimizer, dtype = trainer.optimizer_of(spec, training, model, 1), number_format(training.precision, device)
-    for number in range(count + 3):
-        if number == 3:
-            torch.cuda.synchronize(device)
-            started = time.perf_counter()
-        trainer.step(model, optimizer, batches, training, number, 1, device, dtype)
-    torch.cuda.synchronize(device)
-    return (time.perf_counter() - started) / count
-
-
-def _numbered(column: Any, words: int) -> Any:
-    """A batch of shapes with ids: a word where a token begins, then its n-grams (or bigrams)."""
-    sizes = column.lengths if column.sizes is None else column.sizes
-    each = int(sizes[0]) // max(1, int(column.lengths[0]))
-    place = torch.arange(column.ids.shape[1])
-    ids = torch.randint(4, words, tuple(column.ids.shape)) + (place % each > 0) * words
-    return column._replace(ids=ids.masked_fill(place >= sizes[:, None], 0), sizes=sizes)
-
-
-def matrix_rate(device: torch.device, side: int = 8192) -> float:
-    """Floating-point operations a second of a product in bfloat16."""
-    a = torch.randn(side, side, device=device, dtype=torch.bfloat16)
-    for number in range(25):
-        if number == 5:
-            torch.cuda.synchronize(device)
-            started = time.perf_counter()
-        a @ a
-    torch.cuda.synchronize(device)
-    return 20 * 2 * side**3 / (time.perf_counter() - started)
+def rates_of_paper_scale(device: torch.device, config: Path) -> Iterator[Result]:
+    """What `gpu_rates.measured` finds, and whether memory and waits are as `updates.tsv` has them."""
+    for line in gpu_rates.measured(device, config):
+        yield line
+        if "error" in line:
+            yield judged(f"{line['what']}: {line['error']}", 1, 0)
+        if "gib" in line:
+            what = f"{line['what']}: memory above the {line['table_gib']} GiB of the table"
+            yield judged(what, line["gib"] / max(line["table_gib"], 1) - 1, MEMORY)
+            yield judged(f"{line['what']}: waits of the host", len(line["waits"]), 0) | {"at": line["waits"]}
 
 
 def judged(what: str, distance: float, limit: float, also: bool = True) -> Result:
@@ -275,12 +278,25 @@ def judged(what: str, distance: float, limit: float, also: bool = True) -> Resul
 
 
 def rates(lines: list[Result]) -> dict[str, Any]:
-    """What was measured, as `report/rates.yaml` has it."""
-    shares = {
-        kind: line["share"] for line in lines for name, kind in SHARES.items() if line["what"].startswith(f"{name}:")
-    }
-    fastest = max(1 / line["seconds"] for line in lines if "seconds" in line)
-    return {"gpu": {"flops": lines[-1]["rate"], "shares": shares, "updates": round(fastest)}}
+    """What was measured, as `report/rates.yaml` has it: of each kind of model the least share."""
+    shares: dict[str, float] = {}
+    for line in lines:
+        if "kind" in line:
+            shares[line["kind"]] = round(min(line["share"], shares.get(line["kind"], 1.0)), 4)
+        if re.match("search of .* bf16$", line["what"]) and "share" in line:
+            shares["search"] = round(line["share"], 4)
+    (rate,) = [line["rate"] for line in lines if "rate" in line][:1]
+    fastest = max(1 / line["seconds"] for line in lines if "kind" in line)
+    return {"gpu": {"flops": float(f"{rate:.3g}"), "shares": shares, "updates": round(fastest)}}
+
+
+def said(line: Result) -> str:
+    """A line for a terminal."""
+    if "holds" in line:
+        places = f" ({', '.join(line['at'])})" if line.get("at") else ""
+        return f"{'holds' if line['holds'] else 'FAILS'}  {line['what']}: {line['distance']} of {line['limit']}{places}"
+    more = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in line.items())
+    return f"       {line['what']}: {', '.join(part for part in more if not part.startswith('what '))}"
 
 
 @click.command(context_settings={"show_default": True})
@@ -288,9 +304,10 @@ def rates(lines: list[Result]) -> dict[str, Any]:
 @click.option("--updates", default=50, help="Of each training.")
 @click.option("--vectors", default=100_000, help="Of each side of a search.")
 @click.option("--config", type=click.Path(path_type=Path), default=Path("config.yaml"))
+@click.option("--only", multiple=True, help="Of the groups of checks, by name.")
 @click.option("--worker", is_flag=True, hidden=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("results/gpu"), help="A folder.")
-def main(device: str, updates: int, vectors: int, config: Path, worker: bool, out: Path) -> None:
+def main(device: str, updates: int, vectors: int, config: Path, only: tuple[str, ...], worker: bool, out: Path) -> None:
     where = setup(1, device)
     if worker:
         distributed.init_process_group("gloo")
@@ -299,33 +316,55 @@ def main(device: str, updates: int, vectors: int, config: Path, worker: bool, ou
             write_json(out, found)
         distributed.destroy_process_group()
         return
-    card = torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu"
-    lines: list[Result] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        checks: list[Callable[[], Iterator[Result]]] = [
-            lambda: trainings(where, updates),
-            lambda: two_processes(where, folder),
-            lambda: searches(where, vectors),
-            lambda: encoding(where),
-            lambda: translation(where, folder),
-        ]
+        groups: dict[str, Callable[[], Iterator[Result]]] = {
+            "trainings": lambda: trainings(where, updates),
+            "processes": lambda: two_processes(where, folder),
+            "whole": lambda: whole(where, folder),
+            "searches": lambda: searches(where, vectors),
+            "encoding": lambda: encoding(where),
+            "translation": lambda: translation(where, folder),
+        }
         if where.type == "cuda":
-            checks.append(lambda: measured(where, config))
-        for check in checks:
-            for line in check():
+            groups |= {
+                "rates": lambda: rates_of_paper_scale(where, config),
+                "encoders": lambda: gpu_rates.encoding(where, config),
+                "search_rates": lambda: gpu_rates.searching(where),
+                "box": lambda: gpu_rates.in_the_box(where),
+                "fairseq": lambda: gpu_rates.translating(where, config, folder / "rates"),
+            }
+        lines: list[Result] = []
+        for name, group in groups.items():
+            for line in lines_of(name, group) if not only or name in only else ():
                 lines.append(line)
-                click.echo(
-                    f"{'holds' if line['holds'] else 'FAILS'}  {line['what']}: {line['distance']} of {line['limit']}"
-                )
+                write(out, where, lines)
+    if failed := [line["what"] for line in lines if not line.get("holds", True)]:
+        raise SystemExit(f"{len(failed)} of {len(lines)} fail: {'; '.join(failed)}")
+
+
+def lines_of(name: str, group: Callable[[], Iterator[Result]]) -> Iterator[Result]:
+    """The lines of a group, each said as it comes; an error is one that does not hold."""
+    try:
+        for line in group():
+            click.echo(said(line))
+            yield line
+    except Exception as error:
+        click.echo(traceback.format_exc(), err=True)
+        line = judged(f"{name}: {type(error).__name__} {str(error)[:300]}", 1, 0)
+        click.echo(said(line))
+        yield line
+
+
+def write(out: Path, device: torch.device, lines: list[Result]) -> None:
+    """<card>.json, and <card>.rates.yaml where rates were measured."""
+    card = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     out.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"\W+", "-", card).strip("-").lower()
     versions = {"torch": torch.__version__, "cuda": torch.version.cuda}
     write_json(out / f"{stem}.json", {"card": card, **versions, "checks": lines})
-    if where.type == "cuda":
+    if any("kind" in line for line in lines):
         (out / f"{stem}.rates.yaml").write_text(yaml.safe_dump(rates(lines)), encoding="utf-8")
-    if failed := [line["what"] for line in lines if not line["holds"]]:
-        raise SystemExit(f"{len(failed)} of {len(lines)} fail: {'; '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.device import number_format, one_thread_each, setup, torch
+from bitextbench.base.device import exact, number_format, one_thread_each, setup, torch
 from bitextbench.encoders.encode import ROWS
 from bitextbench.encoders.interface import Calibration
 from bitextbench.encoders.packages import WeightsPackage
@@ -48,6 +48,7 @@ CAPACITY = 1 << 16  # pieces of which it is kept what is computed of them alone
 BLOCK_TOKENS = CAPACITY - 1  # whose pieces are all known when they are read
 BATCH_TOKENS = 1024  # of a row, gaps included; a longer sentence has a row of its own, of a multiple
 BATCH_ROWS = 256  # sentences
+ON_GPU = 32  # times as many of both in a batch of a GPU, whose kernels take as long for a small one
 
 
 class Muse(Published):
@@ -63,6 +64,7 @@ class Muse(Published):
         weights, pieces = PACKAGE.paths()
         self.device, self.threads = setup(threads, device), threads
         self.dtype = number_format(precision, self.device)
+        self.most = 1 if exact(self.device) else ON_GPU
         self.pieces = load_bpe(pieces)
         with np.load(weights) as arrays:
             self.network = MuseNetwork(dict(arrays), self.device, self.dtype)
@@ -71,14 +73,15 @@ class Muse(Published):
     def batches(self, lines: list[str]) -> Iterator[Batch]:
         ids = self.pieces.encode(lines, out_type=int, add_bos=True, add_eos=True, num_threads=self.threads)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+        tokens, size = BATCH_TOKENS * self.most, BATCH_ROWS * self.most
         with one_thread_each(), ThreadPoolExecutor(self.threads) as pool:
             for block in runs(lengths, BLOCK_TOKENS):
                 rows = self.network.rows(np.fromiter(chain.from_iterable(ids[block]), np.int64), pool)
-                inside = [lengths[block][batch] for batch in runs(lengths[block] + GAP, BATCH_TOKENS - GAP)]
+                inside = [lengths[block][batch] for batch in runs(lengths[block] + GAP, tokens - GAP)]
                 parts = np.split(rows, np.cumsum([part.sum() for part in inside])[:-1])
                 sums = torch.cat([*pool.map(self.network.sums, parts, inside)])
                 count = torch.from_numpy(lengths[block])[:, None].to(self.device)
-                vectors = torch.cat([*pool.map(self.network.dense, sums.split(BATCH_ROWS), count.split(BATCH_ROWS))])
+                vectors = torch.cat([*pool.map(self.network.dense, sums.split(size), count.split(size))])
                 yield Batch(np.arange(block.start, block.stop), vectors)
 
 

@@ -20,7 +20,7 @@ from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
 from bitextbench.encoders.interface import Calibration, Encoded
 
-BATCH_TOKENS = 4096
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
 
 
 class ModelTokens(NamedTuple):
@@ -102,7 +102,8 @@ class Published:
         """The vectors of sentences, none of them empty, a batch at a time and in any order."""
         tokens = self.tokens(lines)
         lengths = np.array([len(ids) for ids in next(iter(tokens.columns.values()))])
-        for rows in batches_of_one_length(lengths, BATCH_TOKENS, BATCH_TOKENS):
+        most = BATCH_TOKENS[self.device.type]
+        for rows in batches_of_one_length(lengths, most, most):
             filled = [*rows, *rows[-1:].repeat(-len(rows) % ROWS)]
             columns = {
                 name: torch.tensor([column[row] for row in filled], device=self.device)
