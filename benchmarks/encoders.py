@@ -30,7 +30,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from bitextbench import encoders
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.progress import log
-from bitextbench.config import read, resolve
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.encoders import trainer
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import write_vectors

@@ -22,7 +22,8 @@ except InputError as error:
     raise WorkflowError(str(error)) from None
 from bitextbench.base.files import write_json
 from bitextbench.data import registry
-from bitextbench.config import curves, of_seed, read, resolve
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.formats.bitext import SIDES
 from bitextbench.report import layout, leaderboard, plan
 from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, registered, rule_graph
@@ -46,7 +47,6 @@ POOL, BUDGETS, ROWS = (config["selection"][key] for key in ("corpus", "budgets",
 BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
 LEAST = config["memory"]  # of rules whose need grows with the scale
-CURVES = curves(config)
 CELLS = layout.load() | {leaderboard.PLACE: leaderboard.entries(config)}
 for cell in itertools.chain(*CELLS.values()):
     files.of_seeds(cell)  # adds the models of other seeds to the configuration

@@ -1,5 +1,8 @@
 # vectors, scores, selections, translations -> what a task measures on them, one file for each corpus and model
 
+from bitextbench.config.studies import curves
+
+CURVES = curves(config)
 TESTED = files.tested(CELLS)  # tables of translations whose rows are compared with one of them
 TRANSLATION_MODELS = [name for name, kind in LIKELIHOOD_MODELS.items() if kind == "translation"]
 

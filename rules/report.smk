@@ -1,15 +1,12 @@
 # metrics -> tables with the papers' numbers beside ours, figures, pages of examples, the audit
 
-from bitextbench.config import (
-    FIGURE3,
-    FIGURE4,
-    NEGATIVES,
-    SECTION3,
+from bitextbench.config import FIGURE3, FIGURE4, NEGATIVES, SECTION3
+from bitextbench.config.seeds import of_seed, seeds_of
+from bitextbench.config.studies import (
     judged,
     margin_encoders,
     poolings,
     portions,
-    seeds_of,
     selectors,
     shares,
     threshold_translations,

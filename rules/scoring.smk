@@ -1,5 +1,7 @@
 # vectors, tokens, log-probabilities -> what a similarity learns -> one score a pair -> the best pairs
 
+from bitextbench.config.seeds import of_seed
+
 METHODS = config["methods"]
 method_entry = lambda w: METHODS[w.method]
 of_method = lambda key: lambda w: method_entry(w).get(key)

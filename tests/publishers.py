@@ -43,7 +43,8 @@ from typing import Any
 
 import numpy as np
 
-from bitextbench import config
+from bitextbench.config import overlays
+from bitextbench.config.resolution import resolve
 from bitextbench.corpus import language_id
 from bitextbench.data import registry, synth
 
@@ -61,7 +62,7 @@ REDIRECTED = ("huggingface.co/*.safetensors", "www.statmt.org/*")  # as these ho
 @cache
 def data_sets() -> list[str]:
     """The data sets that config.yaml uses, by its resolved configuration."""
-    return sorted({*_named(config.resolve(config.read([CONFIG])))})
+    return sorted({*_named(resolve(overlays.read([CONFIG])))})
 
 
 def _named(value: Any) -> Iterator[str]:

@@ -14,7 +14,9 @@ from typing import Any
 
 from bitextbench.base import members, portable, sources
 from bitextbench.base.memory import LARGE_PAGES
-from bitextbench.config import PRETRAINED, Config, of_seed, pretrained, seeded, seeds_of, sharers
+from bitextbench.config import PRETRAINED, Config
+from bitextbench.config.encoders import pretrained, sharers
+from bitextbench.config.seeds import of_seed, seeded, seeds_of
 from bitextbench.data import registry
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared

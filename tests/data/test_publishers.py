@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 from publishers import Fault, Server
 
-from bitextbench import config
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.corpus.build import build
 from bitextbench.corpus.language_id import identify
 from bitextbench.data import fetch as module
@@ -94,7 +95,7 @@ def test_each_corpus_of_the_paper_scale(fetched: Path, tmp_path: Path) -> None:
     """As configured, but for the numbers of lines and shards: by the command of the workflow, in the order of
     `exclude`.
     """
-    whole = config.resolve(config.read([publishers.CONFIG])) | {"data": str(fetched)}
+    whole = resolve(read([publishers.CONFIG])) | {"data": str(fetched)}
     files = Files(whole)
     corpora = {
         name: held for name, held in whole["corpora"].items() if all("dataset" in part for part in held["parts"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import scorers
+from bitextbench.config.studies import scorers
 from bitextbench.evaluation.agreement import agreement
 from bitextbench.evaluation.bleu import bleu, tokenised
 from bitextbench.formats import bitext

@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import read, resolve, schema
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
+from bitextbench.config.schema import schema
 from bitextbench.formats.records import to_csv
 from bitextbench.report import leaderboard
 from bitextbench.report.cells import Cell

@@ -8,7 +8,8 @@ import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.plan import planned
-from bitextbench.config import read, resolve
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.formats.records import write_columns
 from bitextbench.report import amounts, courses, plan, schedule
 

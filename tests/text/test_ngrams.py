@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
-from bitextbench.config import read, resolve
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import moses, ngrams
 from bitextbench.text.features import text_model

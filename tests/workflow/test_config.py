@@ -14,17 +14,16 @@ from snakemake.utils import update_config
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import parse
-from bitextbench.config import (
-    QUALITY,
+from bitextbench.config import QUALITY
+from bitextbench.config.overlays import laid_over, read
+from bitextbench.config.resolution import resolve
+from bitextbench.config.schema import schema
+from bitextbench.config.seeds import seeded
+from bitextbench.config.studies import (
     judged,
-    laid_over,
     margin_encoders,
     poolings,
-    read,
-    resolve,
-    schema,
     scorers,
-    seeded,
     selectors,
     shares,
     threshold_translations,
@@ -35,7 +34,7 @@ from bitextbench.encoders.trainer import Training
 from bitextbench.encoders.word_mapping import Settings
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = ROOT / "src/bitextbench/schema.yaml"
+SCHEMA = ROOT / "src/bitextbench/config/schema.yaml"
 
 
 @cache

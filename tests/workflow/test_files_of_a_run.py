@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bitextbench.config import laid_over, read, resolve
+from bitextbench.config.overlays import laid_over, read
+from bitextbench.config.resolution import resolve
 from bitextbench.report import layout
 from bitextbench.workflow import Files, batches, datasets, rule_graph
 

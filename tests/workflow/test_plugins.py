@@ -9,7 +9,8 @@ from checkout import ROOT, copy_checkout, environment, snakemake
 
 from bitextbench.base import members
 from bitextbench.base.errors import InputError
-from bitextbench.config import read, resolve
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.scoring import declared
 
 SIMILARITY = '''
@@ -122,7 +123,8 @@ def test_what_is_wrong_with_them_is_told_when_a_run_is_planned(plugins, old, new
 def test_a_plan_loads_neither_torch_nor_sklearn(plugins):
     changed(plugins, "", "")
     code = (
-        "import sys; from bitextbench.config import read, resolve; from bitextbench.workflow import Files\n"
+        "import sys; from bitextbench.config.overlays import read; from bitextbench.config.resolution import resolve\n"
+        "from bitextbench.workflow import Files\n"
         f"files = Files(resolve(read(['{ROOT}/config.yaml'], ['{ROOT}/config/tiny.yaml', '{plugins}/own.yaml'])))\n"
         "assert files.declared('length').needs == ('tokens',) and files.calibrated('own') == []\n"
         "print(*{'torch', 'sklearn', 'faiss', 'rapidfuzz', 'pandas', 'matplotlib'} & sys.modules.keys())"

@@ -15,7 +15,8 @@ from test_config import load
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
-from bitextbench.config import of_seed, resolve
+from bitextbench.config.resolution import resolve
+from bitextbench.config.seeds import of_seed
 from bitextbench.encoders.plain import sentence_encoder
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import read

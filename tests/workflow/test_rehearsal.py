@@ -8,7 +8,8 @@ import checkout
 import rehearsal
 from checkout import ROOT, copy_checkout
 
-from bitextbench.config import read, resolve
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.encoders import create
 
 

@@ -16,8 +16,9 @@ PACKAGE = Path(__file__).parents[1]
 PLUMBING = {
     *(f"base.{name}" for name in ("compiled", "errors", "files", "members", "memory", "outputs", "parallel", "processor", "progress",
       "run_lock", "snakemake_internals", "sources", "sums", "versions")),
-    "config", "data.fetch", "data.registry", "data.unpack",
+    "data.fetch", "data.registry", "data.unpack",
 }  # fmt: skip
+CONFIG = "config."  # plumbing, too: what commands get of it are arguments
 BY_NAME = ("data.parsers", "data.synth", "encoders.models.", "scoring.similarities.", "cli.")
 _IMPORT = re.compile(r"^ *from bitextbench(?:\.([\w.]+))? import (?:\(([^)]*)\)|(.+))$", re.M)
 _COMMENT = re.compile(r'^ *(?:r?"""(?=[^\s".,)])(?:.|\n)*?"""|#.*)$\n?|^\s*\n', re.M)
@@ -91,7 +92,7 @@ def _reached(imported: set[str], named: set[str]) -> set[str]:
 
 
 def _deciding(modules: set[str]) -> set[str]:
-    return {name for name in modules - PLUMBING if not f"{name}.".startswith(BY_NAME)}
+    return {name for name in modules - PLUMBING if not f"{name}.".startswith((CONFIG, *BY_NAME))}
 
 
 def _imports(text: str) -> set[str]:

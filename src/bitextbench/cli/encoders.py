@@ -239,7 +239,7 @@ def train(
 
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
     """
-    from bitextbench.config import check_roles
+    from bitextbench.config.encoders import check_roles
     from bitextbench.encoders.folder import MODEL, TextSide
     from bitextbench.encoders.trainer import train as run
     from bitextbench.text.features import text_model

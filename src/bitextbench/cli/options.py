@@ -74,7 +74,7 @@ class Spec(click.ParamType):
         if not isinstance(mapping, dict):
             raise InputError(f"{str(mapping)[:60]!r} is not a mapping", where, remedy='write {"key": value}')
         if self.kind:
-            from bitextbench.config import check_part
+            from bitextbench.config.schema import check_part
 
             check_part(self.kind, mapping, where)
         return mapping

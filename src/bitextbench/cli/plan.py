@@ -56,7 +56,8 @@ def plan(
 
     Without TARGETS the run is all tables.
     """
-    from bitextbench.config import read, resolve
+    from bitextbench.config.overlays import read
+    from bitextbench.config.resolution import resolve
     from bitextbench.formats.records import write_columns
     from bitextbench.report import courses as pages
     from bitextbench.report import plan as plans
@@ -93,7 +94,8 @@ def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[P
 
     Exit code 1 if something is missing.
     """
-    from bitextbench.config import read, resolve
+    from bitextbench.config.overlays import read
+    from bitextbench.config.resolution import resolve
     from bitextbench.report import plan as plans
     from bitextbench.report import preflight
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, read_yaml
-from bitextbench.config import Config, hard_directions, laid_over
+from bitextbench.config import Config
+from bitextbench.config.encoders import hard_directions
+from bitextbench.config.overlays import laid_over
 from bitextbench.data import registry
 from bitextbench.report import amounts, updates
 

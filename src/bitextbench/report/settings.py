@@ -40,7 +40,9 @@ import yaml
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import existing, read_text, read_yaml
-from bitextbench.config import Config, read, resolve
+from bitextbench.config import Config
+from bitextbench.config.overlays import read
+from bitextbench.config.resolution import resolve
 from bitextbench.formats import records
 from bitextbench.report.amounts import AMOUNTS
 
