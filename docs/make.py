@@ -51,7 +51,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "method": method, "choices": choices,
     }  # fmt: skip
     pages = {
@@ -380,6 +380,11 @@ def size(count: int | None) -> str:
     while value >= 1000 and unit != "GB":
         value, unit = value / 1000, next(units)
     return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+
+
+def ranked(name: str) -> list[encoders.Retrieved]:
+    """The lines of a table of encoders, the best encoder of each test first."""
+    return encoders.ranked(encoders.read(csv_of(name)))
 
 
 # ---- pictures

@@ -430,7 +430,7 @@ def test_the_page_has_what_was_selected(run):
     page = run.page()
     assert "What each method selected" in page
     assert page.count("<tbody>") == 2
-    assert page.count("<svg class") == 2  # dots, slopes
+    assert page.count("<svg class") == 2 * 4  # dots and slopes of each column
     assert "not in this run" in page
 
 
@@ -438,17 +438,18 @@ def test_the_page_has_what_was_selected(run):
 @pytest.mark.parametrize("picture", ["slopes", "dots"])
 def test_names_of_a_picture_lie_within_it_and_not_over_each_other(monkeypatch, row, picture):
     drawn = []
-    monkeypatch.setattr(plots, "svg", lambda draw, width, height, *_: drawn.append((draw, (width, height))))
+    monkeypatch.setattr(plots, "svg", lambda draw, width, height, *_: drawn.append((draw, (width, height))) or "")
     columns = ("10M/test2017", "10M/test2018", "100M/test2017")
     held = [cell(row + end, 87.18, 69.7, column=column) for column in columns for end in "ab"]
     plots.slopes(held, "s") if picture == "slopes" else plots.dots(held, {}, "s", {})
-    [(draw, size)] = drawn
-    with matplotlib.rc_context(plots.STYLE):
-        draw(figure := Figure(size))
-        renderer = FigureCanvasAgg(figure).get_renderer()
-        boxes = [text.get_window_extent(renderer) for axes in figure.axes for text in axes.texts]
-    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
-    assert not [(one, other) for one, other in combinations(boxes, 2) if one.overlaps(other)]
+    assert len(drawn) == len(columns)
+    for draw, size in drawn:
+        with matplotlib.rc_context(plots.STYLE):
+            draw(figure := Figure(size))
+            renderer = FigureCanvasAgg(figure).get_renderer()
+            boxes = [text.get_window_extent(renderer) for axes in figure.axes for text in axes.texts]
+        assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+        assert not [(one, other) for one, other in combinations(boxes, 2) if one.overlaps(other)]
 
 
 scores = st.lists(st.floats(0, 100), min_size=1, max_size=6)

@@ -117,10 +117,13 @@ def _line(runs: "DataFrame") -> Retrieved:
 
 
 def cells(table: Sequence[Retrieved]) -> list[list[str]]:
-    """The table as a person reads it: a head, then one row per line of the table, with mean ± spread."""
+    """The table as a person reads it: a head, then one row per line of the table, with mean ± spread.
+
+    Tests stay in their order; within a test the best encoder is first.
+    """
     head = ["", "test", *SHOWN.values(), "candidates", "seeds", "CPU s", "updates", "parameters", "dimension"]
     rows = []
-    for line in table:
+    for line in ranked(table):
         counts = [f"{count:,}" for count in (line.cpu_seconds, line.updates, line.parameters, line.dimension)]
         rows.append(
             [
@@ -133,6 +136,17 @@ def cells(table: Sequence[Retrieved]) -> list[list[str]]:
             ]
         )
     return [head, *rows]
+
+
+def ranked(table: Sequence[Retrieved]) -> list[Retrieved]:
+    """The lines of each test by P@1, mean of both directions, best first."""
+    tests = [*dict.fromkeys(line.test for line in table)]
+    return sorted(table, key=lambda line: (tests.index(line.test), -mean_p1(line)))
+
+
+def mean_p1(line: Retrieved, end: str = "") -> float:
+    """P@1, mean of both directions; `end` is "_low" or "_high" for the ends of its interval."""
+    return float(sum(getattr(line, f"p1_{side}{end}") for side in ("forward", "backward")) / 2)
 
 
 def _shown(line: Retrieved, name: str) -> str:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bitextbench.base.outputs import atomic
@@ -26,7 +26,7 @@ from bitextbench.evaluation.curves import Threshold
 from bitextbench.evaluation.selections import Step
 from bitextbench.report.cells import Cell, short
 from bitextbench.report.claims import Key
-from bitextbench.report.encoders import Retrieved
+from bitextbench.report.encoders import Retrieved, mean_p1
 from bitextbench.report.quality import Point
 from bitextbench.report.table import names
 from bitextbench.report.training import Trained, Validated
@@ -89,37 +89,31 @@ def alone(drawn: str) -> str:
 
 
 def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str, seeds: Mapping[Key, Sequence[float]]) -> str:
-    """Our numbers with intervals and the paper's, one panel per column; panels of the same unit share a scale.
+    """Our numbers with intervals and the paper's, as part of a page: one panel per column; panels of the same unit share
+    a scale.
 
     `seeds`: our numbers of single seeds. "" if there is no number of ours.
     """
-    columns = [column for column, held in by_column(cells).items() if any(one.ours is not None for one in held)]
+    columns = {column: held for column, held in by_column(cells).items() if any(one.ours is not None for one in held)}
     rows = {row: shown(short(label)) for row, label in {cell.row: cell.row_label for cell in cells}.items()}
     if not columns:
         return ""
-    grid = Grid(len(columns), len(rows), longest(rows.values()))
+    grid = Grid(1, len(rows), longest(rows.values()), widest=1.9)
 
-    def draw(figure: Figure) -> None:
-        for column, axes in zip(columns, grid.panels(figure), strict=True):
-            unit = units.get(column, "")
-            same = [cell for cell in cells if units.get(cell.column, "") == unit and cell.column in columns]
-            grid.rows(axes, list(rows.values()))
-            axes.set(xlabel=unit, xlim=limits(same, [value for cell in same for value in singly(cell, seeds)]))
-            axes.text(0, 1, column, weight="bold", va="bottom", transform=axes.transAxes)
-            held = by_column(cells)[column]
-            places = [[*rows].index(cell.row) for cell in held]
-            ticks = [(value, at) for cell, at in zip(held, places, strict=True) for value in singly(cell, seeds)]
-            if ticks:
-                axes.plot(*zip(*ticks, strict=True), "|", color=COLOUR["ours"], ms=8, mew=1)
-            dot(axes, places, held)
+    def draw(column: str, figure: Figure) -> None:
+        [axes], unit = grid.panels(figure), units.get(column, "")
+        same = [cell for cell in cells if units.get(cell.column, "") == unit and cell.column in columns]
+        grid.rows(axes, list(rows.values()))
+        axes.set(xlabel=unit, xlim=limits(same, [value for cell in same for value in singly(cell, seeds)]))
+        axes.text(0, 1, column, weight="bold", va="bottom", transform=axes.transAxes)
+        held = columns[column]
+        places = [[*rows].index(cell.row) for cell in held]
+        ticks = [(value, at) for cell, at in zip(held, places, strict=True) for value in singly(cell, seeds)]
+        if ticks:
+            axes.plot(*zip(*ticks, strict=True), "|", color=COLOUR["ours"], ms=8, mew=1)
+        dot(axes, places, held)
 
-    return svg(
-        draw,
-        grid.width,
-        grid.height,
-        name,
-        "Dot plot: ours with its 95% interval, and the paper's number, by column and row",
-    )
+    return side_by_side(grid.drawn(draw, columns, name, "ours with its 95% interval, and the paper's number, by row"))
 
 
 def singly(cell: Cell, seeds: Mapping[Key, Sequence[float]]) -> Sequence[float]:
@@ -155,7 +149,9 @@ def limits(cells: Sequence[Cell], more: Sequence[float] = ()) -> tuple[float, fl
 
 
 def slopes(cells: Sequence[Cell], name: str) -> str:
-    """The order of rows in the paper (left) and in this run (right), largest number on top, one panel per column.
+    """The order of rows in the paper (left) and in this run (right), as part of a page: one panel per column.
+
+    The largest number is on top.
 
     "" if no column has two rows with both numbers.
     """
@@ -167,16 +163,14 @@ def slopes(cells: Sequence[Cell], name: str) -> str:
     if not columns:
         return ""
     labels = [in_paper(cell) for held in columns.values() for cell in held]
-    grid = Grid(len(columns), max(map(len, columns.values())), longest(labels), alone=True)
+    grid = Grid(1, max(map(len, columns.values())), longest(labels), alone=True)
 
-    def draw(figure: Figure) -> None:
-        for (column, held), axes in zip(columns.items(), grid.panels(figure), strict=True):
-            slope(axes, held, grid.count)
-            axes.text(0, -1.45, column, ha="center", va="bottom", weight="bold")
+    def draw(column: str, figure: Figure) -> None:
+        [axes] = grid.panels(figure)
+        slope(axes, columns[column], grid.count)
+        axes.text(0, -1.45, column, ha="center", va="bottom", weight="bold")
 
-    return svg(
-        draw, grid.width, grid.height, name, "Slope graph: the order of rows in the paper and in this run, by column"
-    )
+    return side_by_side(grid.drawn(draw, columns, name, "the order of rows in the paper and in this run"))
 
 
 def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
@@ -237,12 +231,15 @@ def in_paper(cell: Cell) -> str:
 class Grid:
     """Panels of equal size, at most three in a line; sizes in inches."""
 
-    def __init__(self, panels: int, rows: int, label: float, *, alone: bool = False) -> None:
-        """`label`: room for the names of rows: at each panel if `alone`, otherwise at the first panel of a line."""
+    def __init__(self, panels: int, rows: int, label: float, *, alone: bool = False, widest: float = 3.6) -> None:
+        """`label`: room for the names of rows: at each panel if `alone`, otherwise at the first panel of a line.
+
+        `widest`: the greatest width of a panel.
+        """
         self.number, self.count, self.label, self.alone = panels, rows, label, alone
         self.across = min(panels, max(1, int(9.6 / (label + 1.7))) if alone else 3)
         self.panel = (10.2 - label * (self.across if alone else 1)) / self.across - 0.45
-        self.panel = min(self.panel, 1.3 if alone else 3.6)
+        self.panel = min(self.panel, 1.3 if alone else widest)
         self.step = self.panel + 0.5 + (label if alone else 0.0)
         self.high = rows * ROW + 0.1
         self.head, self.foot = (0.5, 0.15) if alone else (0.3, 0.5)  # above and below a panel
@@ -260,6 +257,19 @@ class Grid:
             box = (left / self.width, bottom / self.height, self.panel / self.width, self.high / self.height)
             made.append(figure.add_axes(box))
         return made
+
+    def drawn(self, draw: Callable[[str, Figure], None], titles: Iterable[str], name: str, label: str) -> list[str]:
+        """Each panel as an SVG element of its own; a screen reader reads its title and `label`."""
+        return [
+            svg(
+                partial(draw, title),
+                self.width,
+                self.height,
+                f"{name}{number}",
+                f"{title}: {label}",
+            )
+            for number, title in enumerate(titles)
+        ]
 
     def rows(self, axes: Axes, labels: Sequence[str]) -> None:
         """Name the rows, from top to bottom, at the first panel of a line."""
@@ -290,16 +300,88 @@ def by_column(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 # ---- curves
 
+SHAPES = {
+    "o": '<circle cx="13" cy="6" r="3.6"/>',
+    "s": '<path d="M9.6 2.6h6.8v6.8h-6.8z"/>',
+    "D": '<path d="M13 1.4l4.6 4.6l-4.6 4.6l-4.6 -4.6z"/>',
+    "^": '<path d="M13 1.6l4.2 7.6h-8.4z"/>',
+    "v": '<path d="M13 10.4l4.2 -7.6h-8.4z"/>',
+    "P": '<path d="M11.6 2h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6v-2.8h2.6z"/>',
+    "*": '<path d="M13 1l1.4 3.5l3.7 .2l-2.9 2.3l1 3.6l-3.2 -2l-3.2 2l1 -3.6l-2.9 -2.3l3.7 -.2z"/>',
+    "X": '<path d="M10.4 1.6l2.6 2.6l2.6 -2.6l1.8 1.8l-2.6 2.6l2.6 2.6l-1.8 1.8l-2.6 -2.6l-2.6 2.6l-1.8 -1.8l2.6 -2.6l-2.6 -2.6z"/>',
+}  # MARKERS as SVG
 
-def precision_curves(steps: Sequence[Step], name: str) -> str:
-    """Precision by the number of selected words, one curve per method. "" for a pool without labels."""
+
+def key(names: Sequence[str], *, line: bool = True) -> str:
+    """The names of curves as a list of a page, each behind the line and marker of `look`; without `line`, of dots."""
+    items = []
+    for place, name in enumerate(names):
+        style = look(place, 1)
+        dashes = ' stroke-dasharray="5 3"' if style["ls"] == "--" else ""
+        stroke = f'<path d="M0 6H26" stroke="currentColor" stroke-width="1.8"{dashes}/>' if line else ""
+        colour = f'style="color:var(--c{place % len(CYCLE)})"'
+        drawn = f'<svg width="26" height="12" viewBox="0 0 26 12" aria-hidden="true" {colour}>{stroke}{SHAPES[style["marker"]]}</svg>'
+        items.append(f"<li>{drawn}{html.escape(name)}</li>")
+    return f'<ul class="key">{"".join(items)}</ul>'
+
+
+def side_by_side(pictures: Iterable[str], names: Sequence[str] = (), *, line: bool = True) -> str:
+    """Panels as part of a page, as many in a line as fit; the names of their curves stand above, where a phone shows them."""
+    above = f"{key(names, line=line)}\n" if names else ""
+    return f'{above}<div class="panels">{"".join(pictures)}</div>'
+
+
+def single(draw: Callable[[Axes], None], curves: Sequence[str], name: str, label: str, *, page: bool) -> str:
+    """Curves in one panel: part of a page, or an SVG element with a legend of its own."""
+
+    def whole(figure: Figure) -> None:
+        axes = figure.add_axes((0.13, 0.15, 0.84, 0.81) if page else (0.08, 0.13, 0.68, 0.82))
+        draw(axes)
+        framed(axes, legend=not page)
+
+    width, height = (4.6, 3.3) if page else (9, 4.2)
+    drawn = svg(whole, width, height, name, label)
+    return side_by_side([drawn], curves) if page else drawn
+
+
+def panels(
+    held: Mapping[str, Any],
+    draw: Callable[[Axes, Any], None],
+    names: Sequence[str],
+    name: str,
+    label: str,
+    *,
+    line: bool = True,
+) -> str:
+    """A panel for each part of the data, as part of a page; `draw` draws one."""
+
+    def panel(title: str, part: Any) -> Callable[[Figure], None]:
+        def whole(figure: Figure) -> None:
+            axes = figure.add_axes((0.13, 0.15, 0.84, 0.75))
+            draw(axes, part)
+            axes.set(title=title)
+            framed(axes, legend=False)
+
+        return whole
+
+    drawn = (
+        svg(panel(title, part), 4.4, 3.2, f"{name}{number}", f"{title}: {label}")
+        for number, (title, part) in enumerate(held.items())
+    )
+    return side_by_side(drawn, names, line=line)
+
+
+def precision_curves(steps: Sequence[Step], name: str, *, page: bool = False) -> str:
+    """Precision by the number of selected words, one curve per method: part of a `page`, or an SVG element.
+
+    "" for a pool without labels.
+    """
     known = [step for step in steps if step.precision is not None]
     methods = {method: list(held) for method, held in groupby(known, key=lambda step: step.method)}
     if not methods:
         return ""
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_axes((0.08, 0.13, 0.68, 0.82))
+    def draw(axes: Axes) -> None:
         for place, (method, held) in enumerate(methods.items()):
             axes.plot(
                 [step.words for step in held],
@@ -308,100 +390,85 @@ def precision_curves(steps: Sequence[Step], name: str) -> str:
                 **look(place, len(held)),
             )
         axes.set(xlabel="words selected", ylabel="good words, %", ylim=(0, 102), xlim=(0, None))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-        framed(axes)
 
-    return svg(
-        draw,
-        9,
-        4.2,
-        name,
-        "Curves of precision over the number of words selected, by method; the numbers are in sweep.csv",
-    )
+    label = "Curves of precision over the number of words selected, by method; the numbers are in sweep.csv"
+    return single(draw, [*methods], name, label, page=page)
 
 
-def distribution_curves(curves: "DataFrame", name: str) -> str:
-    """Scores by rank, one curve per method (kim2019, figure 3; `selections.distribution`)."""
+def distribution_curves(curves: "DataFrame", name: str, *, page: bool = False) -> str:
+    """Scores by rank, one curve per method (kim2019, figure 3; `selections.distribution`).
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_axes((0.08, 0.13, 0.68, 0.82))
+    Part of a `page`, or an SVG element.
+    """
+
+    def draw(axes: Axes) -> None:
         for place, method in enumerate(curves):
             axes.plot(curves.index, curves[method], label=method, **look(place, len(curves)))
         axes.set(xlabel="pairs, sorted by score, %", ylabel="score", xlim=(0, 100))
-        framed(axes)
 
-    return svg(draw, 9, 4.2, name, "Curves of scores over ranks, by method; the numbers are in distribution.csv")
+    label = "Curves of scores over ranks, by method; the numbers are in distribution.csv"
+    return single(draw, [*map(str, curves)], name, label, page=page)
 
 
 def margin_curves(cells: Sequence[Cell], name: str) -> str:
-    """F1 and mean cosines by the margin in training (`margins`)."""
+    """F1 and mean cosines by the margin in training (`margins`), as part of a page."""
+    curves = {label: list(held) for label, held in groupby(cells, key=lambda cell: cell.row_label)}
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_axes((0.08, 0.15, 0.62, 0.8))
-        for place, (label, held) in enumerate(groupby(cells, key=lambda cell: cell.row_label)):
-            curve = list(held)
+    def draw(axes: Axes) -> None:
+        for place, curve in enumerate(curves.values()):
             at = [float(cell.column) for cell in curve]
             low, high = zip(*map(ends, curve), strict=True)
             axes.fill_between(at, low, high, color=CYCLE[place], alpha=0.18, lw=0)
-            axes.plot(at, [cell.ours or 0.0 for cell in curve], label=label, **look(place, 1))
+            axes.plot(at, [cell.ours or 0.0 for cell in curve], **look(place, 1))
         axes.set(xlabel="margin in training", ylabel="%")
-        framed(axes)
 
-    return svg(draw, 9, 3.6, name, "Curves of F1 and of mean cosines over the margin of training, with 95% intervals")
+    label = "Curves of F1 and of mean cosines over the margin of training, with 95% intervals"
+    return single(draw, [*curves], name, label, page=True)
 
 
 def learning_curves(steps: Sequence[Validated], name: str) -> str:
-    """The development score by update: one panel per language pair, one curve per encoder and seed."""
-    panels = by_pair(steps)
+    """The development score by update, as part of a page: one panel per language pair, one curve per encoder and seed."""
+    pairs = by_pair(steps)
+    names = encoders_of(pairs)
 
-    def draw(figure: Figure) -> None:
-        for axes, (pair, held) in zip(stacked(figure, len(panels)), panels.items(), strict=True):
-            for place, (encoder, curve) in enumerate(held.items()):
-                for number, seed in enumerate(sorted({step.seed for step in curve})):
-                    of_seed = [step for step in curve if step.seed == seed]
-                    style = look(place, len(of_seed)) | ({"label": encoder} if number == 0 else {})
-                    axes.plot([step.update for step in of_seed], [step.valid for step in of_seed], **style)
-            axes.set(title=pair, xlabel="update", ylabel="development score, %", ylim=(0, None))
-            framed(axes)
+    def draw(axes: Axes, held: dict[str, list[Validated]]) -> None:
+        for encoder, curve in held.items():
+            for seed in sorted({step.seed for step in curve}):
+                of_seed = [step for step in curve if step.seed == seed]
+                style = look(names.index(encoder), len(of_seed))
+                axes.plot([step.update for step in of_seed], [step.valid for step in of_seed], **style)
+        axes.set(xlabel="update", ylabel="development score, %", ylim=(0, None))
 
-    return svg(
-        draw,
-        9,
-        3.2 * len(panels),
-        name,
-        "Learning curves: the development score of each encoder by update; the numbers are in learning.csv",
-    )
+    label = "the development score of each encoder by update; the numbers are in learning.csv"
+    return panels(pairs, draw, names, name, label)
 
 
 def training_costs(done: Sequence[Trained], name: str) -> str:
-    """The best development score by CPU seconds of training: one panel per language pair, one dot per encoder and seed."""
-    panels = by_pair([one for one in done if one.valid is not None])
+    """The best development score by CPU seconds of training, as part of a page.
 
-    def draw(figure: Figure) -> None:
-        for axes, (pair, held) in zip(stacked(figure, len(panels)), panels.items(), strict=True):
-            for place, (encoder, of_seeds) in enumerate(held.items()):
-                axes.plot(
-                    [one.cpu_seconds for one in of_seeds],
-                    [one.valid for one in of_seeds],
-                    label=encoder,
-                    **look(place, 1) | {"ls": ""},
-                )
-            axes.set(
-                title=pair,
-                xlabel="CPU seconds of training",
-                ylabel="best development score, %",
-                ylim=(0, 104),
-                xlim=(0, 1.05 * max(one.cpu_seconds for of_seeds in held.values() for one in of_seeds)),
-            )
-            framed(axes)
+    One panel per language pair, one dot per encoder and seed.
+    """
+    pairs = by_pair([one for one in done if one.valid is not None])
+    names = encoders_of(pairs)
 
-    return svg(
-        draw,
-        9,
-        3.2 * len(panels),
-        name,
-        "The best development score of each encoder over the CPU seconds of its training; the numbers are in training.csv",
-    )
+    def draw(axes: Axes, held: dict[str, list[Trained]]) -> None:
+        for encoder, of_seeds in held.items():
+            style = look(names.index(encoder), 1) | {"ls": ""}
+            axes.plot([one.cpu_seconds for one in of_seeds], [one.valid or 0.0 for one in of_seeds], **style)
+        most = max(one.cpu_seconds for of_seeds in held.values() for one in of_seeds)
+        axes.set(
+            xlabel="CPU seconds of training", ylabel="best development score, %", ylim=(0, 104), xlim=(0, 1.05 * most)
+        )
+
+    label = "the best development score of each encoder over the CPU seconds of its training; the numbers are in training.csv"
+    return panels(pairs, draw, names, name, label, line=False)
+
+
+def encoders_of(pairs: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The encoders of all pairs, each once: one look in all panels."""
+    return sorted({encoder for held in pairs.values() for encoder in held})
 
 
 def by_pair(lines: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
@@ -419,35 +486,20 @@ def by_pair(lines: Sequence[Any]) -> dict[str, dict[str, list[Any]]]:
     return dict(sorted(pairs.items()))
 
 
-def stacked(figure: Figure, number: int) -> list[Axes]:
-    """Panels in a column, with room for a legend at the right."""
-    step = 1 / number
-    return [figure.add_axes((0.08, 1 - (place + 1) * step + 0.17 * step, 0.62, 0.72 * step)) for place in range(number)]
-
-
 def roc_curves(points: Sequence[Point], name: str) -> str:
-    """ROC curves: one panel per corpus, one curve per scorer, which looks the same in all panels."""
+    """ROC curves, as part of a page: one panel per corpus, one curve per scorer, which looks the same in all panels."""
     methods = [*dict.fromkeys(point.method for point in points)]
     corpora = {corpus: list(held) for corpus, held in groupby(points, key=lambda point: point.corpus)}
 
-    def draw(figure: Figure) -> None:
-        curves = {}
-        for axes, (corpus, held) in zip(boxes(figure, len(corpora)), corpora.items(), strict=True):
-            for method, curve in groupby(held, key=lambda point: point.method):
-                bad, good = zip(*((point.bad, point.good) for point in curve), strict=True)
-                [curves[method]] = axes.plot(bad, good, label=method, **look(methods.index(method), 101))
-            axes.plot([0, 100], [0, 100], color=COLOUR["line"], lw=1)
-            axes.set(
-                title=corpus,
-                xlabel="bad pairs above a threshold, %",
-                ylabel="good pairs above it, %",
-                xlim=(0, 100),
-                ylim=(0, 101),
-            )
-            framed(axes, legend=False)
-        named(axes, [curves[method] for method in methods])
+    def draw(axes: Axes, held: list[Point]) -> None:
+        for method, curve in groupby(held, key=lambda point: point.method):
+            bad, good = zip(*((point.bad, point.good) for point in curve), strict=True)
+            axes.plot(bad, good, **look(methods.index(method), 101))
+        axes.plot([0, 100], [0, 100], color=COLOUR["line"], lw=1)
+        axes.set(xlabel="bad pairs above a threshold, %", ylabel="good pairs above it, %", xlim=(0, 100), ylim=(0, 101))
 
-    return svg(draw, 10, 3.8, name, "ROC curves of the scorers against labels, by corpus; the numbers are in roc.csv")
+    label = "ROC curves of the scorers against labels; the numbers are in roc.csv"
+    return panels(corpora, draw, methods, name, label)
 
 
 def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterable[Sequence[str]], name: str) -> str:
@@ -482,7 +534,7 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
     """BLEU of the development set over the number of selected pairs (artetxe2019, figure 2)."""
 
     def draw(figure: Figure) -> None:
-        axes = figure.add_axes((0.08, 0.16, 0.84, 0.78))
+        axes = figure.add_axes((0.1, 0.16, 0.86, 0.8))
         at = [point.pairs for point in points]
         low, high = ([getattr(point, end) for point in points] for end in ("bleu_low", "bleu_high"))
         axes.fill_between(at, low, high, color=CYCLE[0], alpha=0.18, lw=0)
@@ -493,50 +545,47 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
         framed(axes, legend=False)
 
     return svg(
-        draw, 8, 3.2, name, "Curve of the development set's BLEU over the number of selected pairs, with 95% intervals"
+        draw,
+        5.4,
+        3.2,
+        name,
+        "Curve of the development set's BLEU over the number of selected pairs, with 95% intervals",
     )
 
 
-def costs(lines: Sequence[Retrieved], name: str) -> str:
-    """P@1 of each encoder, mean of both directions with the mean of their intervals; one panel per test, best encoder
-    first; behind each name stand the CPU seconds of its training.
+def costs(lines: Sequence[Retrieved], name: str, *, page: bool = False) -> str:
+    """P@1 of each encoder, mean of both directions with the mean of their intervals: part of a `page`, or an SVG element.
+
+    There is one panel per test. The best encoder is first; behind each name stand the CPU seconds of its training.
     """
     tests = {test: [line for line in lines if line.test == test] for test in names(lines, "test")}
     seconds = {line.encoder: line.cpu_seconds for line in lines}
-    means = {line.encoder: _mean_p1(line, "") for line in reversed(lines)}
+    means = {line.encoder: mean_p1(line) for line in reversed(lines)}
     order = sorted(means, key=lambda encoder: -means[encoder])
     labels = [f"{shown(encoder)}  {seconds[encoder]:,} s" for encoder in order]
+    label = "P@1 of each encoder, best first"
+
+    def panel(grid: Grid, axes: Axes, test: str) -> None:
+        grid.rows(axes, labels)
+        found = {line.encoder: line for line in tests[test]}
+        at = [place for place, encoder in enumerate(order) if encoder in found]
+        lines_of = [found[order[place]] for place in at]
+        low, high = ([mean_p1(line, end) for line in lines_of] for end in ("_low", "_high"))
+        axes.hlines(at, low, high, color=COLOUR["ours"], lw=1.8)
+        axes.plot([mean_p1(line) for line in lines_of], at, "o", color=COLOUR["ours"], ms=5)
+        axes.set(xlabel=f"P@1, % of {tests[test][0].candidates:,} candidates", xlim=(0, None))
+        axes.text(0, 1, test, weight="bold", va="bottom", transform=axes.transAxes)
+
+    if page:
+        one = Grid(1, len(order), longest(labels), widest=2.4)
+        return side_by_side(one.drawn(lambda test, figure: panel(one, one.panels(figure)[0], test), tests, name, label))
     grid = Grid(len(tests), len(order), longest(labels))
 
     def draw(figure: Figure) -> None:
-        for (test, held), axes in zip(tests.items(), grid.panels(figure), strict=True):
-            grid.rows(axes, labels)
-            found = {line.encoder: line for line in held}
-            at = [place for place, encoder in enumerate(order) if encoder in found]
-            lines_of = [found[order[place]] for place in at]
-            low, high = ([_mean_p1(line, end) for line in lines_of] for end in ("_low", "_high"))
-            axes.hlines(at, low, high, color=COLOUR["ours"], lw=1.8)
-            axes.plot([_mean_p1(line, "") for line in lines_of], at, "o", color=COLOUR["ours"], ms=5)
-            axes.set(xlabel=f"P@1, % of {held[0].candidates:,} candidates", xlim=(0, None))
-            axes.text(0, 1, test, weight="bold", va="bottom", transform=axes.transAxes)
+        for test, axes in zip(tests, grid.panels(figure), strict=True):
+            panel(grid, axes, test)
 
-    return svg(
-        draw,
-        grid.width,
-        grid.height,
-        name,
-        "P@1 of each encoder, best first, by test; the numbers are in the table below",
-    )
-
-
-def _mean_p1(line: Retrieved, end: str) -> float:
-    return sum(getattr(line, f"p1_{side}{end}") for side in ("forward", "backward")) / 2
-
-
-def boxes(figure: Figure, number: int) -> list[Axes]:
-    """Panels in a row, with room for a legend at the right."""
-    step = 0.76 / number
-    return [figure.add_axes((0.06 + place * step, 0.13, step - 0.06, 0.77)) for place in range(number)]
+    return svg(draw, grid.width, grid.height, name, f"{label}, by test; the numbers are in the table below")
 
 
 def look(place: int, points: int) -> dict[str, Any]:
@@ -552,13 +601,8 @@ def look(place: int, points: int) -> dict[str, Any]:
 
 
 def framed(axes: Axes, *, legend: bool = True) -> None:
-    """Grid lines, and the names of curves at the right."""
+    """Grid lines, and with `legend` the names of curves at the right."""
     axes.grid(lw=0.6)
     axes.tick_params(length=0, labelcolor=COLOUR["soft"])
     if legend:
-        named(axes)
-
-
-def named(axes: Axes, curves: Sequence[Line2D] | None = None) -> None:
-    """The names of curves at the right; by default of those in the panel."""
-    axes.legend(handles=curves, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8.5)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=8.5)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -261,9 +261,8 @@ class Site:
             columns=names(cells, "column"),
             levels=any("/" in cell.column for cell in cells),
             groups={first_level(cells, group): held for group, held in levels.items()},
-            dots=plots.margin_curves(cells, f"{ids}d")
-            if table.place == FIGURE4
-            else plots.dots(cells, units, f"{ids}d", self.run.seeds),
+            curves=plots.margin_curves(cells, f"{ids}d") if table.place == FIGURE4 else "",
+            dots="" if table.place == FIGURE4 else plots.dots(cells, units, f"{ids}d", self.run.seeds),
             single=any(plots.singly(cell, self.run.seeds) for cell in done),
             measured=table.measurements if table.place in self.measured else "",
             slopes=plots.slopes(cells, f"{ids}s"),
@@ -295,16 +294,17 @@ class Site:
 
     def encoders(self) -> str:
         head, *lines = encoders.cells(self.run.encoders) if self.run.encoders else [[]]
+        tests = {test: [[name, *rest] for name, _, *rest in held] for test, held in groupby(lines, itemgetter(1))}
         return self.page(
             "encoders.html",
             "encoders.html",
             "Encoders",
-            head=head,
-            lines=lines,
+            head=head[2:],
+            tests=tests,
             figure4=f"{FIGURE4}.csv",
             learning=plots.learning_curves(self.run.learning, "learning") if self.run.learning else "",
             trainings=plots.training_costs(self.run.trained, "trainings") if self.run.trained else "",
-            picture=plots.costs(self.run.encoders, "costs") if self.run.encoders else "",
+            picture=plots.costs(self.run.encoders, "costs", page=True) if self.run.encoders else "",
             margins=plots.margin_curves(self.run.tables[FIGURE4].cells, "margins")
             if FIGURE4 in self.run.tables
             else "",
@@ -316,8 +316,8 @@ class Site:
             "filtering.html",
             "filtering.html",
             "Filtering",
-            curves=plots.precision_curves(self.run.sweep, "sweep"),
-            distribution=plots.distribution_curves(curves, "distribution")
+            curves=plots.precision_curves(self.run.sweep, "sweep", page=True),
+            distribution=plots.distribution_curves(curves, "distribution", page=True)
             if (curves := self.run.distribution) is not None
             else "",
             thresholds=plots.threshold_curve(self.run.thresholds, "thresholds") if self.run.thresholds else "",
