@@ -28,7 +28,7 @@ from bitextbench.data import registry
 from bitextbench.evaluation.selections import Step, read_distribution
 from bitextbench.formats import records
 from bitextbench.report import answers as report_answers
-from bitextbench.report import encoders, plots, replication
+from bitextbench.report import encoders, leaderboard, plots, replication
 from bitextbench.report.audit import Judgement
 from bitextbench.report.references import PAPERS
 
@@ -37,6 +37,10 @@ DOCS = ROOT / "docs"
 RESULTS = {run: DOCS / run for run in ("tiny", "full")}  # the other runs: results/<run>
 START, END = "<!-- generated: make docs -->", "<!-- end -->"
 TABLES = report_answers.Tables(ROOT / "results", RESULTS)
+ENCODERS = {"small": "encoders trained here", "published-muse": "mUSE", "published-e5": "e5-small"}  # by run
+VERDICTS = ("holds", "fails", "mixed", "level", "undecided", "out of regime", "scale not comparable", "not run")
+COUNTED = ("holds", "fails", "level", "undecided")  # verdicts of the instances that count
+NOT_TEXT = r"^(one seed|printed as|at paper scale|\w+ table \d|the first \d$)"  # notes that do not say what text it is
 Cells = dict[tuple[str, str], dict[str, str]]  # row, column -> a line of the CSV
 
 
@@ -51,14 +55,14 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "precision": precision, "training": training, "orders": orders, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "published": published, "boards": boards, "bucc_sample": bucc_sample, "precision": precision, "training": training, "orders": orders, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "method": method, "choices": choices,
     }  # fmt: skip
     pages = {
         DOCS / template.removesuffix(".j2"): re.sub("\n{3,}", "\n\n", environment.get_template(template).render())
         for template in environment.list_templates()
     }
-    return pages | pictures() | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
+    return pages | pictures() | board() | {ROOT / "README.md": readme((ROOT / "README.md").read_text(encoding="utf-8"))}
 
 
 # ---- tables of results
@@ -121,6 +125,45 @@ def table(name: str, keep: str = "") -> str:
     return text + "".join(f"\n{count} seeds.\n" for count in seeds)
 
 
+def published(place: str, keep: str = "") -> str:
+    """The same table of the runs with published encoders, and on which text; "" where none has a number."""
+    text = ""
+    for run, encoder in [*ENCODERS.items()][1:]:
+        if csv_of(name := f"{run}/{place}").exists() and any(
+            line["ours"] and re.search(keep, key[0]) for key, line in cells(name).items()
+        ):
+            text += f"With **{encoder}** (`results/{run}`). {on_text(name)}\n\n{table(name, keep)}\n"
+    return text
+
+
+def on_text(name: str) -> str:
+    """What the notes of a table say of its text: those that all rows of a column have, and of which columns, where it is
+    not all.
+    """
+    noted: dict[str, list[set[str]]] = {}
+    for line in filter(itemgetter("ours"), read(name)):
+        noted.setdefault(line["column"], []).append(set(line["note"].split("; ")))
+    found: dict[str, list[str]] = {}
+    for column, notes_of in noted.items():
+        for note in sorted(set.intersection(*notes_of)):
+            if note and not re.match(NOT_TEXT, note):
+                found.setdefault(note, []).append(column)
+    said = (note + ("" if len(of) == len(noted) else f" ({', '.join(of)})") for note, of in found.items())
+    return " ".join(f"{capital(one)}." for one in said)
+
+
+def boards(columns: str) -> list[dict[str, str]]:
+    """The lines of the published encoders' leaderboards whose column matches."""
+    runs = [*ENCODERS][1:]
+    return [line for run in runs for line in read(f"{run}/leaderboard") if re.search(columns, line["column"])]
+
+
+def bucc_sample(encoder: str) -> str:
+    """The F1 of a published encoder on the sample of BUCC, as the leaderboard has it; "" where it was not measured."""
+    (found, *_) = [*(number(line["ours"]) for line in boards("^bucc/zh-en$") if line["row"] == encoder), ""]
+    return found
+
+
 def precision(name: str) -> str:
     """The precision of what each row of a Table 2 selects, by budget, in Markdown."""
     known = filter(itemgetter("precision"), read(name))
@@ -175,57 +218,85 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([head, "|---" * len(lines[0]) + "|", *body]) + "\n"
 
 
+def judged(run: str) -> dict[str, Judgement]:
+    """The claims of the papers in a run, by name."""
+    return {one.claim: one for one in records.read(csv_of(f"{run}/claims"), Judgement, "a table of claims")}
+
+
 def claims() -> dict[str, Any]:
-    """The claims of the papers in the small run: how many of each verdict, and how many are decided in the papers' regime."""
-    lines = read("small/claims")
-    judged = records.read(csv_of("small/claims"), Judgement, "a table of claims")
-    decided = sum(claim.in_regime for claim in judged)
+    """The claims of the papers: how many there are, how many are decided in the papers' regime, by which encoder, and how
+    many have each verdict.
+    """
+    runs = {encoder: judged(run) for run, encoder in ENCODERS.items()}
+    decided = {name: {one.claim for one in held.values() if one.in_regime} for name, held in runs.items()}
+    counts = {name: Counter(one.verdict for one in held.values()) for name, held in runs.items()}
+    lines = [
+        [verdict, *(str(held[verdict] or "") for held in counts.values())]
+        for verdict in VERDICTS
+        if any(held[verdict] for held in counts.values())
+    ]
+    total = ["decided in the papers' regime", *(str(len(held)) for held in decided.values())]
     return {
-        "count": Counter(line["verdict"] for line in lines),
-        "total": len(lines),
-        "lines": lines,
-        "decided": decided,
+        "total": len({name for held in runs.values() for name in held}),
+        "decided": len(set().union(*decided.values())),
+        "by": decided,
+        "counts": markdown([["claims", *runs], *lines, total]),
     }
 
 
 def claim_tables() -> str:
-    """The claims of each paper in the small run, in Markdown; those that are decided first."""
-    order = ["holds", "fails", "mixed", "level", "undecided"]
+    """The claims of each paper with the verdicts of all encoders, in Markdown; those that one of them decides first."""
+    runs = [judged(run) for run in ENCODERS]
     text = ""
     for paper, name in PAPERS.items():
-        lines = [line for line in read("small/claims") if line["paper"] == paper]
-        ranked = sorted(
-            lines, key=lambda line: order.index(line["verdict"]) if line["verdict"] in order else len(order)
-        )
-        rows = [
-            [f"“{line['quote']}” ({line['section']})", line["tested"], line["verdict"], in_regime(line), line["q"]]
-            for line in ranked
-        ]
-        text += f"### {name}\n\n{markdown([['claim', 'tested', 'small', 'instances that count', 'q'], *rows])}\n"
+        held = [[run[claim] for run in runs] for claim, one in runs[0].items() if one.paper == paper]
+        held.sort(key=lambda row: min(VERDICTS.index(one.verdict) for one in row))
+        rows = [[f"“{row[0].quote}” ({row[0].section})", row[0].tested, *map(verdict, row)] for row in held]
+        text += f"### {name}\n\n{markdown([['claim', 'tested', *ENCODERS.values()], *rows])}\n"
     return text
 
 
-def in_regime(line: Mapping[str, str]) -> str:
-    """The instances of a claim that count, by their verdicts."""
-    return ", ".join(f"{line[name]} {name}" for name in ("holds", "fails", "level", "undecided") if int(line[name]))
+def verdict(claim: Judgement) -> str:
+    """The verdict on a claim, with the instances that count and its q, in Markdown."""
+    counts = [f"{count} {name}" for name in COUNTED if (count := getattr(claim, name))]
+    figures = [", ".join(counts)] * bool(counts) + ([] if claim.q is None else [small_q(claim.q)])
+    said = f"**{claim.verdict}**" if claim.in_regime else claim.verdict
+    return said + (f" ({'; '.join(figures)})" if figures else "")
+
+
+def small_q(q: float) -> str:
+    return "q < 0.001" if q < 0.001 else f"q {q:.2g}"
 
 
 def verdicts(name: str) -> str:
-    """What a run's audit says of each claim that rests on a table, in Markdown: the paper's words, and our instances."""
-    run = name.partition("/")[0]
+    """What the audits say of each claim that rests on a table of the small run, in Markdown: the paper's words, and our
+    instances with each encoder.
+    """
+    place = name.partition("/")[2]
+    runs = {run: judged(run) for run in ENCODERS}
     lines = []
-    for line in read(f"{run}/claims"):
-        if f"results/{name}.csv" in line["evidence"].split():
-            decided = [
-                f"{verdict} in {line[column]} of {line['instances']}"
-                for verdict in ("holds", "fails", "level", "undecided", "out of regime")
-                if int(line[column := verdict.replace(" ", "_")])
-            ]
-            said = f"*{line['verdict']}*" + (f" ({', '.join(decided)})" if decided else "")
-            lines.append(
-                f'- "{line["quote"]}" ({line["paper"]}, {line["section"]}). {line["tested"]}<br>Here: {said}.\n'
-            )
+    for claim, first in runs["small"].items():
+        found = {
+            run: held[claim]
+            for run, held in runs.items()
+            if f"results/{run}/{place}.csv" in held[claim].evidence.split()
+        }
+        if found:
+            said = "<br>".join(f"{capital(ENCODERS[run])}: {instances(one)}." for run, one in found.items())
+            lines.append(f'- "{first.quote}" ({first.paper}, {first.section}). {first.tested}<br>{said}\n')
     return "".join(["What the paper says of this table, and what we find:\n\n", *lines]) if lines else ""
+
+
+def instances(claim: Judgement) -> str:
+    """The verdict on a claim and that on its instances, in Markdown."""
+    counts = {name: getattr(claim, name.replace(" ", "_")) for name in (*COUNTED, "out of regime")}
+    found = [f"{name} in {count} of {claim.instances}" for name, count in counts.items() if count]
+    return f"*{claim.verdict}*" + (f" ({', '.join(found)})" if found else "")
+
+
+def capital(name: str) -> str:
+    """A name at the head of a sentence; names of encoders keep their letters."""
+    return name if name in ("mUSE", "e5-small") else name[0].upper() + name[1:]
 
 
 def audit() -> list[tuple[str, int, int]]:
@@ -398,6 +469,13 @@ def pictures() -> dict[Path, str]:
         "distribution": plots.distribution_curves(read_distribution(csv_of("small/distribution")), "distribution"),
     }
     return {DOCS / f"{name}.svg": plots.alone(picture) for name, picture in drawn.items()}
+
+
+def board() -> dict[Path, str]:
+    """The leaderboard of the published encoders: page, table, picture."""
+    runs = [ROOT / "results" / run for run in [*ENCODERS][1:]]
+    made = leaderboard.made(leaderboard.joined(runs, ROOT / "references"))
+    return {DOCS / f"leaderboard.{suffix}": text for suffix, text in made.items()}
 
 
 if __name__ == "__main__":

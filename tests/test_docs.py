@@ -79,6 +79,17 @@ def test_every_table_of_the_small_run_is_on_the_page(generated):
     assert not missing
 
 
+def test_the_page_of_claims_has_the_verdict_of_every_encoder(generated):
+    page = generated[ROOT / "docs/claims.md"]
+    for run, encoder in MAKE["ENCODERS"].items():
+        held = MAKE["judged"](run).values()
+        decided = [claim for claim in held if claim.in_regime]
+        assert f"{len(decided)} by {encoder}" in page
+        for claim in decided:
+            (line,) = [row for row in page.splitlines() if claim.quote in row and claim.tested in row]
+            assert MAKE["verdict"](claim) in line
+
+
 def test_set_up_says_the_disk_of_the_table_of_costs():
     (disk,) = (
         line["disk"] for line in csv.DictReader((ROOT / "docs/costs.csv").open()) if "make env" in line["command"]

@@ -108,6 +108,19 @@ def test_runs_stand_beside_each_other_and_beside_what_others_published(runs: lis
     assert (tmp_path / "out/leaderboard.svg").read_bytes() == first
 
 
+def test_the_picture_compares_encoders_within_100_percent(runs: list[Path], tmp_path: Path):
+    standings = leaderboard.joined(runs, tmp_path)
+    drawn = leaderboard.picture(standings)
+    assert "Tatoeba, accuracy: de-en" in drawn
+    assert "BUCC" not in drawn  # one encoder alone
+    assert leaderboard._limits([replace(standings[1], low=96.9, high=99.9)])[1] == 100
+    assert leaderboard._limits([one for one in standings if one.task == "tatoeba"]) == pytest.approx(
+        (5.7, 100), abs=0.1
+    )
+    alone = leaderboard.picture([one for one in standings if one.run == "muse"])
+    assert "BUCC, F1: zh-en" in alone
+
+
 def test_what_cannot_be_set_beside_each_other(runs: list[Path], tmp_path: Path):
     with pytest.raises(InputError, match=r"a run without a leaderboard; give its configuration `leaderboard`"):
         leaderboard.write([*runs, tmp_path / "none"], tmp_path, tmp_path / "out")

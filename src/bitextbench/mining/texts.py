@@ -332,8 +332,8 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
         )
     if "estimated_right" in counts:
         lines.append(
-            f"mine: an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, as scores were in "
-            "news where 3% of the sentences had a translation"
+            f"mine: an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, if the texts are "
+            "unrelated and 3% of the sentences have a translation; fewer if both are about the same events"
         )
     if "precision" in counts:
         lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")

@@ -5,6 +5,7 @@ encoder, a column for each measurement of leaderboard.yaml. `write` joins the ta
 figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdown, and a picture.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,7 @@ HEAD = """# Leaderboard
 
 Sentence encoders on the same real text. Numbers have 95% intervals over the test items. Rows with a source in brackets are what others
 published on the same set. `bitextbench leaderboard` writes this page, a [CSV](leaderboard.csv) and a [page that sorts](leaderboard.html).
+The picture has the tasks of which two encoders or more have a number, the tables have all.
 
 ![Encoders by tasks](leaderboard.svg)
 """
@@ -102,19 +104,35 @@ def _scores_by(config: Mapping[str, Any], method: str, encoder: str) -> bool:
 def write(runs: Sequence[Path], references: Path, out: Path) -> str:
     """Write `<out>/leaderboard.csv`, `.html`, `.md` and `.svg` from the folders of runs; returns a sentence on them.
 
-    `references`: the folder that has leaderboard.csv, the published figures. Raises InputError for a run without a
-    leaderboard, and for two runs that have one number.
+    Raises InputError as `made` does; then nothing is written.
     """
-    standings = [*_of_runs(runs), *_of_others(references / "leaderboard.csv")]
+    standings = joined(runs, references)
+    texts = made(standings)
     out.mkdir(parents=True, exist_ok=True)
-    drawn = picture(standings)
-    records.write(out / "leaderboard.csv", Standing, standings)
-    plots.save(drawn, out / "leaderboard.svg")
-    for suffix, text in {"html": page(standings, drawn), "md": markdown(standings)}.items():
+    for suffix, text in texts.items():
         with atomic(out / f"leaderboard.{suffix}") as part:
             part.write_text(text, encoding="utf-8")
     encoders = {one.encoder for one in standings if not one.source}
     return f"{out / 'leaderboard.html'}: {len(encoders)} encoders of {len(runs)} runs, {len(standings):,} numbers"
+
+
+def joined(runs: Sequence[Path], references: Path) -> list[Standing]:
+    """The numbers of the folders of runs, and the published figures: leaderboard.csv of the folder `references`.
+
+    Raises InputError for a run without a leaderboard, and for two runs that have one number.
+    """
+    return [*_of_runs(runs), *_of_others(references / "leaderboard.csv")]
+
+
+def made(standings: Sequence[Standing]) -> dict[str, str]:
+    """The leaderboard as the texts of files, by suffix: csv, svg, html, md."""
+    drawn = picture(standings)
+    return {
+        "csv": records.to_csv(Standing, standings),
+        "svg": plots.alone(drawn),
+        "html": page(standings, drawn),
+        "md": markdown(standings),
+    }
 
 
 def _of_runs(runs: Iterable[Path]) -> Iterator[Standing]:
@@ -221,25 +239,41 @@ def _written(one: Standing | None) -> str:
 
 
 def picture(standings: Sequence[Standing]) -> str:
-    """A panel for each column, as an SVG element: our numbers with intervals, published figures as diamonds."""
-    shown = table([one for one in standings if one.task != "cost"])
-    panels = [(group["title"], column) for group in shown["groups"].values() for column in group["columns"]]
+    """A panel for each column that compares encoders, as an SVG element: our numbers with intervals, published figures as
+    diamonds. The panels of a task share an axis, and none leaves 0 to 100%. Columns of one encoder are drawn only where
+    no column has two.
+    """
+    drawn = [one for one in standings if one.task != "cost"]
+    compared = {place for place, count in Counter((one.task, one.column) for one in drawn).items() if count > 1}
+    shown = table([one for one in drawn if (one.task, one.column) in compared] or drawn)
+    groups = shown["groups"]
+    panels = [(name, column) for name, group in groups.items() for column in group["columns"]]
     rows = [row["name"] for row in shown["rows"]]
+    limits = {name: _limits([one for one in drawn if one.task == name]) for name in groups}
     grid = plots.Grid(len(panels), len(rows), plots.longest(rows))
 
     def draw(figure: Figure) -> None:
-        for place, ((title, column), axes) in enumerate(zip(panels, grid.panels(figure), strict=True)):
+        for place, ((name, column), axes) in enumerate(zip(panels, grid.panels(figure), strict=True)):
             held = [(at, one) for at, row in enumerate(shown["rows"]) if (one := row["cells"][place])]
             grid.rows(axes, rows)
-            axes.text(0, 1, f"{title}: {column}", weight="bold", va="bottom", transform=axes.transAxes)
-            axes.margins(x=0.12)
+            axes.text(0, 1, f"{groups[name]['title']}: {column}", weight="bold", va="bottom", transform=axes.transAxes)
+            axes.set_xlim(limits[name])
             for at, one in held:
                 if one.source:
-                    axes.plot(one.value, at, "D", mfc="none", mec=plots.COLOUR["paper"], mew=1.3, ms=5)
+                    colour = plots.COLOUR["paper"]
+                    axes.plot(one.value, at, "D", mfc="none", mec=colour, mew=1.3, ms=5, clip_on=False)
                     continue
                 if one.low is not None:
                     axes.hlines(at, one.low, one.high, color=plots.COLOUR["ours"], lw=1.8)
-                axes.plot(one.value, at, "o", color=plots.COLOUR["ours"], ms=5)
+                axes.plot(one.value, at, "o", color=plots.COLOUR["ours"], ms=5, clip_on=False)
 
     label = "Dot plot: encoders by tasks, with 95% intervals; the numbers are in leaderboard.csv"
     return plots.svg(draw, grid.width, grid.height, "leaderboard", label)
+
+
+def _limits(standings: Sequence[Standing]) -> tuple[float, float]:
+    """A range that contains all numbers of a task; of percentages within 0 to 100."""
+    ends = [end for one in standings for end in (one.value, one.low, one.high) if end is not None]
+    room = max(0.06 * (max(ends) - min(ends)), 0.02)
+    low, high = min(ends) - room, max(ends) + room
+    return (max(0.0, low), min(100.0, high)) if standings[0].unit == "%" else (low, high)
