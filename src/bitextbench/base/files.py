@@ -263,12 +263,12 @@ def check_packing(begin: bytes, path: Path) -> None:
 
 
 def unpacked(packed: io.BufferedReader, path: Path, source: Any, packing: str = "") -> io.BufferedReader:
-    """The unpacked content of a packed stream, read ahead by a thread; the suffix of `path` tells the packing, if it is not
-    given.
+    """The unpacked content of a packed stream, read ahead by a thread.
 
-    `source.size`: the number of packed bytes, or of those read so far. Raises InputError (at once, or while reading) if
-    the stream is empty, damaged, truncated, followed by other data, or unpacks to more than MAX_BYTES, or to more than
-    RATIO_FROM and MAX_RATIO times its size.
+    The suffix of `path` names the packing, if it is not given. `source.size`: the number of packed bytes, or of those
+    read so far. Raises InputError, at once or while reading, if the stream is empty, damaged, truncated or followed by
+    other data. The same holds for one that unpacks to more than MAX_BYTES, or to more than RATIO_FROM and MAX_RATIO
+    times its size.
     """
     stream: Any
     packing = packing or path.suffix
@@ -398,9 +398,11 @@ def read_lines(
     Only LF (and a CR before it) ends a line, as U+0085 and U+2028 occur inside sentences of real corpora. Other CRs are
     counted in the log.
 
-    Over-long lines are errors. With `too_long` their numbers (from 1) are added to it instead, and they are read as
-    empty; with `bad`, lines with NUL or invalid UTF-8 are, and what is wrong with them is added by number. Raises InputError for UTF-16, invalid UTF-8, NUL bytes and over-long lines, with the line, for a text whose
-    lines end with CR alone, and for damaged archives.
+    Over-long lines are errors. With `too_long` they are read as empty, and their numbers (from 1) are added to it. With
+    `bad`, lines with NUL or invalid UTF-8 are read as empty, and `bad` gets what is wrong, by number.
+
+    Raises InputError, with the line, for UTF-16, invalid UTF-8, NUL bytes and over-long lines. It also raises it for a
+    text whose lines end with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
         yield from decode_lines(stream, path, max_bytes=max_bytes, too_long=too_long, bad=bad)

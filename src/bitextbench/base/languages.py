@@ -107,8 +107,10 @@ def script(code: str) -> str:
 
 
 def other_script(lines: Iterable[str], codes: Collection[str]) -> str | None:
-    """The script of most letters at the beginning of a text, lower case, where fewer than half are of the scripts of these
-    languages; None where half are, where there are no letters, or where a language's script is not in the table.
+    """The script of most letters at the beginning of a text, in lower case, if it is foreign to these languages.
+
+    It is foreign if fewer than half of the letters are of their scripts. None if half are, if there are no letters, or
+    if the table lacks the script of a language.
     """
     expected = [_LETTERS.get(script(code)) for code in codes]
     if not expected or None in expected:
@@ -137,8 +139,10 @@ def is_code(code: str) -> bool:
 
 
 def matching(code: str, known: Collection[str]) -> str | None:
-    """The one of the `known` codes that means the language: the same code, its standard form, the same language in the
-    same script, the same language, its macrolanguage, or one of the languages that it stands for; None for no such code.
+    """The one of the `known` codes that means the language; None if there is none.
+
+    Tried in this order: the same code, its standard form, the same language in the same script, the same language, its
+    macrolanguage, one of the languages that it stands for.
     """
     if code in known:
         return code

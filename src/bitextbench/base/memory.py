@@ -18,8 +18,8 @@ LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 def keep_freed() -> None:
     """Let this process keep up to 256 MB that it has freed, where the C library is glibc.
 
-    By default glibc gives arrays of over 128 kB back at once and gets the next one page by page from the kernel: half
-    of the time of work that goes through many arrays of some hundred kB.
+    By default glibc returns arrays of over 128 kB to the kernel at once, and gets the next one page by page. That takes
+    half of the time of work on many arrays of some hundred kB.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")

@@ -34,12 +34,14 @@ def wanted() -> bool:
 
 
 def replace_kernels() -> None:
-    """Have numpy compute torch's matrix products in training (MKL's portable ones take twice the time) and its square
-    roots (MKL's start from rsqrtps, an approximation that each maker has another of), and torch itself its LSTMs
-    (oneDNN's depend on the processor). In inference products stay MKL's, whose rows do not depend on their places in a
-    batch (see `encode`).
+    """Replace those of torch's CPU kernels that give other bytes on another processor, if it is `wanted`.
 
-    All that is patched of torch is patched here, and only where it is `wanted`; kernels are those of CPUs, a GPU has its own.
+    In training numpy computes the matrix products, as MKL's portable ones take twice the time. In inference products
+    stay MKL's: there a row does not depend on its place in a batch (see `encode`). Numpy also computes square roots, as
+    MKL's start from rsqrtps, an approximation that differs between makers. LSTMs are computed by torch itself, as
+    oneDNN's depend on the processor.
+
+    All that is patched of torch is patched here. A GPU has its own kernels.
     """
     import numpy as np
     import torch

@@ -23,12 +23,13 @@ POLL = 10.0  # seconds between two looks at Slurm's queue
 
 
 def take(path: Path, jobs: str = "") -> tuple[int, bool]:
-    """Lock a file until this process, and all that inherit the descriptor, have ended; wait while another run holds it,
-    and for the jobs that the last one left in Slurm. `jobs`: the name of ours there.
+    """Lock a file until this process, and all that inherit the descriptor, have ended.
+
+    It waits while another run holds the lock, and for the jobs that the last run left in Slurm under the name `jobs`.
 
     Returns the descriptor, and whether it had to wait: the other run may have done the planned work. Raises InputError
-    where there are such jobs to ask for, and no squeue; and where a run on another machine may still be at work, and
-    the file system cannot tell.
+    if the last run left jobs and there is no squeue to ask. It also raises it if a run on another machine may still be
+    at work and the file system cannot tell.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     record = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

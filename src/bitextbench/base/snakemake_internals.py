@@ -57,8 +57,10 @@ def pass_to_jobs(descriptor: int) -> None:
 
 
 def look_once_a_job(workflow: Any) -> None:
-    """Leave out the limit on submissions, unless it is another than the usual: within it the scheduler looks at all ready
-    jobs again one second after each look, and after each job that ends, so that looks add up until they take a core.
+    """Leave out the limit on submissions, unless it is another than the usual.
+
+    With the limit the scheduler looks at all ready jobs again, one second after each look and after each job that ends.
+    These looks add up until they take a core.
     """
     limiter = workflow.scheduler.job_rate_limiter
     if limiter and (limiter.max_jobs, limiter.timespan) == USUAL_LIMIT:

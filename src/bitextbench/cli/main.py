@@ -24,8 +24,8 @@ from bitextbench.cli.groups import cli
 def main() -> None:
     """Run a command.
 
-    Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2; Ctrl-C in exit
-    code 130, SIGTERM in 143; a closed pipe in 141, without a word.
+    Bad input, or a place that cannot be written, ends in one line on standard error and exit code 2. Ctrl-C gives exit
+    code 130, SIGTERM 143, and a closed pipe 141 without a message.
     """
     streams.prepare()
     keep_freed()

@@ -41,8 +41,8 @@ def build(
 ) -> dict[str, Any]:
     """Build the corpus `name` in the folder `out`; `spec` is its entry under `corpora:` in a configuration.
 
-    `raw` holds the fetched data sets, a folder each; `corpora` gives the folders of the corpora that `exclude` names;
-    `seed` draws the generated parts (noise has a seed of its own). Each row passes, in this order,
+    `raw` holds the fetched data sets, a folder each. `corpora` gives the folders of the corpora that `exclude` names.
+    `seed` draws the generated parts; noise has a seed of its own. Each row passes, in this order,
 
     - its part (`draw` or `shuffle`, `skip`, `lines`, `side`, `label`);
     - the test for empty sides;

@@ -173,8 +173,10 @@ RULES: dict[str, Callable[[Column, Column, Any], Mask]] = {
 
 
 def check_rules(rules: Mapping[str, Any], languages: Sequence[str] = ()) -> None:
-    """Raises InputError for an unknown rule, with the nearest known one, for a value of the wrong type, and where the rule
-    `language` names a model that does not know one of the `languages`.
+    """Check the names and values of rules of the pre-filter.
+
+    Raises InputError for an unknown rule, with the nearest known one, and for a value of the wrong type. It also raises
+    it if the rule `language` names a model that does not know one of the `languages`.
     """
     for rule, value in rules.items():
         if rule not in RULES:

@@ -55,11 +55,12 @@ def fetch(name: str, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> Non
     processes fetch into one folder, one of them fetches a file; the others wait, and verify it.
 
     A mirror whose files are not the publishers' (a miniature for a rehearsal, say) lists them in its `changed.json`:
-    {"why": what they are, "files": {url: {"bytes", "sha256"}}}. Those are taken from nowhere else, verified by these
-    sums, named in a warning, called "changed" in the manifest, and never recorded in `lock`.
+    `{"why": what they are, "files": {url: {"bytes", "sha256"}}}`. Those are taken from nowhere else and verified by
+    these sums. A warning names them, the manifest calls them "changed", and `lock` never records them.
 
-    Raises InputError for a file that cannot be found, that differs from the registry, the lock or changed.json, that
-    has no checksum and comes as an HTML page or without its length, and for a changed one in place of the publisher's.
+    Raises InputError for a file that cannot be found, or that differs from the registry, the lock or changed.json. A
+    file without a checksum must not come as an HTML page or without its length. A changed file is refused in place of
+    the publisher's.
     """
     fetch_data_set(entry(name), folder, mirrors, lock)
 

@@ -91,8 +91,8 @@ def read(name: str, languages: Languages, raw: Path) -> Tables:
 
     A row of a monolingual data set has null on the side of the other language.
 
-    Raises InputError for a language that is not in the data set, for a missing file, and, with file and line, for text
-    that differs from the registry (unequal sides, a wrong number of columns, invalid UTF-8, a damaged archive).
+    Raises InputError for a language that is not in the data set, and for a missing file. Text that differs from the
+    registry is one, too, with file and line: unequal sides, wrong columns, invalid UTF-8, a damaged archive.
     """
     return parse(entry(name), languages, raw)
 

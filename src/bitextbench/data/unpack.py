@@ -21,9 +21,9 @@ from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, damage, existing,
 def open_place(folder: Path, place: str) -> Iterator[IO[bytes]]:
     """The bytes at a place of `folder`, unpacked.
 
-    Raises InputError (at once, or while reading) for a missing file or member, a damaged or truncated archive, a member
-    name that leads out of the archive, a member that is not a plain file, and an archive that unpacks to more than
-    MAX_BYTES or to more than RATIO_FROM and MAX_RATIO times its size.
+    Raises InputError, at once or while reading, for a missing file or member and for a damaged or truncated archive. A
+    member is refused if its name leads out of the archive, or if it is no plain file. An archive is refused if it
+    unpacks to more than MAX_BYTES, or to more than RATIO_FROM and MAX_RATIO times its size.
     """
     name, _, member = place.partition("/")
     path = folder / name

@@ -33,9 +33,9 @@ def bleu(
 ) -> dict[str, Any]:
     """Corpus BLEU of detokenised lines, in percent, cased. sacreBLEU's tokenizer is `zh` (characters), or else `13a`.
 
-    Returns metric, value, signature (the full one of sacreBLEU), interval (95%, bootstrap over sentences: the mean of
-    the resampled scores minus and plus their 95% half-width), n (sentences), seed, sys_len, ref_len (tokens), items.
-    Raises InputError (`where` is the place that it names) for no lines and unequal counts.
+    Returns metric, value, signature (the full one of sacreBLEU), interval, n (sentences), seed, sys_len, ref_len
+    (tokens), items. The interval is a 95% bootstrap over sentences: the mean of the resampled scores minus and plus
+    their 95% half-width. Raises InputError for no lines and unequal counts; it names the place `where`.
     """
     return _scored("bleu", sacre(language), hypotheses, references, where)
 

@@ -54,10 +54,10 @@ def prepare(
 ) -> dict[str, dict[str, int]]:
     """Write the training pairs of the model of each half, and the pairs that it rescores.
 
-    `<out>/<half>/` has `candidates.tsv` (see `formats.mined_pairs`; scored by cosine) and, as ids (`Ragged.save`,
-    `.src` and `.tgt`), `candidates`, `positives`, `negatives`, `valid` and `valid_negatives` (the 20%); the latter four
-    are from the other half. `src`, `tgt` and the ids at `stems` (shards, without `.src` and `.tgt`) are those of the
-    corpus, row by row.
+    `<out>/<half>/` has `candidates.tsv` (see `formats.mined_pairs`), scored by cosine. It has ids (`Ragged.save`,
+    `.src` and `.tgt`) of `candidates`, `positives`, `negatives`, `valid` and `valid_negatives` (the 20%). All but the
+    candidates are from the other half. `src`, `tgt` and the ids at `stems` (shards, without `.src` and `.tgt`) are
+    those of the corpus, row by row.
 
     Returns the counts of each half, which are also in `<out>/pairs.json`. Raises InputError for ids of another corpus,
     and for a half without positives or negatives for both parts.

@@ -144,11 +144,11 @@ def _difference(seeds: NDArray[np.float64], sampled: NDArray[np.float64]) -> tup
 
 
 def error_tail(value: Any, of_items: Any, of_seeds: Any, freedom: Any) -> Any:
-    """The probability that an error is at least `value`: the sum of a normal deviation with variance `of_items` and of
-    Student's t with the variance `of_seeds` and `freedom` degrees of freedom (1 and more). Arrays broadcast.
+    """The probability that an error is at least `value`. Arrays broadcast.
 
-    Given chi-square, t is normal: the sum is a mixture over the logarithm of chi-square, by the rectangle rule. Without any
-    error it is 0 for a value above SAME, else 1.
+    The error is a sum: a normal deviation with variance `of_items`, and Student's t with variance `of_seeds` and
+    `freedom` degrees of freedom (1 and more). Given chi-square, t is normal. So the sum is a mixture over the logarithm
+    of chi-square, computed by the rectangle rule. Without any error the result is 0 for a value above SAME, else 1.
     """
     from scipy.special import gammaln, ndtr, stdtr
 

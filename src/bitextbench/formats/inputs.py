@@ -109,8 +109,12 @@ Columns = list[pa.StringArray]
 
 
 class Reading(NamedTuple):
-    """How to read. `skip_bad`: bad lines are empty, and counted; `repair`: mend the text (`formats.repair`); `quiet`: without
-    the log, as in a second pass; `name`: of the input in messages, where it is a copy.
+    """How to read.
+
+    - `skip_bad`: read bad lines as empty, and count them.
+    - `repair`: mend the text (`formats.repair`).
+    - `quiet`: write no log, as in a second pass.
+    - `name`: the name of the input in messages, where it is a copy.
     """
 
     skip_bad: bool = False
@@ -123,8 +127,12 @@ PLAIN = Reading()
 
 
 class Wanted(NamedTuple):
-    """Which columns. `sides`: src, tgt or both; `languages`: of the sides, None where unknown; `columns`: names, or numbers from
-    1 in lines between tabs, of the sides and perhaps of ids; () for the usual ones; `ids`: whether to look for them.
+    """Which columns to read.
+
+    - `sides`: src, tgt or both.
+    - `languages`: those of the sides; None if unknown.
+    - `columns`: names, or numbers from 1 in lines between tabs, of the sides and perhaps of ids; () for the usual ones.
+    - `ids`: whether to look for ids.
     """
 
     sides: Sequence[str]

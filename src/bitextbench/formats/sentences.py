@@ -82,11 +82,12 @@ def read(
     columns: Sequence[str] = (),
     reading: Reading = PLAIN,
 ) -> Sentences:
-    """Read sentences from an input (`formats.inputs`) or a corpus folder; of what has two sides, the side `side` (src or tgt).
+    """Read sentences from an input (`formats.inputs`) or a corpus folder; of what has two sides, the side `side` (src
+    or tgt).
 
-    form, of lines: lines, bucc, or auto: bucc where the first line begins with a word and a tab. `columns`: the column of the
-    sentences, and perhaps that of ids; without them a column `text`, or one with the name of the side or of the `language`,
-    and `id` if there is one.
+    `form` of lines: lines, bucc, or auto, which is bucc if the first line begins with a word and a tab. `columns` names
+    the column of the sentences, and perhaps that of ids. By default that is `text`, or the name of the side or of the
+    `language`; `id` is taken if there is one.
 
     Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `formats.inputs`
     refuses.

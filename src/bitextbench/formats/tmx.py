@@ -20,8 +20,10 @@ _BREAK = re.compile(r"[ \t]*[\r\n]\s*")
 
 
 class Units:
-    """The handlers of an expat parser: `done` fills with one list of texts a unit, in the order of `languages`; a text is
-    None where the unit has no segment in that language. `seen`: the codes in the file.
+    """The handlers of an expat parser.
+
+    `done` fills with one list of texts a unit, in the order of `languages`. A text is None if the unit has no segment
+    in that language. `seen`: the codes in the file.
     """
 
     def __init__(self, languages: Sequence[str], name: str | Path) -> None:

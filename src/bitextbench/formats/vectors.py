@@ -117,14 +117,15 @@ class Stacked:
 def by_probability(
     src: Embeddings, tgt: Embeddings, metric: str, log_sums: Callable[..., NDArray] | None = None
 ) -> tuple[Embeddings, Embeddings]:
-    """Vectors for the search of the best source of a target: for the dot product phi those whose products are log P(y |
-    x).
+    """Vectors for the search of the best source of a target, for the dot product phi: their products are log P(y | x).
 
-    A dual encoder that is trained by eq. 1 of guo2018, P(y | x) = exp phi(x, y) / sum over y' of exp phi(x, y'), ranks
-    the targets of a source; what a source adds to all of its phi is free, and phi would rank sources by it. So a source
-    has minus the log of its sum in one dimension more, a target 1. The rank of the targets of a source stays the same.
-    The sum is over SAMPLE targets at most, evenly spaced. Other metrics: the vectors as they are. `log_sums`: what
-    computes log sum exp of the products of two blocks, float32 [rows]; in float64 by numpy, if None.
+    A dual encoder that is trained by eq. 1 of guo2018 ranks the targets y of a source x by phi. There P(y | x) is exp
+    phi(x, y) / sum over y' of exp phi(x, y'). A constant that a source adds to all of its phi changes no P, but it
+    would change the rank of sources. So a source has minus the log of its sum in one dimension more, a target 1. The
+    rank of the targets of a source stays the same.
+
+    The sum is over SAMPLE targets at most, evenly spaced. With other metrics the vectors stay as they are. `log_sums`
+    computes log sum exp of the products of two blocks, float32 [rows]; if None, numpy does in float64.
     """
     if metric != "dot":
         return src, tgt

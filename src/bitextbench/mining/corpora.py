@@ -50,14 +50,20 @@ def mine(
 ) -> None:
     """Mine pairs of a corpus without its alignment, and write them.
 
-    spec: `similarity` and `retrieval` as in `texts.mine` (copies of a sentence have their pairs, too: "we take the highest
-    scoring match" of each); `threshold`; `documents`: mine within matched documents only (`in_documents`, without
-    `retrieval`); `filter`: rules of the pre-filter. The threshold is for the similarity of a pair or, with a `model`
-    (an encoder with a calibrated confidence), for its confidence. `settings`: those of `neighbours.search`.
+    spec:
 
-    selection.json has `pairs`, `retrieved`, `below_threshold`, `dropped` (by rule), and `precision` by the alignment of
-    the corpus: a pair is right if one of its sides is aligned with the text of the other. Raises InputError for unequal
-    numbers of vectors and lines, unknown names, and when no pair is left.
+    - `similarity`, `retrieval`: as in `texts.mine`. Copies of a sentence have pairs, too: "we take the highest scoring
+      match" of each.
+    - `threshold`: for the similarity of a pair. With a `model` (an encoder with a calibrated confidence) it is for the
+      confidence.
+    - `documents`: mine within matched documents only (`in_documents`, without `retrieval`).
+    - `filter`: rules of the pre-filter.
+
+    `settings`: those of `neighbours.search`.
+
+    selection.json has `pairs`, `retrieved`, `below_threshold`, `dropped` (by rule) and `precision`. A pair counts as
+    right if the corpus aligns one of its sides with the text of the other. Raises InputError for unequal numbers of
+    vectors and lines, unknown names, and when no pair is left.
     """
     check_strategy(spec.get("retrieval", "forward"))
     check_rules(spec.get("filter", {}))

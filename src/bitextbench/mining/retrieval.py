@@ -22,9 +22,12 @@ def check_strategy(name: str) -> None:
 def retrieve(strategy: str, both: Both, scores: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Mined:
     """Candidate pairs by one of four strategies; `scores` [sources, k] and [targets, k] are those of the neighbours.
 
-    forward: each source with its best-scored neighbour; backward: each target with its best-scored neighbour;
-    intersection: pairs of both strategies; max: forward and backward pairs together, from the best down, each sentence
-    once. Raises InputError for an unknown strategy.
+    - forward: each source with its best-scored neighbour.
+    - backward: each target with its best-scored neighbour.
+    - intersection: pairs of both strategies.
+    - max: forward and backward pairs together, from the best down, each sentence once.
+
+    Raises InputError for an unknown strategy.
     """
     check_strategy(strategy)
     if strategy == "forward":

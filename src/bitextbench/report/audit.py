@@ -142,11 +142,12 @@ class Judgement:
 class Tried:
     """A line of instances.csv: a claim with one choice of values for its variables.
 
-    `slack` is how far it is on the true side of the border, with its 95% interval, `low` to `high`, and `p`, two-sided;
-    `part` is the single comparison, of several, to which they belong. `q` is `p` adjusted for the false discovery rate over all
-    instances that count. `regime`: whether its cells are in the papers' regime, or which is not. `paper_slack`: the same
-    comparison's slack on the paper's numbers. `cells` lists the cells that the predicate uses, written as in claims.yaml with
-    their tables.
+    - `slack`: how far it is on the true side of the border; `low` to `high` is its 95% interval.
+    - `p`: two-sided. `q`: p adjusted for the false discovery rate over all instances that count.
+    - `part`: the single comparison, of several, to which slack and p belong.
+    - `regime`: whether its cells are in the papers' regime, or which is not.
+    - `paper_slack`: the same comparison's slack on the paper's numbers.
+    - `cells`: the cells that the predicate uses, written as in claims.yaml with their tables.
     """
 
     claim: str
@@ -219,9 +220,9 @@ def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
     `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
-    interval. Raises InputError for a table that is damaged, has another scale than the others, has a number twice, or was
-    made from other references than those of `folder`; for a claim on a cell that no table has; and as `claims.load` and
-    `metrics.load` do.
+    interval. Raises InputError for a table that is damaged, has another scale than the others or has a number twice. It
+    raises it for one made from other references than those of `folder`, and for a claim on a cell that no table has.
+    Otherwise it raises it as `claims.load` and `metrics.load` do.
     """
     reference = references.load_all(folder)
     known = metrics.load(folder / "metrics.yaml", reference)

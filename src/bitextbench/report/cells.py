@@ -128,8 +128,8 @@ def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dic
     """The measurements and notes of the cells that a command is given as specs.
 
     A spec has `row`, `column`, `files`, and optionally `seed` (1), `note` ("") and `label` (of a row of our own). Each
-    of `files` is a metric file, or `file#key` for one of its metrics; several files are test sets, of which the cell
-    shows the mean; without files `note` is the reason. Raises InputError for an unknown or missing key, and as
+    of `files` is a metric file, or `file#key` for one of its metrics. Several files are test sets, of which the cell
+    shows the mean. Without files, `note` is the reason. Raises InputError for an unknown or missing key, and as
     `read_measurement` does.
     """
     measurements, notes = [], {}

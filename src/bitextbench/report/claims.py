@@ -139,8 +139,8 @@ def _claim(entry: dict[str, Any], path: Path, line: int) -> Claim:
 def instances(claim: Claim) -> list[Instance]:
     """The instances of a claim: one for each combination of values; the last variable varies fastest.
 
-    Raises InputError for a variable without values, and for a predicate that is not a comparison, uses an operation that
-    the module does not list, or cannot be written out as single comparisons.
+    Raises InputError for a variable without values. A predicate has to be a comparison of operations that the module
+    lists, and it has to be possible to write it out as single comparisons.
     """
     made = []
     for choice in product(*claim.variables.values()):

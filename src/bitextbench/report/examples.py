@@ -108,9 +108,10 @@ def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 
 def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: float = 0.01) -> Iterator[str]:
     """kim2019, table 4: four pairs on which two scorers agree and disagree.
 
-    The second scorer's highest `share` of the pairs (at least one) and its lowest `share` are taken; of each, the pairs
-    with the lowest and the highest score of the first scorer. `scores`: two scorers, float32 [n] each in the order of
-    ids; the second's are logits and are printed as probabilities. Raises InputError for scores of another corpus.
+    The second scorer's highest `share` of the pairs (at least one) and its lowest `share` are taken. Of each share, the
+    examples are the pairs with the lowest and the highest score of the first scorer. `scores`: two scorers, float32 [n]
+    each in the order of ids; the second's are logits and are printed as probabilities. Raises InputError for scores of
+    another corpus.
     """
     (one, first), (other, second) = scores.items()
     order = np.argsort(-second, kind="stable")

@@ -116,8 +116,8 @@ def cells(
     """The cells of the paper, the cells of tests and rows that this run alone has, and the selections; `notes` as in
     `beside`.
 
-    Raises InputError if a measurement or a selection of some row, budget and seed is missing or unexpected, and if test
-    sets, budgets or signatures differ: a table is never made of a part of the data.
+    A table is never made of a part of the data. So InputError is raised if a measurement or a selection of some row,
+    budget and seed is missing or unexpected, and if test sets, budgets or signatures differ.
     """
     rows = list(dict.fromkeys(one.row for one in measurements))
     columns = list(dict.fromkeys(one.column for one in measurements))

@@ -107,8 +107,10 @@ class Metrics:
 
 
 def load(path: Path, tables: Mapping[str, Sequence[Printed]]) -> Metrics:
-    """The metrics of the papers' tables. Raises InputError, with the line, for a wrong structure, a unit that no table
-    has, a unit of a table that the file lacks, and an unprinted row of an unknown metric or like an unknown cell.
+    """The metrics of the papers' tables.
+
+    Raises InputError, with the line, for a wrong structure, a unit that no table has, and a unit of a table that the
+    file lacks. An unprinted row must not name an unknown metric, or be like an unknown cell.
     """
     held, line_of = read_yaml(path), YamlLines(path)
     for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(held):

@@ -87,8 +87,8 @@ def load_all(folder: str | Path) -> dict[str, list[Printed]]:
 def load(path: str | Path) -> list[Printed]:
     """The cells of one table, in the order of the file (the paper's, row by row).
 
-    Raises InputError for wrong columns, an empty field, a value that is not a finite number, a cell that stands
-    twice, two labels for a row, two tables in one file, or no cell at all.
+    Raises InputError for wrong columns, an empty field, and a value that is not a finite number. It also raises it for
+    a cell that stands twice, two labels for a row, two tables in one file, or no cell at all.
     """
     cells: dict[tuple[str, str], Printed] = {}
     labels: dict[str, str] = {}

@@ -27,9 +27,13 @@ Scores = NDArray[np.float64]
 
 
 class Items(NamedTuple):
-    """Columns: `score` of the best derivation; `lm`, its ln p by the language model; `left_lm`, the part of that which
-    the leftmost words have, `left`[:size]; `open`, whether these are all its words; `right`, the state of the language
-    model after it; `edge`, the best derivation.
+    """Partial translations, by column.
+
+    - `score`: of the best derivation, which is `edge`.
+    - `lm`: its ln p by the language model.
+    - `left_lm`: the part of `lm` that the leftmost words have, `left`[:size].
+    - `open`: whether these are all its words.
+    - `right`: the state of the language model after it.
     """
 
     score: Scores
@@ -63,8 +67,10 @@ class Forest(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """The candidates of a cell: their `items`; `cube` int32 [room, 4]: the cube of each, and the ranks of its rule and
-    of its two items; `heap`: which of them wait to be popped.
+    """The candidates of a cell: their `items`.
+
+    `cube` int32 [room, 4]: the cube of each, and the ranks of its rule and of its two items. `heap`: which of them wait
+    to be popped.
     """
 
     items: Items

@@ -38,10 +38,14 @@ class Table(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Arrays by node: `p`, `backoff` float64, natural logarithms; `parent` int32: the n-gram without its first word;
-    `state` int32: the node that is the state after these words; `depth` int8: the number of words; `context` int32
-    [nodes, order - 1]: the words from the last to the first; `longer`: whether a longer n-gram of the model ends with
-    this one.
+    """An n-gram model, as arrays by node.
+
+    - `p`, `backoff` float64: natural logarithms.
+    - `parent` int32: the n-gram without its first word.
+    - `state` int32: the node that is the state after these words.
+    - `depth` int8: the number of words.
+    - `context` int32 [nodes, order - 1]: the words from the last to the first.
+    - `longer`: whether a longer n-gram of the model ends with this one.
 
     `word`: the node of each word of the vocabulary, UNKNOWN for those that the model does not have.
     """

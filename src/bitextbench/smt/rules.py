@@ -37,9 +37,11 @@ MOST = 1e6  # a larger feature is taken for a damaged file
 class Weighted(NamedTuple):
     """Rules under given weights, as the decoder reads them.
 
-    `trie`: source sides by symbol; `order` int32: rules by node of the trie, those of node n at starts[n] : starts[n +
-    1], the best first; `score` float64 [rules]: without the language model; `target` int32: target sides, that of rule
-    r at ends[r] : ends[r + 1]; `longest`: symbols of the longest source side.
+    - `trie`: source sides by symbol.
+    - `order` int32: rules by node of the trie, those of node n at starts[n] : starts[n + 1], the best first.
+    - `score` float64 [rules]: without the language model.
+    - `target` int32: target sides, that of rule r at ends[r] : ends[r + 1].
+    - `longest`: symbols of the longest source side.
     """
 
     trie: lm.Table
@@ -54,9 +56,11 @@ class Weighted(NamedTuple):
 class Rules(NamedTuple):
     """The rules that can apply to a text; the last three are GLUE.
 
-    `source`, `target`: vocabularies; `text`: the sentences to translate; `features` float64 [rules, names - 1]: all but
-    `lm`; `sides`: the symbols of the source and of the target side of each rule; `estimates` float64 [rules]: ln p of
-    the words between gaps.
+    - `source`, `target`: vocabularies.
+    - `text`: the sentences to translate.
+    - `features` float64 [rules, names - 1]: all but `lm`.
+    - `sides`: the symbols of the source and of the target side of each rule.
+    - `estimates` float64 [rules]: ln p of the words between gaps.
     """
 
     source: Vocabulary

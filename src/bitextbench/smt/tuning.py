@@ -44,9 +44,11 @@ Line = tuple[Array, Counts]  # the slopes of all entries, and their order by `as
 
 
 class Lists(NamedTuple):
-    """N-best lists: `features` float64 [entries, features]; `counts` int64 [entries, 2 * ORDER + 1]: matching n-grams
-    by length, all n-grams by length, the length of the shortest reference; the entries of sentence n are at starts[n] :
-    starts[n + 1].
+    """N-best lists; the entries of sentence n are at starts[n] : starts[n + 1].
+
+    - `features` float64 [entries, features].
+    - `counts` int64 [entries, 2 * ORDER + 1]: matching n-grams by length, all n-grams by length, the length of the
+      shortest reference.
     """
 
     features: Array
