@@ -29,6 +29,10 @@ include: "rules/rescoring.smk"
 include: "rules/report.smk"
 
 
+from bitextbench.base.files import write_json
+from bitextbench.workflow import rule_graph
+
+
 # light: the process that submits runs them itself, as it does `fetch`, for which nodes of many clusters have no internet
 localrules:
     all,

@@ -20,17 +20,17 @@ try:
     from bitextbench.base import run_lock, snakemake_internals, sources
 except InputError as error:
     raise WorkflowError(str(error)) from None
-from bitextbench.base.files import write_json
-from bitextbench.data import registry
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
 from bitextbench.formats.bitext import SIDES
-from bitextbench.report import layout, leaderboard, plan
-from bitextbench.workflow import LIKELIHOOD_MODELS, Files, batches, datasets, environment, registered, rule_graph
+from bitextbench.report import layout, leaderboard
+from bitextbench.workflow import Files, add_seeds, batches, environment
 
 snakemake_internals.measure_to_the_end()
 try:
     resolved = resolve(read(*snakemake_internals.given_configuration(workflow)))
+    CELLS = layout.load() | {leaderboard.PLACE: leaderboard.entries(resolved)}
+    add_seeds(resolved, itertools.chain(*CELLS.values()))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 config.clear()
@@ -47,9 +47,6 @@ POOL, BUDGETS, ROWS = (config["selection"][key] for key in ("corpus", "budgets",
 BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
 LEAST = config["memory"]  # of rules whose need grows with the scale
-CELLS = layout.load() | {leaderboard.PLACE: leaderboard.entries(config)}
-for cell in itertools.chain(*CELLS.values()):
-    files.of_seeds(cell)  # adds the models of other seeds to the configuration
 TABLE2 = CELLS.pop("kim2019/table2")  # of selections; the others are of single metrics
 
 

@@ -1,6 +1,7 @@
 # parts -> noise -> pre-filter -> deduplication -> Parquet shards, with a count of every dropped row; models of languages
 
 from bitextbench.corpus.parts import own_files
+from bitextbench.workflow import datasets, registered
 
 LANGUAGE_MODELS = config.get("language_models", {})
 corpus_entry = lambda w: config["corpora"][w.corpus]

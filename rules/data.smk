@@ -1,4 +1,8 @@
 # registry entry -> verified files
+
+from bitextbench.data import registry
+from bitextbench.workflow import registered
+
 PACKAGED = any_of(registry.packaged())
 
 

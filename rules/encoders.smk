@@ -1,6 +1,7 @@
 # ids, word vectors, hard negatives by another encoder -> a trained sentence encoder -> vectors
 
 from bitextbench.config.encoders import hard_directions, pretrained
+from bitextbench.report import plan
 
 WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]

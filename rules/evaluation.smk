@@ -1,6 +1,7 @@
 # vectors, scores, selections, translations -> what a task measures on them, one file for each corpus and model
 
 from bitextbench.config.studies import curves
+from bitextbench.workflow import LIKELIHOOD_MODELS
 
 CURVES = curves(config)
 TESTED = files.tested(CELLS)  # tables of translations whose rows are compared with one of them

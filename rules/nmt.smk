@@ -1,5 +1,7 @@
 # tokens -> models that translate, selections' and the scorers' -> hypotheses and log-probabilities
 
+from bitextbench.workflow import LIKELIHOOD_MODELS
+
 LIKELIHOODS = config["likelihoods"]
 VALID = config["nmt"]["valid"]
 NMT_TEST = "test"  # what a test set is called among the outputs of a translation

@@ -11,6 +11,7 @@ from bitextbench.config.studies import (
     shares,
     threshold_translations,
 )
+from bitextbench.workflow import datasets
 
 SEEDS, STUDIES = config["seeds"], config.get("studies", {})
 EXAMPLES_OF = config.get("examples", {})
@@ -47,7 +48,7 @@ GRIDS = [
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
 STUDIED = [NEGATIVES, FIGURE3] if STUDIES else []
-SHARES = [(seed, f"{WORK}/metrics/shares/{method}.json") for seed, method in shares(config)]
+SHARES = [(seed, f"{WORK}/metrics/shares/{method}.json") for _, seed, method in shares(config)]
 POOLED = [(row, seed, files.metric("encoder", "newstest2018", name)) for row, seed, name in poolings(config)]
 PLACES = ["table2", *GRIDS, *STUDIED, *[FIGURE4] * bool(MARGIN_POINTS), *[SECTION3] * bool(POOLED)]
 TABLES = [f"{RESULTS}/{place}.csv" for place in PLACES]
@@ -303,7 +304,7 @@ use rule kim2019_section3 as precision_table with:
 rule compare_encoders:
     input:
         [
-            files.metric("encoder", test, of_seed(config, encoder, seed))
+            files.metric("encoder", test, of_seed(config, "encoders", encoder, seed))
             for test, encoder, seed in itertools.product(*(COMPARED[key] for key in ("tests", "encoders", "seeds")))
         ],
     output:

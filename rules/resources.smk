@@ -3,6 +3,7 @@
 from math import ceil
 
 from bitextbench.base.files import size
+from bitextbench.report import plan
 from bitextbench.workflow import minutes
 
 COSTS = plan.Costs(config, plan.rates())

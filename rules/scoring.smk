@@ -1,6 +1,7 @@
 # vectors, tokens, log-probabilities -> what a similarity learns -> one score a pair -> the best pairs
 
 from bitextbench.config.seeds import of_seed
+from bitextbench.workflow import registered
 
 METHODS = config["methods"]
 method_entry = lambda w: METHODS[w.method]
@@ -207,7 +208,7 @@ rule select:
     input:
         corpus=f"{WORK}/corpus/{POOL}",
         tokens=files.tokens(POOL),
-        scores=lambda w: files.scores(of_seed(config, w.method, int(w.seed)), POOL),
+        scores=lambda w: files.scores(of_seed(config, "methods", w.method, int(w.seed)), POOL),
     output:
         multiext(f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/", f"train.{SRC}", f"train.{TGT}", "selection.json"),
     log:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from graphlib import TopologicalSorter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from bitextbench.base import members, portable, sources
 from bitextbench.base.memory import LARGE_PAGES
 from bitextbench.config import PRETRAINED, Config
 from bitextbench.config.encoders import pretrained, sharers
-from bitextbench.config.seeds import of_seed, seeded, seeds_of
+from bitextbench.config.seeds import add_seed, of_seed, seeds_of
 from bitextbench.data import registry
 from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
@@ -33,6 +34,7 @@ SECTIONS = {
     "rescoring": "rescorers",
     "translation": "translations",
 }  # task: where the models are that it measures; of others, encoders
+UNSEEDED = ("bleu", "size", "quality", "selection")  # tasks whose cells have no chain for each of `table_seeds`
 LIKELIHOOD_MODELS = {
     "forward": "translation",
     "backward": "translation",
@@ -41,8 +43,20 @@ LIKELIHOOD_MODELS = {
 }  # model: its kind
 
 
+def add_seeds(config: Config, cells: Iterable[Any]) -> None:
+    """Add the models of other seeds that fill cells, and all that these learn from, to a resolved configuration."""
+    for cell in cells:
+        if cell.missing(config) or cell.task in (*UNSEEDED, "smt"):
+            continue
+        models = [(SECTIONS.get(cell.task, "encoders"), cell.encoder)]
+        if config["methods"].get(cell.similarity, {}).get("encoder") == cell.encoder:
+            models.append(("methods", cell.similarity))
+        for (section, name), seed in product(models, seeds_of(config, cell.place)):
+            add_seed(config, section, name, seed)
+
+
 class Files:
-    """The files of a run."""
+    """The files of a run whose configuration is resolved, and has the seeds of its cells (`add_seeds`)."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -182,7 +196,7 @@ class Files:
 
     def trained(self, cells: Iterable[Any], rows: Iterable[str]) -> list[str]:
         """The encoders of this run's cells and of the rows of Table 2 that are trained here, of all seeds."""
-        methods = [of_seed(self.config, row, seed) for row in rows for seed in self.config["seeds"]]
+        methods = [of_seed(self.config, "methods", row, seed) for row in rows for seed in self.config["seeds"]]
         named = [self.config["methods"][method].get("encoder", "") for method in methods]
         named += [one.encoder for cell in cells if not cell.missing(self.config) for _, one in self.of_seeds(cell)]
         return sorted({name for name in named if name in self.config["encoders"]} - {*pretrained(self.config)})
@@ -296,7 +310,7 @@ class Files:
         return sorted({path for cell in cells for _, one in self.of_seeds(cell) for path in self.cell_metrics(one)})
 
     def of_seeds(self, cell: Any) -> list[tuple[int, Any]]:
-        """(seed, the cell with the model of that seed) for each chain that fills it; adds what these learn to the configuration.
+        """(seed, the cell with the model of that seed) for each chain that fills it.
 
         A selection's BLEU has seeds of its own, what is counted has none; a system of `smt` has the starts of its tunings.
         """
@@ -306,15 +320,15 @@ class Files:
 
     def _with_seeds(self, cell: Any) -> list[tuple[int, Any]]:
         config = self.config
-        if cell.missing(config) or cell.task in ("bleu", "size", "quality", "selection"):
+        if cell.missing(config) or cell.task in UNSEEDED:
             return [(config["seed"], cell)]
         if cell.task == "smt":
             return [(start, replace(cell, encoder=f"{cell.encoder}.{start}")) for start in self.starts()]
-        section, seeds = SECTIONS.get(cell.task, "encoders"), seeds_of(config, cell.place)
-        if config["methods"].get(cell.similarity, {}).get("encoder") == cell.encoder:
-            for seed in seeds:
-                seeded(config, "methods", cell.similarity, seed)
-        return [(seed, replace(cell, encoder=seeded(config, section, cell.encoder, seed))) for seed in seeds]
+        section = SECTIONS.get(cell.task, "encoders")
+        return [
+            (seed, replace(cell, encoder=of_seed(config, section, cell.encoder, seed)))
+            for seed in seeds_of(config, cell.place)
+        ]
 
     def cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
@@ -420,7 +434,7 @@ class Files:
         seed = self.config["encoders"].get(encoder, {}).get("seed", self.config["seed"])
         return [
             f"{self.work}/similarities/{name}.npz"
-            for name in (of_seed(self.config, name, seed) for name in similarities)
+            for name in (of_seed(self.config, "methods", name, seed) for name in similarities)
             if methods.get(name, {}).get("encoder") == encoder and self.fit(name) == "vectors"
         ]
 

@@ -18,7 +18,7 @@ from bitextbench.config import QUALITY
 from bitextbench.config.overlays import laid_over, read
 from bitextbench.config.resolution import resolve
 from bitextbench.config.schema import schema
-from bitextbench.config.seeds import seeded
+from bitextbench.config.seeds import add_seed
 from bitextbench.config.studies import (
     judged,
     margin_encoders,
@@ -219,7 +219,7 @@ def test_tables_of_scorers_have_seeds_of_what_learns():
     of = {method: [made for name, _, made in selectors(config) if name == method] for method in ("margin", "oracle")}
     assert of == {"margin": ["margin", "margin.seed2", "margin.seed3"], "oracle": ["oracle"]}
     assert {*of["margin"]} < config["methods"].keys()
-    assert shares(config) == [(1, "mlp"), *((seed, f"mlp.seed{seed}") for seed in range(2, 6))]
+    assert shares(config) == [("mlp", 1, "mlp"), *(("mlp", seed, f"mlp.seed{seed}") for seed in range(2, 6))]
     one = resolve(config | {"seeds_of": {QUALITY: [2]}})
     assert [seed for corpus, name, seed, _ in judged(one) if corpus == "human_v3"] == [2, 2, 2, 2, 2, 1, 1, 1]
 
@@ -370,9 +370,9 @@ def test_an_entry_of_another_seed_learns_from_entries_of_that_seed():
         },
     }
     before = copy.deepcopy(config)
-    assert [seeded(config, "methods", name, 1) for name in before["methods"]] == list(before["methods"])
+    assert [add_seed(config, "methods", name, 1) for name in before["methods"]] == list(before["methods"])
     assert config == before
-    names = [seeded(config, "methods", name, 3) for name in before["methods"]]
+    names = [add_seed(config, "methods", name, 3) for name in before["methods"]]
     assert names == ["cosine.seed3", "mlp.seed3", "nmt.seed3", "random.seed3", "sure.seed3.en-fr"]
     made = config["methods"]
     assert made["mlp.seed3"]["negatives"] == {"by": "cosine.seed3", "portion": 0.6}
@@ -380,9 +380,9 @@ def test_an_entry_of_another_seed_learns_from_entries_of_that_seed():
     assert config["encoders"]["h.seed3"] == {"hard": {"by": "e.seed3", "count": 2}, "seed": 3}
     assert made["random.seed3"] == {"similarity": "random", "seed": 3}
     assert made["sure.seed3.en-fr"]["tuned"] == {"by": "cosine.seed3"}
-    assert seeded(config, "rescorers", "r", 3) == "r.seed3"
+    assert add_seed(config, "rescorers", "r", 3) == "r.seed3"
     assert config["rescorers"]["r.seed3"] == {"encoder": "h.seed3", "start": {"encoder": "e.seed3"}, "seed": 3}
-    translations = [seeded(config, "translations", name, 3) for name in before["translations"]]
+    translations = [add_seed(config, "translations", name, 3) for name in before["translations"]]
     assert translations == ["mined.seed3.en-fr", "chosen.seed3.en-fr", "whole.seed3.en-fr"]
     assert [config["translations"][name]["train"] for name in translations] == [
         {"mined": {"encoder": "h.seed3"}}, {"selected": {"method": "sure.seed3.en-fr"}}, {"corpora": ["c"]},

@@ -1,6 +1,7 @@
 """Where a run keeps what, and what is made from what."""
 
 import copy
+import itertools
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from bitextbench.config.overlays import laid_over, read
 from bitextbench.config.resolution import resolve
 from bitextbench.report import layout
-from bitextbench.workflow import Files, batches, datasets, rule_graph
+from bitextbench.workflow import Files, add_seeds, batches, datasets, rule_graph
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,8 +132,10 @@ def test_similarities_that_are_fitted_on_an_encoder_s_vectors():
 
 
 def test_cells_have_a_measurement_of_each_seed():
-    run = Files({**copy.deepcopy(files("tiny.yaml").config), "table_seeds": [1, 2]})
-    tables = layout.load()
+    seeds = {"table_seeds": [1, 2], "seeds_of": {"guo2018/table5": [1, 2, 3]}}
+    run, tables = Files(copy.deepcopy(files("tiny.yaml").config) | seeds), layout.load()
+    add_seeds(run.config, itertools.chain(*tables.values()))
+    whole = copy.deepcopy(run.config)
     cell = next(one for one in tables["kim2019/table3"] if one.similarity == "mlp" and not one.missing(run.config))
     assert [(spec["seed"], spec["files"]) for spec in run.cell(cell)] == [
         (1, ["work/tiny/metrics/alignment/newstest2018/nmt_autoencoder.json#mlp.forward"]),
@@ -140,7 +143,6 @@ def test_cells_have_a_measurement_of_each_seed():
     ]
     assert run.fitted_similarities("nmt_autoencoder.seed2", ["mlp"]) == ["work/tiny/similarities/mlp.seed2.npz"]
     assert run.config["methods"]["mlp.seed2"]["encoder"] == "nmt_autoencoder.seed2"
-    run.config["seeds_of"] = {"guo2018/table5": [1, 2, 3]}
     metrics = run.metrics(tables["guo2018/table5"])
     assert "work/tiny/metrics/translation/newstest.en-fr/oracle.seed3.en-fr.json" in metrics
     assert "work/tiny/metrics/translation/newstest.en-fr/oracle.seed2.en-fr.json" in metrics
@@ -152,6 +154,7 @@ def test_cells_have_a_measurement_of_each_seed():
     assert [spec["files"] for spec in run.cell(empty)] == [[]]
     counted = next(one for one in tables["artetxe2019/section4"] if one.task == "size" and not one.missing(run.config))
     assert len(run.cell(counted)) == 1
+    assert run.config == whole, "asking for paths changes nothing"
 
 
 def test_cells_say_what_their_corpora_stand_for():

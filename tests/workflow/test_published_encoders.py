@@ -77,7 +77,7 @@ def test_it_has_no_seeds_and_no_corpora():
     whole = resolve(config)
     assert resolve(whole) == whole
     assert not [name for name in whole["encoders"] if name.startswith("bert.seed")]
-    assert whole["methods"][of_seed(whole, "bert", config["seeds"][1])]["encoder"] == "bert"
+    assert whole["methods"][of_seed(whole, "methods", "bert", config["seeds"][1])]["encoder"] == "bert"
     assert Files(whole).learned_from("bert") == set()
     assert Files(whole).calibrated("bert") == []
 

@@ -1,15 +1,16 @@
 """A configuration with all that a run trains: an entry for each pair, portion, seed and study."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from bitextbench.base import members
 from bitextbench.base.errors import InputError
-from bitextbench.config import Config, checks, schema
+from bitextbench.config import FIGURE4, Config, checks, schema
 from bitextbench.config.pairs import by_pairs
 from bitextbench.config.schema import without_nulls
-from bitextbench.config.seeds import seeded
-from bitextbench.config.studies import by_portion, judged, portions, selectors, with_margins, with_thresholds
+from bitextbench.config.seeds import add_seed, seeds_of
+from bitextbench.config.studies import by_portion, judged, portions, selectors, shares, with_margins, with_thresholds
 
 
 def resolve(config: Config) -> Config:
@@ -24,21 +25,26 @@ def resolve(config: Config) -> Config:
     schema.check(config)
     checks.check(config)
     config["methods"] = dict(by_portion(config["methods"]))
-    for method in (*config["selection"]["methods"], *portions(config)):
-        for seed in config["seeds"]:
-            seeded(config, "methods", method, seed)
-    for add_seeds in (selectors, judged):
-        add_seeds(config)
-    comparison = config.get("comparison", {"encoders": [], "seeds": []})
-    for encoder in comparison["encoders"]:
-        for seed in comparison["seeds"]:
-            seeded(config, "encoders", encoder, seed)
     for name, encoder in with_margins(config).values():
         config["encoders"].setdefault(name, encoder)
     for name, (translation, transformer) in with_thresholds(config).items():
         config["translations"].setdefault(name, translation)
         config["transformers"].setdefault(translation["nmt"], transformer)
+    for kind, name, seed in [*_of_other_seeds(config)]:
+        add_seed(config, kind, name, seed)
     return config
+
+
+def _of_other_seeds(config: Config) -> Iterator[tuple[str, str, int]]:
+    """(section, entry, seed) of what selections, comparisons and studies train; those of tables: `workflow.add_seeds`."""
+    for method in (*config["selection"]["methods"], *portions(config)):
+        yield from (("methods", method, seed) for seed in config["seeds"])
+    for method, seed, _ in (*selectors(config), *(of[1:] for of in judged(config)), *shares(config)):
+        yield "methods", method, seed
+    for encoder in config.get("comparison", {"encoders": []})["encoders"]:
+        yield from (("encoders", encoder, seed) for seed in config["comparison"]["seeds"])
+    for encoder, _ in with_margins(config).values():
+        yield from (("encoders", encoder, seed) for seed in seeds_of(config, FIGURE4))
 
 
 def set_plugins(config: Config) -> None:

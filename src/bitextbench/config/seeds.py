@@ -21,23 +21,23 @@ LEARNED_FROM = {
 }
 
 
-def of_seed(config: Config, name: str, seed: int) -> str:
-    """The name of an entry as of another seed than the run's; a pair of languages stays at the end."""
-    return name if seed == config["seed"] else re.sub(r"(\.[a-z]+-[a-z]+)?$", rf".seed{seed}\1", name, count=1)
-
-
-def seeded(config: Config, kind: str, name: str, seed: int) -> str:
-    """`of_seed`; adds the entry to the section `kind` of `config`. All that it learns from is of that seed, too.
+def of_seed(config: Config, kind: str, name: str, seed: int) -> str:
+    """The name of an entry of the section `kind` as of another seed than the run's; a pair of languages stays at the end.
 
     What is not trained here stays what it is.
     """
-    if kind == "encoders" and name in pretrained(config):
+    if seed == config["seed"] or (kind == "encoders" and name in pretrained(config)):
         return name
-    made = of_seed(config, name, seed)
+    return re.sub(r"(\.[a-z]+-[a-z]+)?$", rf".seed{seed}\1", name, count=1)
+
+
+def add_seed(config: Config, kind: str, name: str, seed: int) -> str:
+    """`of_seed`, added to its section with all that it learns from, which is of that seed, too."""
+    made = of_seed(config, kind, name, seed)
     if made not in config[kind]:
         entry = config[kind][name] | {"seed": seed}
         for path, learned in LEARNED_FROM.items():
-            entry = _renamed(entry, path, partial(seeded, config, learned, seed=seed))
+            entry = _renamed(entry, path, partial(add_seed, config, learned, seed=seed))
         config[kind][made] = entry
     return made
 
@@ -56,12 +56,9 @@ def seeds_of(config: Config, place: str) -> list[int]:
 
 
 def of_seeds(config: Config, place: str, methods: Iterable[str]) -> list[tuple[str, int, str]]:
-    """(method, seed, the method of that seed) for each seed of a table, or the run's seed of what learns nothing.
-
-    Adds those of other seeds to the configuration (see `seeded`).
-    """
+    """(method, seed, the method of that seed) for each seed of a table, or the run's seed of what learns nothing."""
     return [
-        (method, seed, seeded(config, "methods", method, seed))
+        (method, seed, of_seed(config, "methods", method, seed))
         for method in methods
         for seed in (seeds_of(config, place) if learns(config["methods"][method]) else [config["seed"]])
     ]

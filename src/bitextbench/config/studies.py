@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bitextbench.base.errors import InputError
 from bitextbench.config import FIGURE3, FIGURE4, POOLINGS, PRECISION, QUALITY, Config
-from bitextbench.config.seeds import learns, of_seed, of_seeds, seeded, seeds_of
+from bitextbench.config.seeds import learns, of_seed, of_seeds, seeds_of
 
 
 def portion_methods(name: str, portions: list[float | str]) -> dict[str, float | str]:
@@ -67,19 +67,15 @@ def judged(config: Config) -> list[tuple[str, str, int, str]]:
     ]
 
 
-def shares(config: Config) -> list[tuple[int, str]]:
-    """(seed, the method of that seed) of the study of shares (see `of_seeds`)."""
-    methods = [config["studies"]["shares"]] if config.get("studies") else []
-    return [(seed, made) for _, seed, made in of_seeds(config, FIGURE3, methods)]
+def shares(config: Config) -> list[tuple[str, int, str]]:
+    """(method, seed, the method of that seed) of the study of shares (see `of_seeds`)."""
+    return of_seeds(config, FIGURE3, [config["studies"]["shares"]] if config.get("studies") else [])
 
 
 def margin_encoders(config: Config) -> list[tuple[float, int, str]]:
-    """Margin, seed and name of the study's encoders (yang2019 figure 4): ones of the configuration, if it has such.
-
-    Adds those of other seeds to the configuration (see `seeded`).
-    """
+    """Margin, seed and name of the study's encoders (yang2019 figure 4): ones of the configuration, if it has such."""
     return [
-        (margin, seed, seeded(config, "encoders", name, seed))
+        (margin, seed, of_seed(config, "encoders", name, seed))
         for margin, (name, _) in with_margins(config).items()
         for seed in seeds_of(config, FIGURE4)
     ]
@@ -102,7 +98,7 @@ def poolings(config: Config) -> list[tuple[str, int, str]]:
     compared = config.get("comparison", {"encoders": [], "seeds": []})
     rows = [row for row, encoder in POOLINGS.items() if encoder in compared["encoders"]]
     seeds = compared["seeds"] if len(rows) > 1 else []
-    return [(row, seed, of_seed(config, POOLINGS[row], seed)) for row in rows for seed in seeds]
+    return [(row, seed, of_seed(config, "encoders", POOLINGS[row], seed)) for row in rows for seed in seeds]
 
 
 def threshold_translations(config: Config) -> dict[int, str]:
