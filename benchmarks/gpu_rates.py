@@ -2,6 +2,7 @@
 fairseq's Transformers; each as a share of the card's rate of a product in bfloat16. `benchmarks/gpu.py` runs these.
 """
 
+import itertools
 import json
 import logging
 import os
@@ -27,11 +28,12 @@ from bitextbench.report.plan import share as kind_of
 from bitextbench.report.settings import paper_scale
 
 Result = dict[str, Any]
-LONG = 2.0  # seconds that a measurement takes, about
+LONG = 1.0  # seconds that a measurement takes, about
+USUAL = 10  # batches
 ENCODED = 20_000  # sentences
 ENCODERS = ("nmt_autoencoder", "shared_seq2seq", "dan_dual", "transformer_bide")
 THREADS = len(os.sched_getaffinity(0))
-FAIRSEQ = {"base": 60, "big": 4}  # updates of each Transformer
+FAIRSEQ = {"base": 200, "big": 3}  # updates of each Transformer
 
 
 def measured(device: torch.device, config: Path) -> Iterator[Result]:
@@ -42,25 +44,25 @@ def measured(device: torch.device, config: Path) -> Iterator[Result]:
         line = updates.table()[name]
         model, vocabulary = amounts.sized(settings, spec)
         torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats(device)
         try:
-            seconds, waits = update_of({**spec, "model": model}, vocabulary, device)
+            found = update_of({**spec, "model": model}, vocabulary, device)
         except RuntimeError as error:  # out of memory, say: the others are measured
             yield {"what": f"update of {name}", "error": f"{type(error).__name__}: {str(error)[:500]}"}
             continue
+        share = 1e9 * line.gflop / found["seconds"] / rate
         yield {
             "what": f"update of {name}",
             "kind": kind_of(spec["type"]),
-            "seconds": seconds,
-            "gib": round(torch.cuda.max_memory_allocated(device) / 2**30, 2),
+            **found,
             "table_gib": line.gib,
-            "share": 1e9 * line.gflop / seconds / rate,
-            "waits": waits,
+            "share": share,
         }
 
 
-def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> tuple[float, list[str]]:
-    """Seconds of an update, of the largest of some batches of random ids; and where the host waits in one."""
+def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> Result:
+    """Seconds of an update, of usual batches of random ids; GiB at the peak, of the largest of many; and where the host
+    waits in one.
+    """
     training = trainer.training_of(spec)
     with device:
         model = encoders.create(spec, vocabulary)
@@ -70,25 +72,34 @@ def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> tu
     drawn = [{name: stream.batch(step) for name, stream in streams.items()} for step in range(steps)]
     largest = max(drawn, key=lambda batch: sum(column.ids.numel() for column in costs.columns_of(batch)))
     words = spec["model"].get("words", vocabulary)
-    batches = {
-        name: tuple(_numbered(column, words).pinned() for column in columns) for name, columns in largest.items()
-    }
+
+    def filled(batches: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: tuple(_numbered(column, words, vocabulary).pinned() for column in columns)
+            for name, columns in batches.items()
+        }
+
+    usual, big = itertools.cycle(filled(batches) for batches in drawn[:USUAL]), filled(largest)
     optimizer, dtype = trainer.optimizer_of(spec, training, model, 1), number_format(training.precision, device)
 
-    def update() -> None:
+    def update(batches: dict[str, Any]) -> None:
         trainer.step(model, optimizer, batches, training, 0, 1, device, dtype)
 
-    seconds = seconds_of(update, device)
+    torch.cuda.reset_peak_memory_stats(device)
+    update(big)
+    torch.cuda.synchronize(device)
+    gib = torch.cuda.max_memory_allocated(device) / 2**30
+    seconds = seconds_of(lambda: update(next(usual)), device, warm=min(USUAL, steps))
     waits: list[str] = []
     if training.optimizer != "lbfgs":
         with host_waits(waits):
-            update()
-    return seconds, waits
+            update(big)
+    return {"seconds": seconds, "gib": round(gib, 2), "waits": waits}
 
 
-def seconds_of(work: Callable[[], Any], device: torch.device) -> float:
-    """Of a call, after two to warm up: the mean over LONG seconds, or 50 calls."""
-    for _ in range(2):
+def seconds_of(work: Callable[[], Any], device: torch.device, warm: int = 2) -> float:
+    """Of a call, after some to warm up: the mean over LONG seconds, or 50 calls."""
+    for _ in range(warm):
         work()
     torch.cuda.synchronize(device)
     started = time.perf_counter()
@@ -121,16 +132,20 @@ class host_waits:
             return
         torch.cuda.set_sync_debug_mode("default")
         self.caught.__exit__(*error)
-        said = [warning for warning in self.seen or [] if "synchroniz" in str(warning.message)]
+        said = [warning for warning in self.seen or [] if "called a synchronizing" in str(warning.message)]
         self.places += [f"{Path(warning.filename).name}:{warning.lineno}" for warning in said]
 
 
-def _numbered(column: Any, words: int) -> Any:
+def _numbered(column: Any, words: int, vocabulary: int) -> Any:
     """A batch of shapes with ids: a word where a token begins, then its n-grams (or bigrams)."""
     sizes = column.lengths if column.sizes is None else column.sizes
-    each = int(sizes.sum()) // max(1, int(column.lengths.sum()))
-    place = torch.arange(column.ids.shape[1])
-    ids = torch.randint(4, words, tuple(column.ids.shape)) + (place % max(1, each) > 0) * words
+    each = max(1, int(sizes.sum()) // max(1, int(column.lengths.sum())))
+    place, shape = torch.arange(column.ids.shape[1]), tuple(column.ids.shape)
+    ids = (
+        torch.where(place % each > 0, torch.randint(words, vocabulary, shape), torch.randint(4, words, shape))
+        if each > 1
+        else torch.randint(4, words, shape)
+    )
     return column._replace(ids=ids.masked_fill(place >= sizes[:, None], 0), sizes=sizes)
 
 
@@ -159,7 +174,8 @@ def encoding(device: torch.device, config: Path) -> Iterator[Result]:
         words, each = sized.get("words", vocabulary), costs.IDS.get(spec["type"], 1)
         lengths = each * costs.Shapes.drawn(ENCODED, 100, 0).lengths.astype(np.int64)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        ids = rng.integers(4, words, offsets[-1]) + (np.arange(offsets[-1]) % each > 0) * words
+        more = rng.integers(words, vocabulary, offsets[-1]) if each > 1 else 0
+        ids = np.where(np.arange(offsets[-1]) % each > 0, more, rng.integers(4, words, offsets[-1]))
         sentences = model.read("encode", [Ragged(ids.astype(np.int32), offsets)])
         vectors = np.empty((len(lengths), model.dimension), np.float32)
         for tokens in (8192, 65_536):
@@ -194,29 +210,27 @@ def searching(device: torch.device, n: int = 1 << 20, dimension: int = 512, k: i
         return call
 
     threads = THREADS
-    for precision in ("bf16", "fp32"):
-        spent.clear()
-        torch.cuda.reset_peak_memory_stats(device)
-        with (
-            mock.patch.object(tensors, "tops", timed("tops", tops)),
-            mock.patch.object(neighbours, "settle", timed("settle", settle)),
-        ):
-            started = time.perf_counter()
-            found = neighbours.search(
-                src, tgt, k, device=str(device), precision=precision, threads=threads, memory=1 << 33
-            )
-            whole = time.perf_counter() - started
-        parts = {name: sum(seconds for part, seconds in spent if part == name) for name, _ in spent}
-        yield {
-            "what": f"search of {n:,} by {n:,}, {precision}",
-            "seconds": whole,
-            **parts,
-            "gib": torch.cuda.max_memory_allocated(device) / 2**30,
-            "share": 2 * n**2 * dimension / whole / rate,
-            "tops_share": 2 * n**2 * dimension / parts.get("tops", whole) / rate,
-            "found": float((found.forward.ids[:, 0] == np.arange(n)).mean()),
-        }
     few = n // 4
+    few_src, few_tgt = (Embeddings(side.array[:few]) for side in (src, tgt))
+    neighbours.search(few_src, few_tgt, k, device=str(device), precision="bf16", threads=threads)  # to warm up
+    torch.cuda.reset_peak_memory_stats(device)
+    with (
+        mock.patch.object(tensors, "tops", timed("tops", tops)),
+        mock.patch.object(neighbours, "settle", timed("settle", settle)),
+    ):
+        started = time.perf_counter()
+        found = neighbours.search(src, tgt, k, device=str(device), precision="bf16", threads=threads)
+        whole = time.perf_counter() - started
+    parts = {name: sum(seconds for part, seconds in spent if part == name) for name, _ in spent}
+    yield {
+        "what": f"search of {n:,} by {n:,}, bf16",
+        "seconds": whole,
+        **parts,
+        "gib": torch.cuda.max_memory_allocated(device) / 2**30,
+        "share": 2 * n**2 * dimension / whole / rate,
+        "tops_share": 2 * n**2 * dimension / parts.get("tops", whole) / rate,
+        "found": float((found.forward.ids[:, 0] == np.arange(n)).mean()),
+    }
     for precision, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
         left, right = (torch.nn.functional.normalize(side[:few], dim=1).to(dtype) for side in (base, other))
 
@@ -228,20 +242,11 @@ def searching(device: torch.device, n: int = 1 << 20, dimension: int = 512, k: i
             "what": f"product and topk of torch, {few:,} by {few:,}, one direction, {precision}",
             "seconds": seconds_of(plain, device),
         }
-    few_src, few_tgt = (Embeddings(side.array[:few]) for side in (src, tgt))
     for backend, precision in (("torch", "bf16"), ("torch", "fp32"), ("faiss", "fp32")):
         try:
             started = time.perf_counter()
-            neighbours.search(
-                few_src,
-                few_tgt,
-                k,
-                backend=backend,
-                device=str(device),
-                precision=precision,
-                threads=threads,
-                memory=1 << 33,
-            )
+            more = {"backend": backend, "precision": precision, "threads": threads, "memory": 1 << 33}
+            neighbours.search(few_src, few_tgt, k, device=str(device), **more)
             yield {
                 "what": f"search of {few:,} by {few:,}, {backend}, {precision}",
                 "seconds": time.perf_counter() - started,

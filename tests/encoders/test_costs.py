@@ -41,19 +41,20 @@ def test_an_update_waits_for_nothing_fits_a_gpu_and_is_as_the_table_says(name):
 @pytest.mark.parametrize("both", [False, True])
 def test_a_block_of_a_search_waits_for_nothing_before_its_end(monkeypatch, both):
     monkeypatch.setitem(engine.TILE, "cuda", 256)
+    monkeypatch.setattr(tensors, "AGAIN", 1 << 16)
     rows, peak = costs.search_peak(1000, 64, 4, both, 1 << 26)
     assert rows == 1000
     width = 4 + engine.SLACK["bf16"]
     lists = (1 + both) * 1000 * width * 12  # a float32 and an int64 each
     assert lists + 2 * 256**2 < peak < 2**22
-    real = tensors._best_of_groups
+    real = tensors.Best.add
     for wrong in (
-        lambda keys, maxima, *rest: real(keys, maxima[(maxima > 0).any(1)], *rest),
-        lambda keys, maxima, *rest: real(keys, maxima * maxima.max().item(), *rest),
-        lambda keys, maxima, *rest: real(keys, maxima.cpu(), *rest),
-        lambda keys, maxima, *rest: real(keys, maxima + torch.ones(len(maxima), 1), *rest),
+        lambda best, rows, maxima, first: real(best, rows, maxima[(maxima > 0).any(1)], first),
+        lambda best, rows, maxima, first: real(best, rows, maxima * maxima.max().item(), first),
+        lambda best, rows, maxima, first: real(best, rows, maxima.cpu(), first),
+        lambda best, rows, maxima, first: real(best, rows, maxima + torch.ones(len(maxima), 1), first),
     ):
-        monkeypatch.setattr(tensors, "_best_of_groups", wrong)
+        monkeypatch.setattr(tensors.Best, "add", wrong)
         with pytest.raises((RuntimeError, NotImplementedError), match=r"meta|two devices"):
             costs.search_peak(1000, 64, 4, both, 1 << 26)
 

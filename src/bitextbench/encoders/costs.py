@@ -28,7 +28,7 @@ from bitextbench.base.device import autocast, number_format, torch
 from bitextbench.encoders import Corpora, trainer
 from bitextbench.encoders.batches import Padded, SentenceIds
 from bitextbench.formats.vectors import Embeddings
-from bitextbench.neighbours.engine import Engine
+from bitextbench.neighbours.engine import GPU_MEMORY, Engine
 from bitextbench.neighbours.metric import METRIC
 from bitextbench.neighbours.tensors import TensorSide, by_torch, tops
 
@@ -153,20 +153,20 @@ def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> Updat
     return UpdateCost(sum(len(column.ids) for column in columns), tokens, live.peak, flops, dict(live.formats))
 
 
-def search_peak(sentences: int, dimension: int, k: int, both: bool, memory: int) -> tuple[int, int]:
+def search_peak(sentences: int, dimension: int, k: int, both: bool, memory: int = GPU_MEMORY) -> tuple[int, int]:
     """Of a search by cosine among so many sentences a side: the rows and columns of a block, and its peak memory in bytes.
 
     Raises RuntimeError for a block that a GPU would have to wait in before its end, where its best are read.
     """
-    engine = Engine("cuda", "bf16", TensorSide, by_torch)
+    engine = Engine("cuda", "bf16", TensorSide, by_torch, memory)
     width = k + engine.slack
-    panel, rows = neighbours.sizes(engine, width, dimension, memory, 1)
+    panel, _ = neighbours.sizes(engine, width, dimension, memory, 1)
     panel = min(panel, sentences)
     vectors = Embeddings(np.broadcast_to(np.float32(1), (panel, dimension)))
     live = Live()
     with live, uncollected(), torch.no_grad():
         left, right = (TensorSide(vectors, np.ones(panel), METRIC["cosine"], torch.bfloat16, META) for _ in range(2))
-        tops(left, right, (width, width if both else 0), rows, engine.tile)
+        tops(left, right, (width, width if both else 0), engine.tile)
     return panel, live.peak
 
 

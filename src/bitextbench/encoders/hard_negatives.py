@@ -31,7 +31,6 @@ from bitextbench.formats.vectors import Embeddings, by_probability, read_shards
 
 QUERIES = 1 << 22  # that are searched, and kept on disk, at a time
 SLACK = 4  # further candidates than those that are asked for, which may be known translations
-MEMORY = {"cpu": neighbours.MEMORY, "cuda": 1 << 33}  # of the search
 SIMILARITIES = ("cosine", "dot", "random")
 EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))
 
@@ -87,7 +86,7 @@ def mine(
     whole = np.flatnonzero((keys["src"] != EMPTY) & (keys["tgt"] != EMPTY))
     chosen = np.sort(np.random.default_rng(seed).choice(whole, round(share * len(whole)), replace=False))
     metric = "dot" if similarity == "dot" else "cosine"
-    options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads, "memory": MEMORY[where.type]}
+    options: dict[str, Any] = {"metric": metric, "device": device, "threads": threads}
     search = partial(neighbours.search, forward_only=True, **options)
     some = np.arange(0, len(keys["src"]), max(1, len(keys["src"]) // 1000))
     code = sources.modules("encoders.hard_negatives")

@@ -91,6 +91,10 @@ def search(
 
 def sizes(engine: Engine, width: int, dimension: int, memory: int, threads: int) -> tuple[int, int]:
     """The rows and columns that are searched at a time, and of them the rows whose product is prepared at a time."""
+    if engine.memory:  # both sides are on the GPU, in float32 and in the format of the product
+        each = 2 * dimension * (4 + engine.itemsize % 4)
+        panel = max(PANEL, min(engine.memory // each, engine.memory // (32 * width)))
+        return panel, panel
     panel = max(PANEL, memory // 4 // (max(32, 8 * (threads + 1)) * width))
     return panel, max(engine.tile, memory // 4 // (engine.itemsize * dimension))
 

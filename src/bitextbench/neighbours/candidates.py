@@ -38,14 +38,14 @@ def by_product(
                     keys = tiles[thread].ravel()[: (part.stop - part.start) * len(right)].reshape(-1, len(right))
                     product(left[part], right, keys)
                     shifted(keys, src, tgt, here, columns)
-                    loop.keep_best(keys, here.start, columns.start, *forward, *backward[thread])
+                    loop.keep_best(keys, here.start, columns.start, *forward[:2], *backward[thread][:2])
 
             if threads > 1:
                 list(pool.map(work, range(threads)))
             else:
                 work(0)
     for more in backward[1:]:
-        loop.join_best(*backward[0], *more)
+        loop.join_best(*backward[0][:2], *more[:2])
     return forward, backward[0]
 
 

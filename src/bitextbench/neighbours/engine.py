@@ -14,16 +14,21 @@ from bitextbench.neighbours.products import PRODUCTS, choose
 # Rows and columns of a tile of the product: those on a CPU fit its cache; on a GPU they are many, as each tile's best are taken in
 # by kernels that take as long for a small one.
 TILE = {"cpu": 1024, "cuda": 32_768}
+GPU_MEMORY = 1 << 33  # bytes of the vectors of a search on a GPU; tiles and what is computed again take some 7 GiB more
 SLACK = {"fp32": 4, "bf16": 12}  # candidates in addition to the k
 
 
 class Engine(NamedTuple):
-    """Makes the sides of a search; `candidates` takes two of them, widths, rows to prepare at a time, and the tile."""
+    """Makes the sides of a search; `candidates` takes two of them, widths, rows to prepare at a time, and the tile.
+
+    `memory`: bytes that it takes whatever is asked for: those of a GPU are not the host's.
+    """
 
     processor: str
     precision: str
     side: Callable[..., Side]
     candidates: Callable[..., tuple[Kept, Kept]]
+    memory: int = 0
 
     @property
     def slack(self) -> int:
@@ -85,4 +90,5 @@ def _on_gpu(device: str, precision: str) -> Engine:
     where = torch.device(device)
     dtype = number_format(precision, where)
     side = partial(TensorSide, dtype=dtype, device=where)
-    return Engine("cuda", "bf16" if dtype == torch.bfloat16 else "fp32", side, by_torch)
+    memory = min(GPU_MEMORY, torch.cuda.get_device_properties(where).total_memory // 8)
+    return Engine("cuda", "bf16" if dtype == torch.bfloat16 else "fp32", side, by_torch, memory)

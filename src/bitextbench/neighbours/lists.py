@@ -37,10 +37,13 @@ class Both(NamedTuple):
 class Kept(NamedTuple):
     """The best K keys of each of n rows in a fast search, float32 [n, K] in descending order, and their ids, integer
     [n, K].
+
+    `dropped`, float32 [n]: the greatest key of elements that were dropped before keys were computed again, in float32.
     """
 
     values: NDArray[np.float32]
     ids: NDArray[Any]
+    dropped: NDArray[np.float32] | None = None
 
     @classmethod
     def empty(cls, n: int, width: int) -> "Kept":

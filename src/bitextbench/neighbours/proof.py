@@ -13,23 +13,33 @@ ROWS = 16_384  # rows whose lists are scored, or whose vectors are hashed, at a 
 
 def settle(top: Kept, src: Side, tgt: Side, k: int, threads: int) -> Neighbours:
     """Score what the search kept in `top`; search again each row that is not proven complete."""
-    slack, width = src.slack(tgt), top.values.shape[1]
+    width = top.values.shape[1]
+    near, far = (src, tgt) if top.dropped is None else (src.full(), tgt.full())
+    slack = near.slack(far)
+    dropped = np.full(len(src), -np.inf) if top.dropped is None else _most(src, tgt, top.dropped.astype(np.float64))
     result = Neighbours(np.empty((len(src), k), np.int64), np.empty((len(src), k), np.float32))
     unproven = []
     for rows in blocks(len(src), ROWS):
         keys, ids = top.values[rows].astype(np.float64), top.ids[rows].astype(np.int64)
-        error = src.rounding * np.abs(keys) + slack[rows, None]
+        error = near.rounding * np.abs(keys) + slack[rows, None]
         most, least = (src.metric.similarity(keys + sign * error).astype(np.float32) for sign in (1, -1))
         row, place = np.nonzero(most >= least[:, k - 1, None])
         similarity = np.full(keys.shape, -np.inf, np.float32)
         similarity[row, place] = similarities(src, tgt, rows.start + row, ids[row, place], threads)
         best = best_k(similarity, ids, k)
         result.ids[rows], result.similarities[rows] = best.ids, best.similarities
-        proven = (best.similarities[:, -1] > most[:, -1]) | (width == len(tgt))
+        proven = (best.similarities[:, -1] > np.maximum(most[:, -1], dropped[rows])) | (width == len(tgt))
         unproven.append(rows.start + np.flatnonzero(~proven))
     if len(again := np.concatenate(unproven)):
         _exhaust(src, tgt, again, result, k, threads)
     return result
+
+
+def _most(src: Side, tgt: Side, keys: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The greatest similarity [n] that elements of these keys of the fast product, or smaller ones, can have."""
+    with np.errstate(invalid="ignore"):
+        bound = keys + (src.rounding * np.abs(keys) + src.slack(tgt))
+    return src.metric.similarity(np.where(keys == -np.inf, -np.inf, bound)).astype(np.float32)
 
 
 def _exhaust(src: Side, tgt: Side, rows: NDArray[np.int64], result: Neighbours, k: int, threads: int) -> None:

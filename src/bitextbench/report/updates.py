@@ -13,10 +13,10 @@ from bitextbench.report import amounts
 
 PAIRS = 2_900_000  # of zhang2016, whose L-BFGS takes all of them at once
 LIMIT = 70  # GiB, of the 80 of a GPU: libraries and fragments take some
-SEARCHES = (  # the largest of each kind: sentences a side, dimension, neighbours, in both directions, bytes of memory
-    ("hard negatives of transformer_bide.en-fr, a direction", 21_371_161, 500, 9, False, 1 << 33),
-    ("reconstruction of un.en-fr", 11_300_000, 500, 20, True, 1 << 30),
-    ("margins of a batch of the pool", 5_000_000, 1024, 4, True, 1 << 30),
+SEARCHES = (  # the largest of each kind: sentences a side, dimension, neighbours, in both directions
+    ("hard negatives of transformer_bide.en-fr, a direction", 21_371_161, 500, 9, False),
+    ("reconstruction of un.en-fr", 11_300_000, 500, 20, True),
+    ("margins of a batch of the pool", 5_000_000, 1024, 4, True),
 )
 MARKS = "<!-- {}: written by `bitextbench step updates` -->", "<!-- end of {} -->"
 
@@ -106,8 +106,8 @@ def searches(gpu: Mapping[str, Any]) -> str:
         "| search | sentences a side | dimension | neighbours | rows of a block | peak GiB | PFLOP | minutes | host waits |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
-    for name, sentences, dimension, k, both, memory in SEARCHES:
-        rows, peak = costs.search_peak(sentences, dimension, k, both, memory)
+    for name, sentences, dimension, k, both in SEARCHES:
+        rows, peak = costs.search_peak(sentences, dimension, k, both)
         flops = 2 * sentences**2 * dimension
         minutes = flops / gpu["flops"] / gpu["shares"]["search"] / 60
         numbers = f"{sentences:,} | {dimension:,} | {k} | {rows:,} | {peak / 2**30:.1f} | {flops / 1e15:,.0f}"
