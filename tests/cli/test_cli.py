@@ -279,7 +279,22 @@ def test_help_is_cut_nowhere():
     groups = [name for name, one in cli.commands.items() if isinstance(one, click.Group)]
     for path in ([], *([name] for name in groups)):
         said = CliRunner().invoke(cli, [*path, "--help"], catch_exceptions=False).stdout
-        assert "..." not in said.partition("Commands:")[2]
+        shown = said.partition("Commands:")[2]
+        assert "..." not in shown
+        assert shown.count("(") == shown.count(")")  # a sentence does not end at `et al.`
+
+
+def test_a_margin_is_listed_with_its_formula():
+    from bitextbench.scoring import margins
+
+    lines = CliRunner().invoke(cli, ["list", "margins"], catch_exceptions=False).stdout.splitlines()
+    formulas = dict(line.split("\t") for line in lines)
+    assert [*formulas] == [*margins.SIMILARITIES]
+    a, f, g = 0.7, 0.5, 0.3
+    for name, said in formulas.items():
+        formula = re.sub(r"2 a", "2 * a", said.partition(",")[0])
+        value = eval(formula, {"a": a, "f": f, "g": g, "b": (f + g) / 2})
+        assert margins.margin(margins.SIMILARITIES[name][1], a, f, g) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("kind", ["encoders", "similarities", "margins", "rules", "datasets"])

@@ -21,3 +21,19 @@ def test_pairs_of_the_example_are_found(tmp_path):
     right = sum((src, tgt) in gold for _, src, tgt, *_ in mined)
     assert right >= 0.95 * len(gold)
     assert right >= 0.85 * len(mined)
+
+
+def test_a_margin_without_a_threshold_says_so(tmp_path):
+    command = [sys.executable, "-m", "bitextbench", "mine", EXAMPLES / "news.de", EXAMPLES / "news.en"]
+    options = ["--cache", tmp_path / "cache", "-o", tmp_path / "pairs.tsv", "--margin", "cosine"]
+    found = {}
+    for threshold in (None, "0.5", "-inf"):
+        given = [] if threshold is None else ["--threshold", threshold]
+        done = subprocess.run([*command, *options, *given], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found[threshold] = done.stderr
+    said = (
+        "no threshold (the default, 0.1338, is one of --margin distance, not of cosine): every retrieved pair is kept"
+    )
+    assert f"mine: {said}; give --threshold\n" in found[None]
+    assert all("no threshold" not in found[threshold] for threshold in ("0.5", "-inf"))

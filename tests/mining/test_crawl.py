@@ -106,12 +106,18 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
         assert [fates()[int(n)] for n in best.src] == [("kept", str(score)) for score in best.scores]
         assert {"--pairs": 50, "--share": round(0.2 * len(whole.src))}.get(limit[0], len(best.src)) == len(best.src)
     assert list(map(int, best.src)) == sorted(map(int, best.src))
+    arguments = ["--rules", "{}", "--encoder", encoder, "--share", 1, "--margin", "distance", "-o", "distance.tsv"]
+    assert run(*arguments).exit_code == 0
+    distances = margin("distance", (x * y).sum(axis=1), *near)
+    assert mined_pairs.read("distance.tsv").scores == pytest.approx(distances, abs=1e-4)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--share", "0.5"], "--share needs a score; give an --encoder or a --similarity"),
+        (["--share", "0.5", "--margin", "ration"], "--margin: unknown margin 'ration'; known: cosine, absolute"),
+        (["--share", "0.5", "--similarity", "distance"], "distance is a margin; give `filter` --margin distance"),
+        (["--share", "0.5", "--similarity", "random", "--margin", "ratio"], "random has no margin; leave out one of"),
         (["--encoder", "E"], "nothing says how much to keep; give one of --words"),
         (["--encoder", "E", "--share", "0.5", "--pairs", "3"], "both --pairs and --share"),
         (

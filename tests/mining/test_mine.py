@@ -177,7 +177,7 @@ def test_bad_files(files, tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--margin", "ration", "unknown similarity 'ration'; known: cosine, dot"),
+        ("--margin", "ration", "unknown margin 'ration'; known: cosine, dot"),
         ("--retrieval", "best", "unknown retrieval 'best'"),
         ("-k", "0", "-k: 0 is out of range; give 1 to 16,384"),
         ("--memory", "0.001", "bytes of memory are too few"),

@@ -205,12 +205,22 @@ def test_a_scorer_knows_what_it_is_for(encoder, place):
     assert "mlp.npz: was fitted with another encoder" in failed(
         run("score", "a", "b", "--scorer", "mlp.npz", "--encoder", other)
     )
-    assert "mlp compares sentence vectors" in failed(run("score", "a", "b", "--scorer", "mlp.npz"))
+    assert "was fitted with another encoder than muse" in failed(run("score", "a", "b", "--scorer", "mlp.npz"))
     swapped = ["--src-language", "en", "--tgt-language", "de"]
     result = CliRunner().invoke(cli, ["score", "a", "b", "--scorer", "mlp.npz", "--encoder", str(encoder), *swapped])
     assert "mlp.npz: is for de and en, not en and de; fit one for these languages" in failed(result)
     np.savez("no.npz", x=np.zeros(1))
     assert "no.npz: has no array scorer; fit it again" in failed(run("score", "a", "b", "--scorer", "no.npz"))
+
+
+def test_muse_scores_where_no_encoder_is_given():
+    for command in (["score", "a", "b", "--similarity", "cosine", "-o"], ["filter", "a", "b", "--pairs", 3, "-o"]):
+        assert done(*command, "one.tsv").output.count("encoder muse") == 1
+        done(*command, "two.tsv", "--encoder", "muse")
+        assert Path("one.tsv").read_bytes() == Path("two.tsv").read_bytes()
+    assert "encoder muse" not in done("score", "a", "b", "--similarity", "random", "-o", "one.tsv").output
+    assert "encoder muse" not in done("filter", "a", "b", "-o", "one.tsv").output
+    assert {line.split("\t")[0] for line in Path("one.tsv").read_text(encoding="utf-8").splitlines()} == {"0.0"}
 
 
 @pytest.mark.parametrize(
@@ -219,7 +229,9 @@ def test_a_scorer_knows_what_it_is_for(encoder, place):
         (["score", "a", "b"], "nothing says what to score by"),
         (["score", "a", "b", "a", "--similarity", "random"], "a: 3 files; give two texts, or one file of pairs"),
         (["score", "a", "b", "--similarity", "cosin"], "unknown similarity 'cosin'; did you mean cosine"),
-        (["score", "a", "b", "--similarity", "cosine"], "cosine compares sentence vectors; give an --encoder"),
+        (["score", "a", "b", "--similarity", "cosine,random"], "repeat the option: --similarity cosine --similarity random"),
+        (["score", "a", "b", "--similarity", "ratio"], "ratio is a margin; give `filter` --margin ratio; `score` has none"),
+        (["score", "a", "b", "--similarity", "cosine", "--encoder", "labse"], "labse: neither an encoder of a package nor a folder; name muse"),
         (["score", "a", "b", "--similarity", "nmt_lm"], "nmt_lm needs translation and language models; score by it in the workflow"),
         (["score", "a", "b", "--similarity", "zipporah"], "zipporah has learned nothing; give --clean A B, or a fitted --scorer"),
         (["score", "a", "b", "--similarity", "margin", "--encoder", "E"], "margin compares a pair with the whole crawl"),

@@ -3,6 +3,7 @@
 A module of this package adds its commands with `@cli.command(epilog=example("..."))`, or `@step.command()`.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ class Command(click.Command):
     """A command that refuses an output that is an input, or another output, and two inputs that are one stream, before it
     begins. Where the reader of its standard output has gone, it ends with 141, without a word.
     """
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The whole first sentence of the help; `et al.`, where click would end it, is within one."""
+        paragraph = " ".join((self.help or "").split("\n\n")[0].split())
+        return re.split(r"(?<!\bal)(?<!\beq)\. ", paragraph)[0].removesuffix(".")
 
     def invoke(self, ctx: click.Context) -> Any:
         self.check(ctx)

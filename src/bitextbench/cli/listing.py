@@ -36,10 +36,14 @@ def similarities() -> Entries:
 
 
 def margins() -> Entries:
-    """Margins: the scores of a pair of neighbours, for `mine`."""
-    from bitextbench.scoring.margins import SIMILARITIES
+    """Margins: the scores of a pair of neighbours, for `mine` and, by cosine, for `filter`."""
+    from bitextbench.scoring.margins import FORMULAS, SIMILARITIES
 
-    yield from ((name, f"searched by {metric}, scored by {margin}") for name, (metric, margin) in SIMILARITIES.items())
+    means = "f and g: mean cosines of the source and of the target to their k nearest neighbours"
+    for name, (metric, margin) in SIMILARITIES.items():
+        formula = FORMULAS[margin]
+        where = f", where a is the {metric} of the pair" + (f"; {means}" if set(formula) & set("bfg") else "")
+        yield name, formula + where + ("; b = (f + g) / 2" if "b" in formula else "")
 
 
 def rules() -> Entries:

@@ -237,12 +237,15 @@ def _vectors(
 @click.option("--tgt-columns", type=Names(2), default=(), help="The same of B.")
 @skip_bad_option
 @repair_option
-@click.option("--margin", help=f"Score of a pair: {SIMILARITY} By default distance for muse, ratio for others.")
+@click.option(
+    "--margin",
+    help=f"Score of a pair: {SIMILARITY} By default distance for muse, ratio for others; `list margins` has formulas.",
+)
 @click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
 @click.option(
     "--threshold",
     type=LIMIT,
-    help="The least score of a pair. muse has a default, other encoders have none; -inf keeps all.",
+    help="The least score of a pair. muse has a default with --margin distance; with another margin or encoder there is none, and every retrieved pair is kept. -inf keeps all.",
 )
 @click.option(
     "--precision-target", type=SHARE, help="Choose the threshold that reaches this precision on --gold, 0 to 1."
@@ -360,21 +363,61 @@ def scorers_of(
     chinese: str,
     seed: int,
 ) -> list[Any]:
-    """A scorer for each similarity, and the fitted scorers of some files; all share one encoder."""
+    """A scorer for each similarity, and the fitted scorers of some files; all share one encoder, which is muse where none
+    is given and one is needed.
+    """
     from bitextbench.mining import scorers
+    from bitextbench.scoring import declared
 
-    more: dict[str, Any] = {"encoder": encoder.load() if encoder.named else None, "chinese": chinese, "seed": seed}
+    for name in similarities:
+        check_name(name)
+    names = [*similarities, *(scorers.fitted(path).name for path in files)]
+    wanted = encoder.named or any("vectors" in declared(name).needs for name in names)
+    more: dict[str, Any] = {"encoder": encoder.load() if wanted else None, "chinese": chinese, "seed": seed}
     return [
         *(scorers.Scorer(name, languages, **more) for name in similarities),
         *(scorers.opened(path, languages, **more) for path in files),
     ]
 
 
+ONE_AMOUNT = "With a score exactly one of --words, --pairs, --share, --threshold is needed."
+
+
+def check_name(similarity: str) -> None:
+    """Raises InputError for several similarities in one option, and for a margin, which is no similarity's name."""
+    from bitextbench.scoring.margins import MARGINS
+
+    if "," in similarity:
+        again = " ".join(f"--similarity {name.strip()}" for name in similarity.split(","))
+        raise InputError(f"{similarity!r} is not one name", "--similarity", remedy=f"repeat the option: {again}")
+    if similarity in MARGINS:
+        remedy = f"give `filter` --margin {similarity}; `score` has none, as a margin needs the whole crawl"
+        raise InputError(f"{similarity} is a margin", "--similarity", remedy=remedy)
+
+
+def score_of(
+    similarity: str | None, margin: str | None, settings: dict[str, Any], wanted: bool
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The similarity that `filter` scores by, none or one, and its settings; a margin where a score is `wanted`.
+
+    Raises InputError for a margin that is unknown, or that another similarity does not have.
+    """
+    from bitextbench.scoring.margins import SIMILARITIES
+
+    if margin is None:
+        return ((similarity or "margin",) if wanted or similarity else ()), settings
+    known = {name: rule for name, (metric, rule) in SIMILARITIES.items() if metric == "cosine"}
+    if margin not in known:
+        raise InputError(f"unknown margin {margin!r}", "--margin", remedy=f"known: {', '.join(known)}")
+    if similarity not in (None, "margin"):
+        remedy = "leave out one of --similarity and --margin"
+        raise InputError(f"{similarity} has no margin", "--margin", remedy=remedy)
+    return ("margin",), settings | {"margin": known[margin]}
+
+
 @cli.command(
     "filter",
-    epilog=example(
-        "filter crawl.de crawl.en --src-language de --tgt-language en --encoder FOLDER --share 0.3 -o good.tsv.gz"
-    ),
+    epilog=example("filter crawl.de crawl.en --src-language de --tgt-language en --share 0.3 -o good.tsv.gz"),
 )
 @scorer_options
 @click.option("--src-language", type=LANGUAGE, required=True, help="Language code of the sources.")
@@ -385,12 +428,17 @@ def scorers_of(
     help="Rules instead of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
 )
 @cache_option
-@click.option("--similarity", help="Score of a pair: margin (with an encoder the default), cosine, mlp, zipporah, ...")
+@click.option(
+    "--similarity", help="Score of a pair: margin (the default), cosine, mlp, zipporah, ...: `list similarities`."
+)
+@click.option(
+    "--margin", help="Which margin: absolute, distance, ratio (the default), csls, yang9 or yang10: `list margins`."
+)
 @click.option("--save-scorer", type=OUT, help="Save what the similarity has learned: one file, .npz.")
-@click.option("--words", type=COUNT, help="Keep the best pairs, up to this many words of the targets.")
-@click.option("--pairs", type=COUNT, help="Keep this many of the best pairs.")
-@click.option("--share", type=SHARE, help="Keep this share of the pairs that pass the rules.")
-@click.option("--threshold", type=LIMIT, help="Keep the pairs that score at least this.")
+@click.option("--words", type=COUNT, help=f"Keep the best pairs, up to this many words of the targets. {ONE_AMOUNT}")
+@click.option("--pairs", type=COUNT, help=f"Keep this many of the best pairs. {ONE_AMOUNT}")
+@click.option("--share", type=SHARE, help=f"Keep this share of the pairs that pass the rules. {ONE_AMOUNT}")
+@click.option("--threshold", type=LIMIT, help=f"Keep the pairs that score at least this. {ONE_AMOUNT}")
 @click.option(
     "--explain",
     type=OUT_OR_DASH,
@@ -401,7 +449,7 @@ def scorers_of(
     "--out",
     type=OUT_OR_DASH,
     required=True,
-    help="Score, ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx; - is TSV on standard output.",
+    help="Score (0.0 if nothing is scored, as readers want a number), ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx; - is TSV on standard output.",
 )
 def filter_command(
     texts: tuple[Path, ...],
@@ -414,6 +462,7 @@ def filter_command(
     encoder: EncoderChoice,
     cache: Path | None,
     similarity: str | None,
+    margin: str | None,
     clean: tuple[Path, ...] | None,
     settings: dict[str, Any],
     scorer: tuple[Path, ...],
@@ -434,14 +483,17 @@ def filter_command(
     Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
     packed), Parquet, or a Moses zip. - is standard input.
 
-    Drops what the rules reject, then copies, then low scores, and keeps the order of lines. Without an encoder or a
-    similarity nothing is scored.
+    Drops what the rules reject, then copies, then low scores, and keeps the order of lines. Scores are margins by muse,
+    unless an encoder or a similarity is named. Exactly one of --words, --pairs, --share and --threshold says how much is
+    kept. Without these and without a scorer nothing is scored, and all pairs that pass the rules are kept.
     """
     from bitextbench.mining import crawl
 
-    if len(scorer) + bool(similarity) > 1:
-        raise InputError("two scorers", remedy="give one --similarity, or one --scorer")
-    names = (similarity,) if similarity else ("margin",) if encoder.named and not scorer else ()
+    if len(scorer) + bool(similarity or margin) > 1:
+        raise InputError("two scorers", remedy="give one --similarity or --margin, or one --scorer")
+    limit = crawl.Limit(words, pairs, share, threshold)
+    wanted = not scorer and (encoder.named is not None or limit != crawl.ALL)
+    names, settings = score_of(similarity, margin, settings, wanted)
     languages = (src_language, tgt_language)
     scorers = scorers_of(names, scorer, languages, encoder, chinese, seed)
     crawl.filter_crawl(
@@ -450,7 +502,7 @@ def filter_command(
         out,
         rules=rules,
         scorer=scorers[0] if scorers else None,
-        limit=crawl.Limit(words, pairs, share, threshold),
+        limit=limit,
         lesson=crawl.Lesson(clean or (), settings, save_scorer),
         explain=explain,
         folder=cache,
@@ -459,12 +511,15 @@ def filter_command(
     )
 
 
-@cli.command(epilog=example("score - --similarity cosine --encoder FOLDER --append < pairs.tsv > scored.tsv"))
+@cli.command(epilog=example("score - --similarity cosine --append < pairs.tsv > scored.tsv"))
 @scorer_options
 @click.option("--src-language", type=LANGUAGE, help="Language code of the sources; a published encoder needs none.")
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of the targets.")
 @click.option(
-    "--similarity", "similarities", multiple=True, help="Score of a pair: cosine, levenshtein, ...; one or several."
+    "--similarity",
+    "similarities",
+    multiple=True,
+    help="Score of a pair: cosine, levenshtein, ...; repeat the option for several. No margins: they need the whole crawl.",
 )
 @click.option("--append", is_flag=True, help="Write each pair as it was read, followed by its scores.")
 @click.option("-o", "--out", type=OUT_OR_DASH, default="-", help="A text; - is standard output.")

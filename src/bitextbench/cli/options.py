@@ -265,7 +265,8 @@ tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="The
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
 tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
 ENCODER = (
-    "muse or e5-small, or the folder of an encoder: trained here, of sentence-transformers, transformers or LASER."
+    "muse (where none is given) or e5-small, or the folder of an encoder: trained here, of sentence-transformers, "
+    "transformers or LASER."
 )
 prefix_option = click.option("--prefix", help="Text to put before each sentence, such as 'query: ' for e5.")
 
@@ -281,8 +282,14 @@ class EncoderChoice(NamedTuple):
 
     def load(self) -> "SentenceEncoder":
         """The encoder: muse where none is named."""
-        from bitextbench.encoders.plain import sentence_encoder  # it takes torch, which other vectors do not
+        from bitextbench.encoders.plain import (
+            IN_PACKAGES,
+            sentence_encoder,
+        )  # it takes torch, which other vectors do not
 
+        if self.named and self.named not in IN_PACKAGES and not Path(self.named).exists():
+            remedy = f"name {', '.join(IN_PACKAGES)}, or a folder; docs/mining.md, Encoders, says how to get others"
+            raise InputError("neither an encoder of a package nor a folder", self.named, remedy=remedy)
         return sentence_encoder(self.named or "muse", **{k: v for k, v in self._asdict().items() if k != "named"})
 
 

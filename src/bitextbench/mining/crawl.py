@@ -88,9 +88,7 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
             remedy = "give a --similarity, or leave out --settings, --clean and --save-scorer"
             raise InputError("nothing learns", remedy=remedy)
         if given:
-            raise InputError(
-                f"--{given[0]} needs a score", remedy="give an --encoder or a --similarity, or leave it out"
-            )
+            raise InputError(f"--{given[0]} needs a score", remedy="name a similarity, or leave it out")
         return
     if len(given) != 1:
         what = f"both --{' and --'.join(given)}" if given else "nothing says how much to keep"
@@ -123,7 +121,7 @@ def filter_crawl(
 ) -> dict[str, Any]:
     """Write the best pairs (`limit`) of a crawl that pass the rules, once each, in the order of lines.
 
-    `files`: see `formats.pairs`. `rules`: `usual_rules` if none are given. `out`: score (0 without a scorer), the number of the line twice, or the id, and both
+    `files`: see `formats.pairs`. `rules`: `usual_rules` if none are given. `out`: score (0 without a scorer, as readers want a number), the number of the line twice, or the id, and both
     sentences (`mined_pairs.write`). `explain`: `number<TAB>what became of it<TAB>score` for each line of the crawl.
     `folder`: cache of vectors; `search`: of `neighbours.search`. Memory: ROWS texts, scores, and what margins take.
 

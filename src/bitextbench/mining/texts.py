@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from bitextbench.encoders.interface import Calibration, SentenceEncoder  # it imports torch
 
 
-def metric_and_margin(name: str) -> tuple[str, str]:
-    """The metric of the search and the margin of a similarity. Raises InputError for an unknown name."""
+def metric_and_margin(name: str, what: str = "similarity") -> tuple[str, str]:
+    """The metric of the search and the margin of a similarity. Raises InputError for an unknown name, of `what`."""
     if name not in SIMILARITIES:
-        raise InputError(f"unknown similarity {name!r}", remedy=f"known: {', '.join(SIMILARITIES)}")
+        raise InputError(f"unknown {what} {name!r}", remedy=f"known: {', '.join(SIMILARITIES)}")
     return SIMILARITIES[name]
 
 
@@ -98,7 +98,7 @@ def mine(
     """
     started = time.monotonic()
     margin, threshold, calibration = settled(margin, threshold, target, calibration)
-    metric, rule = metric_and_margin(margin)
+    metric, rule = metric_and_margin(margin, "margin")
     check_strategy(retrieval)
     mined_pairs.check_output(out, languages)
     log("1 of 4: read")
@@ -160,12 +160,22 @@ def settled(
 ) -> tuple[str, float | None, "Calibration | None"]:
     """The margin, the threshold, and the calibration if it is one of this margin.
 
-    What is not given is that of the calibration; without one, the margin is ratio, and there is no threshold.
+    What is not given is that of the calibration; without one, the margin is ratio, and there is no threshold, which the
+    log says.
     """
     if calibration and margin in (None, calibration.margin):
         usual = calibration.threshold if target is None else None
         return calibration.margin, usual if threshold is None else threshold, calibration
-    return margin or "ratio", threshold, None
+    margin = margin or "ratio"
+    if threshold is None and target is None:
+        log(_unlimited(margin, calibration))
+    return margin, threshold, None
+
+
+def _unlimited(margin: str, usual: "Calibration | None") -> str:
+    """What a user has to know of a search without a threshold; `usual`: the calibration of the encoder."""
+    why = f" (the default, {usual.threshold:.4f}, is one of --margin {usual.margin}, not of {margin})" if usual else ""
+    return f"mine: no threshold{why}: every retrieved pair is kept; give --threshold"
 
 
 Rows = tuple[NDArray[np.int64], ...]
@@ -319,10 +329,11 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
 
 def _summary(counts: dict[str, Any], out: Path) -> str:
     sides = (f"{side} {c['in']:,} sentences ({_dropped(c)})" for side, c in counts.items() if side in SIDES)
-    low = f"below the threshold of {counts['threshold']:.4f}" if "threshold" in counts else "below the threshold"
+    below = f"{counts['below_threshold']:,} below the threshold"
+    below = f"{below} of {counts['threshold']:.4f}" if "threshold" in counts else "no threshold"
     lines = [
         f"mine: {', '.join(sides)}; {counts['candidates']:,} candidates ({counts['undefined']:,} undefined), "
-        f"{counts['retrieved']:,} retrieved, {counts['below_threshold']:,} {low}, {counts['pairs']:,} pairs in {shown(out, output=True)}"
+        f"{counts['retrieved']:,} retrieved, {below}, {counts['pairs']:,} pairs in {shown(out, output=True)}"
     ]
     if counts["cut"]:
         lines.append(f"mine: {counts['cut']:,} sentences have more tokens than the encoder takes, and were cut")

@@ -34,6 +34,15 @@ SIMILARITIES = {  # name -> (metric of the search, margin)
     **{name: ("cosine", name) for name in MARGINS},
 }
 
+FORMULAS = {
+    "absolute": "a",
+    "distance": "a - b",
+    "ratio": "a / b",
+    "csls": "2 a - f - g",
+    "yang9": "a / b + a",
+    "yang10": "a / f + a",
+}  # of the table above
+
 
 def margin(name: str, similarity: ArrayLike, f: ArrayLike, g: ArrayLike) -> NDArray[np.float32]:
     """The scores of pairs, float32; the arguments broadcast, and are computed with in float64. See the table above.
