@@ -23,13 +23,13 @@ except InputError as error:
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
 from bitextbench.formats.bitext import SIDES
-from bitextbench.report import layout, leaderboard
+from bitextbench.report import layout, leaderboard_layout
 from bitextbench.workflow import Files, add_seeds, batches, environment
 
 snakemake_internals.measure_to_the_end()
 try:
     resolved = resolve(read(*snakemake_internals.given_configuration(workflow)))
-    CELLS = layout.load() | {leaderboard.PLACE: leaderboard.entries(resolved)}
+    CELLS = layout.load() | {leaderboard_layout.PLACE: leaderboard_layout.entries(resolved)}
     add_seeds(resolved, itertools.chain(*CELLS.values()))
 except InputError as error:
     raise WorkflowError(str(error)) from None

@@ -43,7 +43,7 @@ TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "trans
 GRIDS = [
     place
     for place, cells in CELLS.items()
-    if place != leaderboard.PLACE and not all(cell.missing(config) for cell in cells)
+    if place != leaderboard_layout.PLACE and not all(cell.missing(config) for cell in cells)
 ]
 # of the text of the LDC, which may not be there
 EXAMPLES = [f"{RESULTS}/{page}.md" for page in EXAMPLES_OF if page != "zhang2016/table1" or "zhang2016/table3" in GRIDS]
@@ -328,12 +328,12 @@ rule compare_encoders:
 
 use rule kim2019_section3 as leaderboard with:  # encoders by tasks, for `bitextbench leaderboard`
     input:
-        [by_batch(path) for path in files.metrics(CELLS[leaderboard.PLACE])],
+        [by_batch(path) for path in files.metrics(CELLS[leaderboard_layout.PLACE])],
     pathvars:
         table="leaderboard",
     params:
         of="--name=leaderboard",
-        cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard.PLACE]))),
+        cells=cell_options(itertools.chain.from_iterable(map(files.cell, CELLS[leaderboard_layout.PLACE]))),
 
 
 rule learning_curves:

@@ -13,8 +13,9 @@ from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
 from bitextbench.config.schema import schema
 from bitextbench.formats.records import to_csv
-from bitextbench.report import leaderboard
+from bitextbench.report import leaderboard, leaderboard_layout
 from bitextbench.report.cells import Cell
+from bitextbench.report.layout import Entry
 from bitextbench.workflow import Files
 
 ROOT = Path(__file__).parents[2]
@@ -25,24 +26,24 @@ CONFIG = {
 }
 
 
-def board(**rows: str) -> list[leaderboard.Entry]:
-    return leaderboard.entries(CONFIG | {"leaderboard": {row: {"encoder": name} for row, name in rows.items()}})
+def board(**rows: str) -> list[Entry]:
+    return leaderboard_layout.entries(CONFIG | {"leaderboard": {row: {"encoder": name} for row, name in rows.items()}})
 
 
 def test_an_encoder_is_measured_on_every_group_and_by_the_methods_that_score_by_it():
     found = board(mUSE="muse")
-    assert {entry.column.partition("/")[0] for entry in found} == {*leaderboard.groups()}
+    assert {entry.column.partition("/")[0] for entry in found} == {*leaderboard_layout.groups()}
     assert {entry.encoder for entry in found} == {"muse", "cosine", "cosine.10M"}
     assert {entry.row for entry in found} == {"mUSE"}
     assert len({entry.column for entry in found}) == len(found)
-    assert leaderboard.entries(CONFIG) == []
-    some = leaderboard.entries(CONFIG | {"leaderboard": {"mUSE": {"encoder": "muse", "groups": ["tatoeba"]}}})
+    assert leaderboard_layout.entries(CONFIG) == []
+    some = leaderboard_layout.entries(CONFIG | {"leaderboard": {"mUSE": {"encoder": "muse", "groups": ["tatoeba"]}}})
     assert {entry.column.partition("/")[0] for entry in some} == {"tatoeba"}
 
 
 def test_the_schema_knows_the_groups():
     rows = schema()["$defs"]["leaderboard_row"]["properties"]
-    assert rows["groups"]["items"]["enum"] == [*leaderboard.groups()]
+    assert rows["groups"]["items"]["enum"] == [*leaderboard_layout.groups()]
 
 
 def test_an_encoder_of_each_pair_is_that_of_the_column():

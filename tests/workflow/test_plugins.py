@@ -120,14 +120,14 @@ def test_what_is_wrong_with_them_is_told_when_a_run_is_planned(plugins, old, new
         resolve(changed(plugins, old, new))
 
 
-def test_a_plan_loads_neither_torch_nor_sklearn(plugins):
+def test_a_plan_loads_no_package_that_computes_or_draws(plugins):
     changed(plugins, "", "")
     code = (
         "import sys; from bitextbench.config.overlays import read; from bitextbench.config.resolution import resolve\n"
-        "from bitextbench.workflow import Files\n"
+        "from bitextbench.report import layout, leaderboard_layout, plan; from bitextbench.workflow import Files\n"
         f"files = Files(resolve(read(['{ROOT}/config.yaml'], ['{ROOT}/config/tiny.yaml', '{plugins}/own.yaml'])))\n"
         "assert files.declared('length').needs == ('tokens',) and files.calibrated('own') == []\n"
-        "print(*{'torch', 'sklearn', 'faiss', 'rapidfuzz', 'pandas', 'matplotlib'} & sys.modules.keys())"
+        "print(*{'torch', 'sklearn', 'faiss', 'rapidfuzz', 'pandas', 'matplotlib', 'jinja2'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment(), text=True, capture_output=True)
     assert (done.returncode, done.stdout) == (0, "\n"), done.stderr

@@ -1,29 +1,25 @@
 """The leaderboard: encoders by tasks, over runs, with the figures that others published on the same sets.
 
 A run whose configuration has `leaderboard` makes `leaderboard.csv`, a table of its own (`cells.Cell`): a row for each
-encoder, a column for each measurement of leaderboard.yaml. `write` joins the tables of several runs and the published
+encoder, a column for each measurement (`leaderboard_layout`). `write` joins the tables of several runs and the published
 figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdown, and a picture.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import yaml
 from matplotlib.figure import Figure
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
 from bitextbench.formats import records
-from bitextbench.report import cells, layout, plots
-from bitextbench.report.layout import Entry
+from bitextbench.report import cells, plots
+from bitextbench.report.leaderboard_layout import groups
 
-PLACE = "leaderboard"
 HEAD = """# Leaderboard
 
 Sentence encoders on the same real text. Numbers have 95% intervals over the test items. Rows with a source in brackets are what others
@@ -59,46 +55,6 @@ class Standing:
     run: str
     source: str
     note: str
-
-
-@cache
-def groups() -> dict[str, dict[str, Any]]:
-    """The groups of columns: leaderboard.yaml."""
-    text = files("bitextbench.report").joinpath("leaderboard.yaml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(text))
-
-
-def entries(config: Mapping[str, Any]) -> list[Entry]:
-    """What is to be measured of each encoder that `leaderboard` of a configuration names; {} for none."""
-    return [
-        entry
-        for row, wanted in config.get(PLACE, {}).items()
-        for name in wanted.get("groups", groups())
-        for block in groups()[name]["cells"]
-        for entry in _entries(config, row, wanted["encoder"], name, block)
-    ]
-
-
-def _entries(
-    config: Mapping[str, Any], row: str, encoder: str, group: str, block: Mapping[str, Any]
-) -> Iterator[Entry]:
-    """The entries of a block of leaderboard.yaml; of methods, those that score by the row's encoder."""
-    named = {key: value for key, value in block.items() if key not in ("column", "method")}
-    named |= {"cell": [row, f"{group}/{block['column']}"], "encoder": encoder.replace("{pair}", "en-{lang}")}
-    if "method" in block:
-        named["encoder"] = block["method"]
-    for entry in layout.entries(PLACE, named):
-        if "method" not in block or _scores_by(config, entry.encoder.partition(".")[0], encoder):
-            yield entry
-
-
-def _scores_by(config: Mapping[str, Any], method: str, encoder: str) -> bool:
-    """Whether a method scores by an encoder, or by one that is the same published one."""
-    encoders, own = config["encoders"], config["methods"].get(method, {}).get("encoder")
-    return own is not None and encoders[own] == encoders.get(encoder)
-
-
-# ---- several runs
 
 
 def write(runs: Sequence[Path], references: Path, out: Path) -> str:
