@@ -21,6 +21,11 @@ def test_pairs_of_the_example_are_found(tmp_path):
     right = sum((src, tgt) in gold for _, src, tgt, *_ in mined)
     assert right >= 0.95 * len(gold)
     assert right >= 0.85 * len(mined)
+    texts = ["--src-text", EXAMPLES / "news.de", "--tgt-text", EXAMPLES / "news.en"]
+    files = ["--candidates", tmp_path / "pairs.tsv", "--gold", EXAMPLES / "news.gold"]
+    command = [sys.executable, "-m", "bitextbench", "evaluate", "bucc", *texts, *files, "--threshold", "-inf"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.startswith(f"P {100 * right / len(mined):.1f} R {100 * right / len(gold):.1f} F1 ")
 
 
 def test_a_margin_without_a_threshold_says_so(tmp_path):

@@ -100,7 +100,7 @@ def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, ca
 @click.option("--threshold", type=LIMIT, help="The least score; without it the one with the best F1 on these pairs.")
 @click.option("--curve", type=OUT, help="Write precision and recall at every threshold as CSV.")
 @bootstrap_option
-@json_option
+@click.option("-o", "--out", type=OUT, help="Write all figures as JSON, with intervals.")
 def evaluate_bucc(
     candidates: Path,
     src_text: Path,
@@ -112,9 +112,13 @@ def evaluate_bucc(
     seed: int,
     out: Path | None,
 ) -> None:
-    """Precision, recall and F1 of mined pairs, their average precision, and a two-fold figure."""
+    """Precision, recall and F1 of mined pairs against a gold file: BUCC's, or of your own texts.
+
+    Prints a line. The JSON has intervals, average precision and a two-fold figure, too.
+    """
     import numpy as np
 
+    from bitextbench.base.files import write_json
     from bitextbench.evaluation import bucc, curves
 
     src, tgt, pairs, mined = _truth(src_text, tgt_text, form, gold, candidates)
@@ -124,7 +128,9 @@ def evaluate_bucc(
     result["average_precision"] = curves.average_precision(mined.scores, correct, len(pairs), seed=seed)
     if curve:
         curves.write(curve, curves.curve(mined.scores, correct), len(pairs))
-    show(result, out)
+    if out:
+        write_json(out, result)
+    click.echo(bucc.summary(result))
 
 
 @evaluate.command(

@@ -6,7 +6,7 @@ the papers tune on the pairs that they report. A two-fold figure is given, too: 
 measured on the other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -122,3 +122,13 @@ def evaluate(
         "gold_lost_to_duplicates": lost_to_duplicates(gold, src, tgt),
         "two_fold": {**measured(taken_by_half, "threshold:two-fold"), "thresholds": thresholds},
     }
+
+
+def summary(result: Mapping[str, Any]) -> str:
+    """What `evaluate` says in one line, in percent."""
+    figures = " ".join(
+        f"{name} {result[key]['value']:.1f}" for name, key in (("P", "precision"), ("R", "recall"), ("F1", "f1"))
+    )
+    threshold = "none" if result["threshold"] is None else f"{result['threshold']:.4f}"
+    how = f"threshold {threshold}, {result['threshold_from']}"
+    return f"{figures} ({result['pairs']:,} of {result['candidates']:,} pairs, {result['gold']:,} in gold; {how})"
