@@ -132,7 +132,7 @@ def published(place: str, keep: str = "") -> str:
         if csv_of(name := f"{run}/{place}").exists() and any(
             line["ours"] and re.search(keep, key[0]) for key, line in cells(name).items()
         ):
-            text += f"With **{encoder}** (`results/{run}`). {on_text(name)}\n\n{table(name, keep)}\n"
+            text += f"With **{encoder}** (`results/{run}`).{on_text(name)}\n\n{table(name, keep)}\n"
     return text
 
 
@@ -149,7 +149,7 @@ def on_text(name: str) -> str:
             if note and not re.match(NOT_TEXT, note):
                 found.setdefault(note, []).append(column)
     said = (note + ("" if len(of) == len(noted) else f" ({', '.join(of)})") for note, of in found.items())
-    return " ".join(f"{capital(one)}." for one in said)
+    return "".join(f" {capital(one)}." for one in said)
 
 
 def boards(columns: str) -> list[dict[str, str]]:
