@@ -140,9 +140,8 @@ def measure(
         lambda: list(write_vectors(encoder, text, "src", vectors, batch_tokens, device, dtype)), dtype, device, least
     )
     optimizer = trainer.OPTIMIZERS[training.optimizer](model.parameters(), lr=1e-6)
-    update, train_rate = in_turn(
-        lambda: trainer.step(model, optimizer, batches, training, 0, 1, device, dtype), dtype, device, least
-    )
+    run = trainer.Updates(model=model, optimizer=optimizer, training=training, device=device, dtype=dtype)
+    update, train_rate = in_turn(lambda: trainer.step(run, batches, 0), dtype, device, least)
     pairs = sum(len(columns[0].ids) for columns in batches.values())
     row = {
         "encoder": name, "precision": precision, "batch_tokens": batch_tokens, "product_gflops": rate / 1e9,

@@ -86,12 +86,13 @@ def curve(
     model = encoders.create(spec, VOCABULARY).to(device)
     optimizer = trainer.optimizer_of(spec, training, model, 1)
     streams = model.streams(corpora(kind, model), BATCH, 60, 1)
-    losses, dtype = [], number_format(precision, device)
+    dtype = number_format(precision, device)
+    run, losses = trainer.Updates(model=model, optimizer=optimizer, training=training, device=device, dtype=dtype), []
     for number in range(updates):
         batches = {name: stream.batch(number) for name, stream in streams.items()}
         looking = device.type == "cuda" and waits is not None and number == updates - 1
         with gpu_rates.host_waits(waits if looking and waits is not None else None):
-            found = trainer.step(model, optimizer, batches, training, number, 1, device, dtype)
+            found = trainer.step(run, batches, number)
         losses.append(sum(map(float, (found or {"": float("nan")}).values())))
     held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None)]
     return losses, {str(tensor.dtype) for tensor in held}

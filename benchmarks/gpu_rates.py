@@ -82,8 +82,10 @@ def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> Re
     usual, big = itertools.cycle(filled(batches) for batches in drawn[:USUAL]), filled(largest)
     optimizer, dtype = trainer.optimizer_of(spec, training, model, 1), number_format(training.precision, device)
 
+    run = trainer.Updates(model=model, optimizer=optimizer, training=training, device=device, dtype=dtype)
+
     def update(batches: dict[str, Any]) -> None:
-        trainer.step(model, optimizer, batches, training, 0, 1, device, dtype)
+        trainer.step(run, batches, 0)
 
     torch.cuda.reset_peak_memory_stats(device)
     update(big)

@@ -226,9 +226,10 @@ def test_sparse_gradients_are_the_same_gradients(name):
     for sparse in (False, True):
         model = create(name, sparse=sparse, **({"confidence_dropout": 0.0} if name == "dan_dual" else {}))
         training = trainer.Training(learning_rate=0.1, clip=0.05)
-        optimizer, cpu = torch.optim.SGD(model.parameters(), lr=9.0), torch.device("cpu")
+        optimizer = torch.optim.SGD(model.parameters(), lr=9.0)
+        run = trainer.Updates(model=model, optimizer=optimizer, training=training)
         for update in range(3):
-            assert trainer.step(model, optimizer, batch, training, update, 1, cpu, torch.float32)
+            assert trainer.step(run, batch, update)
         assert any(p.grad.is_sparse for p in model.parameters()) == sparse
         states.append(trainer.plain(model))
     for key, value in states[0].items():

@@ -247,8 +247,8 @@ def test_the_paper_s_rate_needs_clipping():
         ids = np.random.default_rng(1).integers(4, 1000, (2, 32, 12)).tolist()
         source, target = map(padded, ids)
         columns = {"nmt": (source, target), "autoencoding": (target,)}
-        arguments = encoder, optimizer, columns, training
-        losses = [trainer.step(*arguments, k, 1, torch.device("cpu"), torch.float32) for k in range(40)]
+        run = trainer.Updates(model=encoder, optimizer=optimizer, training=training)
+        losses = [trainer.step(run, columns, k) for k in range(40)]
         return [sum(loss.values()) if loss else float("inf") for loss in losses]
 
     held, free = (trained(clip) for clip in (spec["training"]["clip"], 1e9))

@@ -124,10 +124,9 @@ def trained(name: str, case: Case, given: Batches) -> tuple[encoders.Encoder, li
         for table in model.words.values():
             torch.nn.init.normal_(table.weight, std=0.5)
     optimizer = trainer.optimizer_of(spec, training, model, 1)
-    device = torch.device("cpu")
-    losses = []
+    run, losses = trainer.Updates(model=model, optimizer=optimizer, training=training), []
     for update in range(case.updates):
-        found = trainer.step(model, optimizer, given, training, update, 1, device, torch.float32)
+        found = trainer.step(run, given, update)
         assert found is not None, f"loss or gradient of update {update} is not finite"
         losses.append(sum(found.values()))
     return model.eval(), losses

@@ -146,8 +146,8 @@ def test_sgd_moves_by_rate_times_clipped_gradient():
     before = trainer.plain(model)
     training = trainer.Training(learning_rate=0.5, clip=0.25)
     optimizer = torch.optim.SGD(model.parameters(), lr=9.0)
-    cpu = torch.device("cpu")
-    trainer.step(model, optimizer, {"nmt": (rows, rows), "autoencoding": (rows,)}, training, 0, 1, cpu, torch.float32)
+    run = trainer.Updates(model=model, optimizer=optimizer, training=training)
+    trainer.step(run, {"nmt": (rows, rows), "autoencoding": (rows,)}, 0)
     after = trainer.plain(model)
     moved = np.sqrt(sum(((after[k] - before[k]).double() ** 2).sum().item() for k in after))
     assert moved == pytest.approx(0.5 * 0.25, rel=1e-4)
@@ -310,7 +310,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, monkeypatch):
 
     # a run that ends badly at update 10 leaves the checkpoint of update 7
     real = trainer.step
-    monkeypatch.setattr(trainer, "step", lambda *a: real(*a) if a[4] < 9 else None)
+    monkeypatch.setattr(trainer, "step", lambda *a: real(*a) if a[2] < 9 else None)
     with pytest.raises(InputError, match="not finite at update 10"):
         trainer.train(spec(), V, {"bitext": data}, out, kept)
     monkeypatch.undo()
@@ -383,7 +383,7 @@ def test_lbfgs_goes_down_and_gives_the_same_bytes_for_any_threads_and_when_resum
         out = tmp_path / name / "model.pt"
         wanted = descriptors(updates=4, checkpoint_every=2)
         if stop:
-            monkeypatch.setattr(trainer, "step", lambda *a, stop=stop: real(*a) if a[4] < stop else None)
+            monkeypatch.setattr(trainer, "step", lambda *a, stop=stop: real(*a) if a[2] < stop else None)
             with pytest.raises(InputError, match=r"not finite at update 4; .* the last good checkpoint"):
                 trainer.train(wanted, V, data, out, tmp_path / f"kept.{name}")
             monkeypatch.undo()

@@ -213,7 +213,8 @@ def update(
     """An update. L-BFGS looks at numbers in its line search: one evaluation, with the vectors that it keeps."""
     dtype = number_format(training.precision, META)
     if not isinstance(optimizer, torch.optim.LBFGS):
-        trainer.step(model, optimizer, batches, training, 0, 1, META, dtype)
+        run = trainer.Updates(model=model, optimizer=optimizer, training=training, device=META, dtype=dtype)
+        trainer.step(run, batches, 0)
         return
     size = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
     kept = torch.empty(VECTORS, size, device=META)

@@ -44,6 +44,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adagrad": torch.optim.Adagrad,
     "lbfgs": partial(torch.optim.LBFGS, max_iter=10, history_size=HISTORY, line_search_fn="strong_wolfe"),
 }
+CPU = torch.device("cpu")
 State = dict[str, torch.Tensor]
 
 
@@ -131,29 +132,30 @@ def train(
     started = time.process_time()
     training = training_of(spec)
     where, rank, ranks = join(threads, device)
-    dtype = number_format(training.precision, where)
     model, matched = new_model(spec, vocab_size, seed, vectors, pieces)
-    model.to(where)
-    optimizer = optimizer_of(spec, training, model, ranks)
     corpora = read_corpora(model, data, vocab_size)
-    streams = model.streams(corpora, share_of(training.batch, ranks), training.max_tokens, seed)
-    for name, stream in streams.items():
-        log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
+    run = new_run(spec, training, model.to(where), corpora, seed=seed, device=where, rank=rank, ranks=ranks)
     last = Checkpoint(checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors))
-    run = TrainingRun(spec["type"], training, model, optimizer, corpora, streams, seed, where, dtype, rank, ranks)
-    at = last.resume(model, optimizer)
+    at = last.resume(model, run.optimizer)
     run_updates(run, at, last, started)
     if rank > 0:
         return {}
-    kept_spec = {key: spec.get(key) for key in ("type", "model", "training")}
-    save({"spec": kept_spec, "vocab_size": vocab_size, "state_dict": at.best or plain(model)}, out)
-    write_curve(at.curve, out.parent)
     report = report_of(run, at, matched, at.cpu_seconds + time.process_time() - started)
-    write_json(out.parent / "training.json", report)
-    if text:
-        describe(out.parent, model, text, {"spec": kept_spec, "seed": seed, "updates": at.update})
+    write(run, at, {key: spec.get(key) for key in ("type", "model", "training")}, report, text, out)
     last.path.unlink(missing_ok=True)
     return report
+
+
+def write(
+    run: "TrainingRun", at: "Progress", spec: dict[str, Any], report: dict[str, Any], text: TextSide | None, out: Path
+) -> None:
+    """The model, its curve, its report, and with `text` the files by which the folder works by itself."""
+    state = at.best or plain(run.model)
+    save({"spec": spec, "vocab_size": run.model.vocab_size, "state_dict": state}, out)
+    write_curve(at.curve, out.parent)
+    write_json(out.parent / "training.json", report)
+    if text:
+        describe(out.parent, run.model, text, {"spec": spec, "seed": run.seed, "updates": at.update})
 
 
 def new_model(
@@ -202,21 +204,48 @@ def read_corpora(model: Encoder, data: dict[str, list[Path]], vocab_size: int) -
     return corpora
 
 
-@dataclass(frozen=True)
-class TrainingRun:
+@dataclass(frozen=True, kw_only=True)
+class Updates:
+    """What all updates of a model have in common. `seed`: of what is drawn in them; `rank`, of `ranks` processes."""
+
+    model: Encoder
+    optimizer: torch.optim.Optimizer
+    training: Training
+    seed: int = 1
+    device: torch.device = CPU
+    dtype: torch.dtype = torch.float32
+    rank: int = 0
+    ranks: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun(Updates):
     """The parts of a training that stay the same in all updates."""
 
     kind: str  # type of the encoder
-    training: Training
-    model: Encoder
-    optimizer: torch.optim.Optimizer
     corpora: Corpora
     streams: dict[str, Stream]
-    seed: int
-    device: torch.device
-    dtype: torch.dtype
-    rank: int
-    ranks: int
+
+
+def new_run(
+    spec: dict[str, Any], training: Training, model: Encoder, corpora: Corpora, *, device: torch.device, **more: int
+) -> TrainingRun:
+    """A run that has not begun; `more`: its seed, rank and ranks."""
+    optimizer = optimizer_of(spec, training, model, more["ranks"])
+    streams = model.streams(corpora, share_of(training.batch, more["ranks"]), training.max_tokens, more["seed"])
+    for name, stream in streams.items():
+        log(f"{name}: {len(stream):,} examples, left out: {stream.dropped}")
+    return TrainingRun(
+        kind=spec["type"],
+        model=model,
+        optimizer=optimizer,
+        training=training,
+        corpora=corpora,
+        streams=streams,
+        device=device,
+        dtype=number_format(training.precision, device),
+        **more,
+    )
 
 
 def run_updates(run: TrainingRun, at: "Progress", last: "Checkpoint", started: float) -> None:
@@ -231,9 +260,7 @@ def run_updates(run: TrainingRun, at: "Progress", last: "Checkpoint", started: f
     often_enough = (training.log_every, training.valid_every, training.checkpoint_every, training.updates)
     while at.update < training.updates and not at.stopped(training):
         batches = next(drawn)
-        losses = step(
-            model, run.optimizer, batches, training, at.update, run.seed, run.device, run.dtype, run.rank, run.ranks
-        )
+        losses = step(run, batches, at.update)
         if losses is None:
             raise _not_finite(run, f"at update {at.update + 1:,}", last)
         at.add(losses)
@@ -294,35 +321,25 @@ def report_of(run: TrainingRun, at: "Progress", matched: dict[str, int], cpu_sec
     }
 
 
-def step(
-    model: Encoder,
-    optimizer: torch.optim.Optimizer,
-    batches: dict[str, tuple[Padded, ...]],
-    training: Training,
-    update: int,
-    seed: int,
-    device: torch.device,
-    dtype: torch.dtype,
-    rank: int = 0,
-    ranks: int = 1,
-) -> dict[str, torch.Tensor] | None:
+def step(run: Updates, batches: dict[str, tuple[Padded, ...]], update: int) -> dict[str, torch.Tensor] | None:
     """One update. Returns the loss of each objective before it, on the device.
 
     A loss or gradient that is not finite gives None on a CPU, before any parameter changes. A GPU is not waited for: its
     losses are then not finite (and those of all later updates).
     """
+    model, optimizer, training, device = run.model, run.optimizer, run.training, run.device
     model.train()
     on_device = {name: tuple(column.on(device) for column in columns) for name, columns in batches.items()}
 
     def losses() -> dict[str, torch.Tensor]:
         """The loss of each objective; sets the gradient of their sum."""
-        torch.manual_seed(seed + 1_000_003 * update + rank)
-        with autocast(device, dtype):
+        torch.manual_seed(run.seed + 1_000_003 * update + run.rank)
+        with autocast(device, run.dtype):
             objectives = model.loss(on_device)
         optimizer.zero_grad()
         torch.stack(list(objectives.values())).sum().backward()
-        if ranks > 1:
-            average(model, objectives, ranks)
+        if run.ranks > 1:
+            average(model, objectives, run.ranks)
         return objectives
 
     for group in optimizer.param_groups:
