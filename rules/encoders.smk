@@ -11,6 +11,7 @@ encoder_type = lambda w: encoder_entry(w)["type"]
 trained = rf"(?!(?:{any_of(pretrained(config))})/)[^/]+"  # any name but those
 encoder_text_model = lambda w: files.text_model(encoder_entry(w)["features"])
 encoder_prefix = lambda w: [f"--prefix={encoder_entry(w)['prefix']}"] if "prefix" in encoder_entry(w) else []
+encoder_options = lambda w: encoder_prefix(w) + [f"--precision={encoder_entry(w).get('precision', 'fp32')}"]
 encoder_ids = lambda side: lambda w: files.shard_ids(encoder_entry(w)["features"], w.corpus, w.shard, side)
 
 # as it was trained, on a GPU; fp32 on a CPU, and of recurrent networks, which cuDNN has not long had in bf16
@@ -243,10 +244,10 @@ rule encode_pretrained:
         runtime=hours(24),
     params:
         version=code("step encode-pretrained"),
-        prefix=encoder_prefix,
+        options=encoder_options,
         languages=corpus_languages,
         out=lambda w, output: output.src.removesuffix(".src.npy"),
         gpus=allocated,
     shell:
-        "python -m bitextbench step encode-pretrained {input.corpus:q}/{wildcards.shard:q}.parquet --about {input.about:q} {params.prefix:q}"
+        "python -m bitextbench step encode-pretrained {input.corpus:q}/{wildcards.shard:q}.parquet --about {input.about:q} {params.options:q}"
         " {params.languages:q} --gpus {params.gpus:q} --threads {threads} --out {params.out:q} 2> {log:q}"

@@ -322,16 +322,15 @@ def pretrained(encoder: str, files: tuple[Path, ...], out: Path) -> None:
 @prefix_option
 @src_option
 @tgt_option
+@click.option("--precision", type=click.Choice(["fp32", "bf16", "auto"]), default="fp32", help="Number format.")
 @device_option
 @threads_option
 @out_option
-def encode_pretrained(
-    shard: Path, about: Path, prefix: str | None, src: str, tgt: str, device: str, threads: int, out: Path
-) -> None:
+def encode_pretrained(shard: Path, about: Path, src: str, tgt: str, out: Path, **more: Any) -> None:
     """Encode a shard of a corpus by a published encoder; writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.plain import encode_shard
 
-    encode_shard(shard, about, (src, tgt), out, prefix=prefix, threads=threads, device=device)
+    encode_shard(shard, about, (src, tgt), out, **more)
 
 
 @step.command("encoder-cost")
