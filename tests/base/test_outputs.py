@@ -46,11 +46,11 @@ def test_atomic_keeps_files_and_folders_apart(tmp_path):
 
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="folder: a folder is there, and the output is a file; give another name"):
+    with pytest.raises(InputError, match="folder: is a folder, but the output is a file; give another name"):
         write(tmp_path / "folder", folder=False)
-    with pytest.raises(InputError, match="file: a file is there, and the output is a folder; give another name"):
+    with pytest.raises(InputError, match="file: is a file, but the output is a folder; give another name"):
         write(tmp_path / "file", folder=True)
-    with pytest.raises(InputError, match="no name for an output"):
+    with pytest.raises(InputError, match="cannot be the name of an output"):
         write(".", folder=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
@@ -60,7 +60,7 @@ def test_a_device_is_not_replaced(tmp_path, kind):
     place = Path("/dev/stdout") if kind == "device" else tmp_path / "pipe"
     if kind == "pipe":
         os.mkfifo(place)
-    with pytest.raises(InputError, match=f"{place}: is no file; name a file"), atomic(place) as part:
+    with pytest.raises(InputError, match=f"{place}: is not a regular file; name a file"), atomic(place) as part:
         part.touch()
     assert not place.is_file() or place.is_symlink()
 

@@ -88,7 +88,7 @@ def test_no_changed_file_is_used(tmp_path, write, read):
         path.write_bytes(content)
         with pytest.raises(InputError) as error:
             read(path)
-        assert str(error.value).startswith(f"{path}: is not as it was written")
+        assert str(error.value).startswith(f"{path}: has changed since it was written")
         assert "; make it again; if you changed it yourself, remove " in str(error.value)
     path.write_bytes(whole)
     assert read(path) == expected
@@ -105,7 +105,7 @@ def test_swapped_sides_are_told(tmp_path):
     shutil.move(other, path)
     shutil.move(tmp_path / "x", other)
     for one in (path, other):
-        with pytest.raises(InputError, match="is not as it was written"):
+        with pytest.raises(InputError, match="has changed since it was written"):
             lines_of(one)
 
 
@@ -144,5 +144,5 @@ def test_names_of_any_length_and_encoding_have_a_sum(tmp_path, name):
     with words.packed(path) as file:
         file.write(b"a\n")
     path.write_text("b\n")
-    with pytest.raises(InputError, match="is not as it was written"):
+    with pytest.raises(InputError, match="has changed since it was written"):
         lines_of(path)

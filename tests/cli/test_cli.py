@@ -138,7 +138,7 @@ def test_specs_of_wrong_types(spec, message):
 
 
 def test_a_wrong_spec_ends_in_one_line(tmp_path):
-    assert "--spec: no usable value (maximum recursion" in one_line(corpus_of("[" * 9999, tmp_path))
+    assert "--spec: holds a value that cannot be used (maximum recursion" in one_line(corpus_of("[" * 9999, tmp_path))
 
 
 SMALL = '{"parts": [{"generated": "pool", "lines": 2000}]}'

@@ -60,7 +60,7 @@ def test_outputs_of_all_commands_have_one_type():
 )
 def test_numbers(kind: Numeric, bad: list[str], good: dict[str, float]):
     for text in bad:
-        with pytest.raises(InputError, match=r"(is no (integer|number)|is out of range); give"):
+        with pytest.raises(InputError, match=r"(is not a valid (integer|number)|is out of range); give"):
             kind.convert(text, None, None)
     assert {text: kind.convert(text, None, None) for text in good} == good
 

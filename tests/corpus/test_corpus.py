@@ -285,8 +285,8 @@ def test_a_failed_build_keeps_the_corpus_of_before(tmp_path: Path):
     ("spec", "message"),
     [
         ({}, "corpora.pool: a corpus without parts; give `parts"),
-        ({"parts": [{"lines": 3}]}, "part 1: not one source of rows; give one of dataset, generated, lexicon, files"),
-        ({"parts": [{"files": {}}]}, "part 1: not one source of rows"),
+        ({"parts": [{"lines": 3}]}, "part 1: needs exactly one source of rows; give one of dataset, generated, lexicon, files"),
+        ({"parts": [{"files": {}}]}, "part 1: needs exactly one source of rows"),
         ({"parts": [{"generated": "x", "line": 3}]}, "unknown key 'line'; did you mean lines"),
         ({"parts": [{"generated": "x"}]}, "a generated part is endless; give it `lines`"),
         ({"parts": [{"generated": "x", "lines": 3, "draw": 1}]}, r"a generated part is endless; .* no `shuffle` or `draw`"),

@@ -175,7 +175,7 @@ def test_sgm(tmp_path: Path) -> None:
     wanted = [("R & D < 1", "one", "d.1", ""), ("zwei", "two", "d.1", ""), ("zwei", "two", "last", "")]
     assert parsed(tmp_path, "sgm", texts=texts) == wanted
     write(tmp_path, a_en=SGM.format(kind="ref", doc="d.2", one="one", two="two"))
-    with pytest.raises(InputError, match=r"document 'd\.2' is aligned with 'd\.1'"):
+    with pytest.raises(InputError, match=r"document 'd\.2' stands where 'd\.1' stands"):
         parsed(tmp_path, "sgm", texts=texts)
     write(tmp_path, a_en='<doc docid="d.1">\n<seg id="1">one</seg>\n')
     with pytest.raises(InputError, match=r"a\.en: 1 lines, but 3 in"):

@@ -147,5 +147,5 @@ def test_a_byte_that_flips_after_the_first_use_is_told(folder, tmp_path, name):
     held = bytearray((tmp_path / name).read_bytes())
     held[len(held) // 2] ^= 1
     (tmp_path / name).write_bytes(held)
-    with pytest.raises(InputError, match=f"{name}: is not as it was written.*fetch the model again"):
+    with pytest.raises(InputError, match=f"{name}: has changed since it was written.*fetch the model again"):
         Laser(tmp_path)

@@ -248,7 +248,9 @@ def test_weights_that_change_after_their_first_use_are_told(bert, tmp_path):
     again = shutil.copytree(folder, tmp_path / "copy")
     for path in (folder / "model.safetensors", again / "2_Dense/model.safetensors"):
         flipped(path)
-        with pytest.raises(InputError, match=rf"^{path}: is not as it was written.*; fetch the model again; if you "):
+        with pytest.raises(
+            InputError, match=rf"^{path}: has changed since it was written.*; fetch the model again; if you "
+        ):
             Pretrained(path.parents[path.parent.name == "2_Dense"])
         sums.place(path).unlink()  # changed on purpose
     Pretrained(folder)

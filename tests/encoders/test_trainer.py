@@ -336,7 +336,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path, monkeypatch):
 
 def test_ids_of_another_vocabulary_are_refused(tmp_path: Path):
     data = {"bitext": [cipher(tmp_path, "pairs", 50)]}
-    with pytest.raises(InputError, match=r"pairs\.src\.ids\.npy: holds id 39, but there are 39; use the BPE"):
+    with pytest.raises(InputError, match=r"pairs\.src\.ids\.npy: holds id 39, but ids go from 0 to 38; use the BPE"):
         trainer.train(spec(), V - 1, data, tmp_path / "model.pt", tmp_path / "kept")
 
 

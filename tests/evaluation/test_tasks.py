@@ -327,7 +327,7 @@ def test_two_folds_are_tuned_on_the_other_half():
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("G", "s1\tt1\ns9\tt1\n", r"G:2: id 's9' is not in .*S; source first\?"),
+        ("G", "s1\tt1\ns9\tt1\n", r"G:2: id 's9' is not in .*S; is the source id first"),
         ("G", "t1\ts1\n", "G:1: id 't1' is not in"),
         ("G", "s1\tt1\n\n", "G:2: line is not `source id<TAB>target id`"),
         ("G", "s1\tt1\ns1\tt1\n", "G:2: repeats the pair of line 1"),

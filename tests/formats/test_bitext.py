@@ -131,5 +131,5 @@ def test_truncated_ragged_files(tmp_path):
 @pytest.mark.parametrize("wrong", [-1, 7])
 def test_ids_outside_a_vocabulary(tmp_path, wrong):
     Ragged.of([[1, 2], [wrong]]).save(tmp_path / "a")
-    with pytest.raises(InputError, match=rf"a\.ids\.npy: holds id {wrong}, but there are 7; the other BPE"):
+    with pytest.raises(InputError, match=rf"a\.ids\.npy: holds id {wrong}, but ids go from 0 to 6; the other BPE"):
         Ragged.load(tmp_path / "a").check(7, "the other BPE")

@@ -158,8 +158,8 @@ def invalid() -> pa.Array:
         ("p.parquet", {"src": ["a", "b\0"], "tgt": EN}, "p.parquet:2: holds a NUL byte"),
         ("p.parquet", {"src": invalid(), "tgt": EN}, "p.parquet:2: invalid UTF-8 at byte 5"),
         ("p.parquet", {"src": pa.array([b"\xff", b""]), "tgt": EN}, "p.parquet:1: invalid UTF-8 at byte 1"),
-        ("p.parquet", {"src": [1, 2], "tgt": EN}, "p.parquet: column src is int64, no text"),
-        ("p.parquet", {"src": [["a"], ["b"]], "tgt": EN}, "column src is list<element: string>, no text"),
+        ("p.parquet", {"src": [1, 2], "tgt": EN}, "p.parquet: column src is int64, not text"),
+        ("p.parquet", {"src": [["a"], ["b"]], "tgt": EN}, "column src is list<element: string>, not text"),
         ("p.parquet", {"a": DE, "b": EN}, "p.parquet: no column src; it has a, b: say which"),
         ("p.parquet", {}, "p.parquet: no column src; it has no fields"),
     ],
@@ -183,7 +183,7 @@ BAD_JSON = ['{"src": "a", "tgt": "b"}', "{", "[1]", '{"src": 3, "tgt": "b"}', '{
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [(1, "not JSON"), (2, "no JSON object"), (3, "field src is 3, no text"), (4, "no field tgt"), (5, "holds a NUL byte"), (6, "invalid UTF-8")],
+    [(1, "not JSON"), (2, "no JSON object"), (3, "field src is 3, not text"), (4, "no field tgt"), (5, "holds a NUL byte"), (6, "invalid UTF-8")],
 )  # fmt: skip
 def test_bad_lines_of_json(line, message):
     Path("p.jsonl").write_text(f"{BAD_JSON[0]}\n{BAD_JSON[line]}\n")
@@ -247,10 +247,10 @@ def test_bad_tmx_is_one_line(text, message):
 def test_formats_that_are_not_read(name):
     Path(name).write_text("x\ty\n")
     with pytest.raises(
-        InputError, match=r"is no format that is read here; give lines of text .*\.jsonl or \.tmx .*\.parquet"
+        InputError, match=r"is not a format that can be read; give lines of text .*\.jsonl or \.tmx .*\.parquet"
     ):
         rows(name)
-    with pytest.raises(InputError, match=r"is no format that is read here"):
+    with pytest.raises(InputError, match=r"is not a format that can be read"):
         sentences.read(name)
 
 

@@ -63,9 +63,9 @@ def test_columns_of_parquet():
     ("paths", "columns", "message"),
     [
         (["a"], (), "a:2: line has 1 columns; column 2 is asked for: separate fields by tabs"),
-        (["a"], ("src", "tgt"), "a: columns src,tgt of a text; number them from 1"),
-        (["a"], ("1",), "1 columns; name those of source and target"),
-        (["a", "b"], ("1", "2"), "two texts have no columns"),
+        (["a"], ("src", "tgt"), "a: lines between tabs have no column names (src,tgt); number them from 1"),
+        (["a"], ("1",), "1 columns are named; name those of source and target"),
+        (["a", "b"], ("1", "2"), "columns are named, but two texts are given"),
         (["p.parquet"], ("de", "en"), "p.parquet: no column de; it has src, tgt"),
         (["a", "none"], (), "none: no such file"),
     ],

@@ -84,7 +84,7 @@ def test_an_approximate_search_by_blocks(folder, tmp_path):
 
 def test_bad_input(folder, tmp_path):
     rows = blocks.searched(folder / "rows")
-    with pytest.raises(InputError, match=r"5,000 blocks of 2,000 sentences; take fewer blocks"):
+    with pytest.raises(InputError, match=r"2,000 sentences do not fill 5,000 blocks; take fewer blocks"):
         blocks.search(
             vectors_of(folder), rows, (blocks.Block(0, 5000), blocks.Block(0, 1)), tmp_path / "x", margin="ratio", k=4
         )
@@ -101,7 +101,7 @@ def test_bad_input(folder, tmp_path):
         blocks.write_searched(tmp_path / "bare", (one.part(0, 1), one.part(0, 1)), tmp_path / "r")
     with pytest.raises(InputError, match=r"vectors for .* rows of .*corpus; encode again"):
         blocks.write_searched(folder / "corpus", (one, one), tmp_path / "r")
-    with pytest.raises(InputError, match="block 2 of 2; numbers begin with 0"):
+    with pytest.raises(InputError, match="no block 2 of 2; the first block is 0"):
         blocks.Block(2, 2).rows(10)
 
 

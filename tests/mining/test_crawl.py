@@ -118,7 +118,7 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
         (["--share", "0.5", "--margin", "ration"], "--margin: unknown margin 'ration'; known: cosine, absolute"),
         (["--share", "0.5", "--similarity", "distance"], "distance is a margin; give `filter` --margin distance"),
         (["--share", "0.5", "--similarity", "random", "--margin", "ratio"], "random has no margin; leave out one of"),
-        (["--encoder", "E"], "nothing says how much to keep; give one of --words"),
+        (["--encoder", "E"], "no option says how much to keep; give one of --words"),
         (["--encoder", "E", "--share", "0.5", "--pairs", "3"], "both --pairs and --share"),
         (
             ["--encoder", "E", "--share", "0.5", "--similarity", "zipporah"],
@@ -126,8 +126,8 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
         ),
         (["--rules", "{max_token: 3}"], "no filter rule 'max_token'; did you mean max_tokens"),
         (["--src-language", "german"], "german"),
-        (["-o", "kept.txt"], "names no format of pairs"),
-        (["--explain", "why.txt"], "why.txt: names no format of pairs"),
+        (["-o", "kept.txt"], "the suffix is not that of a format of pairs"),
+        (["--explain", "why.txt"], "why.txt: the suffix is not that of a format of pairs"),
     ],
 )
 def test_what_users_get_wrong_is_one_line(crawl, encoder, arguments, message):

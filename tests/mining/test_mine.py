@@ -182,8 +182,12 @@ def test_bad_files(files, tmp_path, name, content, message):
         ("-k", "0", "-k: 0 is out of range; give 1 to 16,384"),
         ("--memory", "0.001", "bytes of memory are too few"),
         ("--src-emb", "none.npy", "none.npy: no such file"),
-        ("--encoder", "folder", "two sources of vectors; give --encoder, or both"),
-        ("--precision-target", "0.9", "options of the threshold do not go together; give --threshold, or"),
+        ("--encoder", "folder", "both --encoder and files of vectors are given; give --encoder, or both"),
+        (
+            "--precision-target",
+            "0.9",
+            "these options of the threshold exclude each other, or one is missing; give --threshold, or",
+        ),
         ("--src-language", "german", "unknown language 'german'; did you mean de?"),
         ("--tgt-language", "qq", "unknown language 'qq'; give a code of ISO 639"),
     ],
@@ -215,7 +219,7 @@ def test_neighbours_in_parts(files, tmp_path):
     for path in (tmp_path / "one").iterdir():
         assert (tmp_path / "merged" / path.name).read_bytes() == path.read_bytes()
     done = run("neighbours", *emb, "--src-rows", "4:9", "-o", tmp_path / "x")
-    assert "rows 4:9 of 6" in str(done.exception)
+    assert "has 6 vectors: 4:9 is no range of them" in str(done.exception)
     assert run("neighbours", *emb, "--src-rows", "4", "-o", tmp_path / "x").exit_code == 2
 
 

@@ -245,9 +245,9 @@ def test_ids_and_standard_input(encoder, place):
         (["--prefix", "query: "], "takes no prefix"),
         (["-o", "a.de/x.tsv"], "a.de/x.tsv: cannot be written (a part of this path is a file); name another place"),
         (["-o", "/proc/x.tsv"], "/proc/x.tsv: cannot be written (No such file or directory); name another place"),
-        (["-o", "/dev/stdout"], "/dev/stdout: is no file; name a file"),
-        (["-o", "pairs.xlsx"], "pairs.xlsx: names no format of pairs; end it in .tsv, .tmx, .parquet"),
-        (["-o", "pairs.parquet.gz"], "names no format of pairs"),
+        (["-o", "/dev/stdout"], "/dev/stdout: is not a regular file; name a file"),
+        (["-o", "pairs.xlsx"], "pairs.xlsx: the suffix is not that of a format of pairs; end it in .tsv, .tmx, .parquet"),
+        (["-o", "pairs.parquet.gz"], "the suffix is not that of a format of pairs"),
         (["-o", "."], "is a folder; name a file"),
     ],
 )  # fmt: skip
@@ -262,11 +262,11 @@ def test_tmx_wants_languages(place):
     for text in ("a.de", "b.en"):
         np.save(f"{text}.npy", np.eye(len(Path(text).read_text().splitlines()), 60, dtype=np.float32))
     done = run("mine", "a.de", "b.en", "--src-emb", "a.de.npy", "--tgt-emb", "b.en.npy", "-o", "p.tmx")
-    assert "TMX says what languages it holds; give --src-language" in failed(done)
+    assert "TMX needs the languages of both sides; give --src-language" in failed(done)
     done = run("mine", "a.de", "b.en", "--src-emb", "b.en.npy", "--tgt-emb", "a.de.npy", "-o", "p.tsv")
     assert "as many as the sentences of the other text; swap --src-emb and --tgt-emb" in failed(done)
     done = run("mine", "a.de", "b.en", "--src-emb", "a.de.npy", "-o", "p.tsv")
-    assert "vectors of one text; give both --src-emb and --tgt-emb" in failed(done)
+    assert "only one text has vectors; give both --src-emb and --tgt-emb" in failed(done)
 
 
 def test_vectors_that_encode_made_of_another_text_are_refused(encoder, place):

@@ -227,7 +227,7 @@ def test_muse_scores_where_no_encoder_is_given():
     ("arguments", "message"),
     [
         (["score", "a", "b"], "nothing says what to score by"),
-        (["score", "a", "b", "a", "--similarity", "random"], "a: 3 files; give two texts, or one file of pairs"),
+        (["score", "a", "b", "a", "--similarity", "random"], "a: 3 files are given; give two texts, or one file of pairs"),
         (["score", "a", "b", "--similarity", "cosin"], "unknown similarity 'cosin'; did you mean cosine"),
         (["score", "a", "b", "--similarity", "cosine,random"], "repeat the option: --similarity cosine --similarity random"),
         (["score", "a", "b", "--similarity", "ratio"], "ratio is a margin; give `filter` --margin ratio; `score` has none"),

@@ -301,7 +301,7 @@ def test_data_that_changed_are_not_trained_on(trained, tmp_path, name):
     held = bytearray(path.read_bytes())
     held[-3] ^= 1
     path.write_bytes(held)
-    with pytest.raises(InputError, match=f"{name}: is not as it was written"):
+    with pytest.raises(InputError, match=f"{name}: has changed since it was written"):
         train.train(made, PAIR, SPEC, 1, tmp_path / "model.pt", tmp_path / "checkpoints")
     assert not (tmp_path / "checkpoints").exists()
 

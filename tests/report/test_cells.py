@@ -177,10 +177,10 @@ def test_a_wrong_cell_is_refused(spec, message):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ([], "a table has a --reference or a --name; give one of them"),
-    (["--name", "x", "--reference", "y.csv"], "a table has a --reference or a --name"),
-    (["--name", "x", "--selection", "s.json"], "--selection belongs to a table of a paper"),
-    (["--name", "x", "--against", "a"], "--against belongs to --significance"),
+    ([], "a table needs either --reference or --name; give one of them"),
+    (["--name", "x", "--reference", "y.csv"], "a table needs either --reference or --name"),
+    (["--name", "x", "--selection", "s.json"], "cannot be combined with --selection"),
+    (["--name", "x", "--against", "a"], "--against needs --significance"),
     (["--name", "x", "--provenance", "p.json"], "give --config, --benchmarks and --provenance together"),
 ])  # fmt: skip
 def test_options_of_a_table_that_do_not_go_together_are_refused(options, message, tmp_path):

@@ -88,7 +88,7 @@ def test_corners_are_the_extremes_of_both_scorers(tmp_path):
     last, first = np.argsort(mlp)[:4], np.argsort(mlp)[-4:]
     wanted = [part[pick(cosine[part])] for part in (last, first) for pick in (np.argmin, np.argmax)]
     assert [row[:2] for row in rows] == [[f"s{i}", f"t&#124;{i}"] for i in wanted]
-    with pytest.raises(InputError, match="400 pairs, not 399"):
+    with pytest.raises(InputError, match="has 400 pairs, but there are scores of 399"):
         list(examples.corners(found, {"cosine": cosine[1:], "mlp": mlp[1:]}))
 
 
@@ -104,7 +104,7 @@ def test_negatives_are_other_targets(tmp_path):
     assert len({*random[:2]}) == len({*random[2:]}) == 2
     assert not {"t3"} & {*random[:2]}
     assert page == list(examples.negatives(found, tmp_path / "hard"))
-    with pytest.raises(InputError, match="49 pairs, not 50"):
+    with pytest.raises(InputError, match="has 49 pairs, but there are scores of 50"):
         list(examples.negatives(corpus(tmp_path / "other", [("s", "t")] * 49), tmp_path / "hard"))
 
 

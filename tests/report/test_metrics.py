@@ -51,7 +51,12 @@ def line_of(text: str) -> int:
         ("  F1 [%]:", "  X [%]: {regime: none, margin: 1, reason: r}\n  F1 [%]:", "  F1 [%]:", "no table has X [%]"),
         ('metric: "F1 [%]"', "metric: F2", "    f1:", "no metric F2"),
         ("fr-en/F]", "fr-en/G]", "    f1:", "no cell yang2019/table5, bide-am-forward, fr-en/G"),
-        ("yang2019/figure4:", "yang2019/figure9:", "    f1:", "yang2019/figure9 is no figure without numbers"),
+        (
+            "yang2019/figure4:",
+            "yang2019/figure9:",
+            "    f1:",
+            "yang2019/figure9 is not a figure without printed numbers",
+        ),
     ],
 )
 def test_a_wrong_file_is_told_its_line(tmp_path, old, new, at, message):

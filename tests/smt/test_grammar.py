@@ -75,7 +75,7 @@ def test_the_best_rules_of_a_source_are_kept(tmp_path):
     assert list(rules) == [("a", "y")]
     counts = json.loads((tmp_path / "grammar.tsv.zst.json").read_text())
     assert counts["matching"] == counts["rules"] + counts["over_limit"] == 2
-    with pytest.raises(InputError, match="--limit: 0; give 1 or more"):
+    with pytest.raises(InputError, match="--limit: 0 is too small; give 1 or more"):
         made((tmp_path / "other").mkdir() or tmp_path / "other", ["a"], ["x"], ["0-0"], ["a"], limit=0)
 
 
@@ -162,7 +162,7 @@ def test_from_tokens_to_a_grammar(tmp_path):
 
 def test_files_that_are_no_grammars(tmp_path):
     path = tmp_path / "grammar.tsv"
-    for text, message in (("", ":1: has no head"), ("source\ttarget\talign\tx\na\tb\n", ":2: 2 fields of 4")):
+    for text, message in (("", ":1: has no head"), ("source\ttarget\talign\tx\na\tb\n", ":2: has 2 fields, not 4")):
         path.write_text(text)
         with pytest.raises(InputError, match=message):
             list(grammar.read(path)[1])

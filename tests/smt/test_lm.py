@@ -85,7 +85,7 @@ def test_an_ngram_may_lack_its_suffix(tmp_path):
     [
         ("", "has no"),
         (PRUNED.replace("-0.4\ta a", "-0.4\ta"), r"pruned.arpa:14: no 2-gram"),
-        (PRUNED.replace("-0.4\ta a", "x\ta a"), "no number"),
+        (PRUNED.replace("-0.4\ta a", "x\ta a"), "not a number"),
         (PRUNED.replace("-0.4\ta a\t-0.15\n", ""), "no context"),
         (PRUNED.replace("\\2-grams", "\\3-grams"), "where .2-grams: should be"),
     ],

@@ -114,7 +114,9 @@ def parse(text: str, where: str | Path) -> Any:
         what = f"not YAML or JSON ({getattr(error, 'problem', None) or ' '.join(str(error).split())})"
         raise InputError(what, where, line=mark and mark.line + 1, remedy="mend the syntax") from None
     except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"no usable value ({error})", where, remedy="write numbers, texts, lists, mappings") from None
+        raise InputError(
+            f"holds a value that cannot be used ({error})", where, remedy="use only numbers, texts, lists and mappings"
+        ) from None
 
 
 def read_yaml(path: str | Path) -> Any:

@@ -99,7 +99,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     if path.name in ("", ".."):
-        raise InputError("no name for an output", path, remedy="give the output a name of its own")
+        raise InputError("cannot be the name of an output", path, remedy="give the output a name of its own")
     _check_place(path)
     try:
         with scratch(path) as folder:
@@ -118,7 +118,7 @@ def _put(part: Path, path: Path) -> None:
         made = "folder" if part.is_dir() else "file"
         here = "folder" if path.is_dir() else "file" if path.is_file() else made
         if here != made:
-            raise InputError(f"a {here} is there, and the output is a {made}", path, remedy="give another name")
+            raise InputError(f"is a {here}, but the output is a {made}", path, remedy="give another name")
         if made == "folder":  # it can take the place of an empty folder only
             with contextlib.suppress(FileNotFoundError):
                 os.replace(path, part.with_name(f"old.{number}"))
@@ -137,7 +137,7 @@ def _put(part: Path, path: Path) -> None:
 def _check_place(path: Path) -> None:
     """Raises InputError for devices and pipes, as /dev/stdout, which a file would take the place of."""
     if path.absolute().parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir()):
-        raise InputError("is no file", path, remedy="name a file")
+        raise InputError("is not a regular file", path, remedy="name a file")
 
 
 def check_output(path: Path, kind: str = "file") -> None:

@@ -39,7 +39,9 @@ def verify(path: Path, remedy: str = "make it again") -> None:
         return
     if written and written != _sum(path):  # an empty one is of a process that was killed
         remedy = f"{remedy}; if you changed it yourself, remove {place(path)}"
-        raise InputError(f"is not as it was written: its sum is not the one in {place(path).name}", path, remedy=remedy)
+        raise InputError(
+            f"has changed since it was written: its checksum is not the one in {place(path).name}", path, remedy=remedy
+        )
 
 
 def _sum(path: Path) -> bytes:

@@ -214,11 +214,13 @@ def _vectors(
     from bitextbench.mining import texts
 
     if encoder.named and (src_emb or tgt_emb):
-        raise InputError("two sources of vectors", remedy="give --encoder, or both --src-emb and --tgt-emb")
+        raise InputError(
+            "both --encoder and files of vectors are given", remedy="give --encoder, or both --src-emb and --tgt-emb"
+        )
     if src_emb and tgt_emb:
         return texts.from_files(src_emb, tgt_emb), None
     if src_emb or tgt_emb:
-        raise InputError("vectors of one text", remedy="give both --src-emb and --tgt-emb")
+        raise InputError("only one text has vectors", remedy="give both --src-emb and --tgt-emb")
     loaded = encoder.load()
     return texts.from_encoder(loaded, languages, cache or cache_folder()), loaded.calibration
 
@@ -298,7 +300,7 @@ def mine(
 
     if (precision_target is None) != (gold is None) or (gold and threshold is not None):
         remedy = "give --threshold, or --precision-target with --gold"
-        raise InputError("options of the threshold do not go together", remedy=remedy)
+        raise InputError("these options of the threshold exclude each other, or one is missing", remedy=remedy)
     languages = src_language, tgt_language
     vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache)
     texts.mine(
@@ -351,7 +353,7 @@ def pairs_of(texts: tuple[Path, ...], columns: tuple[str, ...], **settings: Any)
     from bitextbench.formats import pairs
 
     if len(texts) > 2:
-        raise InputError(f"{len(texts)} files", texts[2], remedy="give two texts, or one file of pairs")
+        raise InputError(f"{len(texts)} files are given", texts[2], remedy="give two texts, or one file of pairs")
     return dict(pairs.files(texts, columns, **settings))
 
 
@@ -490,7 +492,7 @@ def filter_command(
     from bitextbench.mining import crawl
 
     if len(scorer) + bool(similarity or margin) > 1:
-        raise InputError("two scorers", remedy="give one --similarity or --margin, or one --scorer")
+        raise InputError("more than one scorer is given", remedy="give one --similarity or --margin, or one --scorer")
     limit = crawl.Limit(words, pairs, share, threshold)
     wanted = not scorer and (encoder.named is not None or limit != crawl.ALL)
     names, settings = score_of(similarity, margin, settings, wanted)

@@ -38,7 +38,7 @@ class Numeric(click.ParamType):
         try:
             number = self.kind(value)
         except (ValueError, OverflowError):
-            raise InputError(f"{str(value)[:40]!r} is no {self.name}", where, remedy=remedy) from None
+            raise InputError(f"{str(value)[:40]!r} is not a valid {self.name}", where, remedy=remedy) from None
         if not self.least <= number <= self.most or (self.above and number == self.least):
             raise InputError(f"{str(value)[:40]} is out of range", where, remedy=remedy)
         return number
@@ -176,7 +176,9 @@ class Output(click.Path):
             if self.mark:
                 check_mark(path, self.mark)
         elif not self.stream:
-            raise InputError("- names no file", "the output", remedy="name a file, ./- if it is to be called so")
+            raise InputError(
+                "this command cannot write to standard output", "-", remedy="name a file (./- for one called -)"
+            )
         return path
 
 

@@ -221,13 +221,21 @@ def table(
     from bitextbench.report.provenance import collect
 
     if (reference is None) == (name is None):
-        raise InputError("a table has a --reference or a --name", remedy="give one of them")
+        raise InputError("a table needs either --reference or --name", remedy="give one of them")
     if selections and name:
-        raise InputError("--selection belongs to a table of a paper", "--name", remedy="give --reference in its place")
+        raise InputError(
+            "cannot be combined with --selection, which is for tables of a paper",
+            "--name",
+            remedy="give --reference instead",
+        )
     if len({provenance is None, config is None, benchmarks is None}) == 2:
-        raise InputError("a provenance is incomplete", remedy="give --config, --benchmarks and --provenance together")
+        raise InputError(
+            "options of the provenance are missing", remedy="give --config, --benchmarks and --provenance together"
+        )
     if (against is None) != (significance is None) or (against and selections):
-        raise InputError("--against belongs to --significance, without selections", remedy="give both")
+        raise InputError(
+            "--against needs --significance, and cannot be combined with --selection", remedy="give both, or neither"
+        )
     measured, notes = of_specs(cells)
     compared = paired.read(significance) if significance else []
     if config and benchmarks and provenance:

@@ -153,9 +153,9 @@ def neighbours(
         stop = len(vectors) if rows.stop is None else rows.stop
         if not rows.start < stop <= len(vectors):
             raise InputError(
-                f"rows {rows.start}:{stop} of {len(vectors):,}",
+                f"has {len(vectors):,} vectors: {rows.start}:{stop} is no range of them",
                 path,
-                remedy="START must be below END, END at most this",
+                remedy="START must be below END, and END at most the number of vectors",
             )
         sides.append(vectors.part(rows.start, stop))
         ranges.append(slice(rows.start, stop))

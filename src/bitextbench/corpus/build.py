@@ -227,7 +227,9 @@ def _check_spec(name: str, spec: Spec) -> None:
         place = f"corpora.{name}, part {number}"
         _check_keys(place, part, parts.KEYS)
         if [bool(part[kind]) for kind in parts.SOURCES if kind in part] != [True]:
-            raise InputError("not one source of rows", place, remedy=f"give one of {', '.join(parts.SOURCES)}")
+            raise InputError(
+                "needs exactly one source of rows", place, remedy=f"give one of {', '.join(parts.SOURCES)}"
+            )
         _check_keys(f"{place}, files", part.get("files", {}), parts.FILES)
         if part.get("side", "src") not in SIDES:
             raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")

@@ -104,7 +104,10 @@ def fit(texts: Mapping[str, Iterable[str]], out: str | Path, *, dimension: int =
                     counts[code] += 1
         if len(texts) < 2 or not all(counts[code] for code in texts):
             lines_of = ", ".join(f"{code} {counts[code]:,}" for code in texts)
-            raise InputError(f"lines to learn languages from: {lines_of or 'none'}", remedy="give text of two or more")
+            raise InputError(
+                f"needs lines of at least two languages; there are: {lines_of or 'none'}",
+                remedy="give text of two or more",
+            )
         sizes = {"dim": dimension, "epoch": epochs, "minn": 2, "maxn": 4, "bucket": 1 << 17, "lr": 0.3}
         model = train(path, **sizes)
     with atomic(out) as part:

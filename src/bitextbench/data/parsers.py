@@ -259,7 +259,9 @@ def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[R
     for (src_doc, src), (tgt_doc, tgt) in zip(*sides, strict=True):
         if src_doc != tgt_doc:
             raise InputError(
-                f"document {tgt_doc!r} is aligned with {src_doc!r}", raw / places[1], remedy="fetch both again"
+                f"document {tgt_doc!r} stands where {src_doc!r} stands in the other text",
+                raw / places[1],
+                remedy="fetch both again",
             )
         yield Row(src, tgt, doc=src_doc)
 

@@ -72,7 +72,9 @@ def accuracy(
             remedy="needed: [n] and [evaluations, n, samples]",
         )
     if any(scores.dtype.kind not in "fiu" for scores in (parallel, sampled)):
-        raise InputError(f"scores of {parallel.dtype} and {sampled.dtype}", remedy="needed: numbers")
+        raise InputError(
+            f"scores are {parallel.dtype} and {sampled.dtype}, not numbers", remedy="give arrays of numbers"
+        )
     if np.isnan(parallel).any() or np.isnan(sampled).any():
         raise InputError("a score is NaN", remedy="score the pairs again")
     higher = parallel[None, :, None] > sampled

@@ -55,7 +55,9 @@ def precision(
     """
     pool = ScoredPool(corpus, scores, count)
     if not pool.labelled.any():
-        raise InputError("no pair has a label", corpus, remedy="precision is known of a pool with labels only")
+        raise InputError(
+            "no pair has a label", corpus, remedy="give a pool with labels: without them the precision is not known"
+        )
     cut = cutoff([Scored(pool.scores, pool.words)], budget)
     kept = pool.scores >= (-np.inf if cut is None else cut)
     counts = np.stack([pool.good[kept], pool.labelled[kept]], axis=1)

@@ -17,7 +17,9 @@ def read_gold(path: Path, src: Sentences, tgt: Sentences) -> Gold:
     for number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")
         if len(fields) != 2:
-            raise InputError("line is not `source id<TAB>target id`", path, line=number, remedy="mend it")
+            raise InputError(
+                "line is not `source id<TAB>target id`", path, line=number, remedy="write one pair of ids a line"
+            )
         pair = fields[0], fields[1]
         check_ids([pair[0]], [pair[1]], src, tgt, path, number)
         if (first := gold.setdefault(pair, number)) != number:
@@ -40,7 +42,10 @@ def check_ids(
         for number, name in enumerate(ids, first_line):
             if name not in text.index:
                 raise InputError(
-                    f"id {name!r} is not in {text.name}", where, line=number, remedy="source first? the same data set?"
+                    f"id {name!r} is not in {text.name}",
+                    where,
+                    line=number,
+                    remedy="is the source id first, and is it the gold file of these texts?",
                 )
 
 
@@ -53,7 +58,12 @@ def write_text(path: Path, sentences: Sentences) -> None:
     """Write `id<TAB>sentence` lines. Raises InputError for white space in an id, and a line break in a sentence."""
     for number, (name, text) in enumerate(zip(sentences.ids, sentences.text, strict=True), 1):
         if not name or name.split() != [name] or "\n" in text or "\r" in text:
-            raise InputError(f"id {name!r} or its sentence does not fit in a line", sentences.name, line=number)
+            raise InputError(
+                f"id {name!r} or its sentence does not fit in a line",
+                sentences.name,
+                line=number,
+                remedy="remove white space from ids, and line breaks from sentences",
+            )
     _write_lines(path, list(zip(sentences.ids, sentences.text, strict=True)))
 
 

@@ -75,4 +75,4 @@ class Ragged:
         """Raises InputError for an id that is negative, or not less than `below`."""
         for wrong in (self.flat.min(initial=0), self.flat.max(initial=0)):
             if not 0 <= wrong < below:
-                raise InputError(f"holds id {wrong:,}, but there are {below:,}", self.name, remedy=remedy)
+                raise InputError(f"holds id {wrong:,}, but ids go from 0 to {below - 1:,}", self.name, remedy=remedy)

@@ -253,7 +253,9 @@ class Input:
         columns = wanted.columns or ("1", "2")
         if not all(str(column).isdecimal() and int(column) for column in columns):
             given = ",".join(map(str, columns))
-            raise InputError(f"columns {given} of a text", self.name, remedy="number them from 1, as in 1,2")
+            raise InputError(
+                f"lines between tabs have no column names ({given})", self.name, remedy="number them from 1, as in 1,2"
+            )
         places, done = [int(column) - 1 for column in columns], 0
         for lines in self.arrays(stream):
             filled = pc.if_else(pc.equal(lines, ""), "\t" * max(places), lines)
@@ -340,7 +342,7 @@ class Input:
             value = str(value)
         if value is not None and not isinstance(value, str):
             self.wrong(
-                number, f"field {place} is {json.dumps(value)[:40]}, no text", "give each line a text there, or null"
+                number, f"field {place} is {json.dumps(value)[:40]}, not text", "give each line a text there, or null"
             )
             return None
         return None if value is None else value.encode("utf-8", "surrogatepass")
@@ -351,7 +353,7 @@ class Input:
                 "TMX holds several languages", self.name, remedy="say which: --src-language, --tgt-language"
             )
         if wanted.columns:
-            raise InputError("TMX has no columns", self.name, remedy="leave them out")
+            raise InputError("TMX has no columns", self.name, remedy="leave out the option that names columns")
         codes, done, missing = [str(code) for code in wanted.languages], 0, Counter[str]()
         for units in tmx.units(stream, self.name, codes):
             sides = [*zip(*units, strict=True)] or [()] * len(codes)
@@ -368,7 +370,7 @@ class Input:
                 "a zip holds several languages", self.name, remedy="say which: --src-language, --tgt-language"
             )
         if wanted.columns:
-            raise InputError("a Moses zip has no columns", self.name, remedy="leave them out")
+            raise InputError("a Moses zip has no columns", self.name, remedy="leave out the option that names columns")
         with damage(self.name), zipfile.ZipFile(self.path) as archive, ExitStack() as stack:
             texts = [
                 Input(self.path, self.reading._replace(name=f"{self.name}/{member}"))
@@ -411,7 +413,7 @@ class Input:
             return pc.fill_null(array.cast(pa.string()), "")
         texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary)
         if not any(test(kind) for test in (*texts, pa.types.is_large_binary, pa.types.is_binary_view)):
-            raise InputError(f"column {place} is {kind}, no text", self.name, remedy="name a column of text")
+            raise InputError(f"column {place} is {kind}, not text", self.name, remedy="name a column of text")
         return self._texts(array.cast(kind).cast(pa.large_binary()), done)
 
     def _texts(self, values: Any, done: int) -> pa.StringArray:
@@ -456,7 +458,7 @@ def form_of(path: str | Path) -> str:
     form = FORMS.get(suffix, "lines")
     if suffix in OTHERS or (packing and form in ("parquet", "zip")):
         raise InputError(
-            f"{suffix}{packing if suffix != packing else ''} is no format that is read here", path, remedy=REMEDY
+            f"{suffix}{packing if suffix != packing else ''} is not a format that can be read", path, remedy=REMEDY
         )
     return form
 

@@ -76,7 +76,7 @@ def check_output(path: Path, languages: Languages) -> None:
     form, _ = form_of(path)
     if form == ".tmx" and None in languages:
         remedy = "give --src-language and --tgt-language, or write .tsv"
-        raise InputError("TMX says what languages it holds", path, remedy=remedy)
+        raise InputError("TMX needs the languages of both sides", path, remedy=remedy)
     if not is_dash(path):
         check_writable(path)
 
@@ -88,7 +88,9 @@ def form_of(path: Path) -> tuple[str, str]:
     packing = path.suffix if path.suffix in PACKERS else ""
     form = Path(path.name.removesuffix(packing)).suffix or ".tsv"
     if form not in FORMS or (packing and form == ".parquet"):
-        raise InputError("names no format of pairs", path, remedy=f"end it in {', '.join(FORMS)}; or .tsv.gz, say")
+        raise InputError(
+            "the suffix is not that of a format of pairs", path, remedy=f"end it in {', '.join(FORMS)}; or .tsv.gz, say"
+        )
     return form, packing
 
 
@@ -203,7 +205,9 @@ def read(path: str | Path) -> Candidates:
     seen: dict[tuple[str, str], int] = {}
     for number, row in enumerate(rows, 1):
         if len(row) < 3:
-            raise InputError("fewer than three columns", path, line=number, remedy="score, source id, target id")
+            raise InputError(
+                "fewer than three columns", path, line=number, remedy="needed: score, source id, target id"
+            )
         if (first := seen.setdefault((row[1], row[2]), number)) != number:
             raise InputError(f"repeats the pair of line {first}", path, line=number, remedy="remove one of them")
     return Candidates(

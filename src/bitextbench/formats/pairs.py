@@ -32,10 +32,14 @@ def files(paths: Sequence[Path], columns: Sequence[str] = (), **settings: Any) -
     given = {key: value for key, value in settings.items() if value}
     if len(paths) == 2:
         if columns:
-            raise InputError("two texts have no columns", remedy="leave them out, or give one file of pairs")
+            raise InputError(
+                "columns are named, but two texts are given", remedy="leave the columns out, or give one file of pairs"
+            )
         return dict(zip(SIDES, map(str, paths), strict=True)) | given
     if columns and not 2 <= len(columns) <= len(NAMES):
-        raise InputError(f"{len(columns)} columns", remedy="name those of source and target, and perhaps that of ids")
+        raise InputError(
+            f"{len(columns)} columns are named", remedy="name those of source and target, and perhaps that of ids"
+        )
     return {"pairs": str(paths[0]), **({"columns": [*columns]} if columns else {})} | given
 
 

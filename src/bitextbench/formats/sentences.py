@@ -130,7 +130,7 @@ def _sentences(source: Input, wanted: Wanted, form: str) -> Sentences:
         if form == "bucc" or (form == "auto" and text and _BUCC_LINE.match(text[0])):
             ids, text = _bucc(source, text)
     elif form == "bucc":
-        raise InputError("is no text of `id<TAB>sentence`", source.name, remedy="leave out --text-format")
+        raise InputError("has no lines of `id<TAB>sentence`", source.name, remedy="leave out --text-format bucc")
     skipped = source.too_long, source.bad
     too_long, bad = (frozenset(number - 1 for number in numbers) for numbers in skipped)
     if ids and "" in ids:

@@ -34,10 +34,10 @@ class Block(NamedTuple):
     def rows(self, n: int) -> slice:
         """The range, of n rows. Raises InputError where it is empty, or there is none of this number."""
         if self.number >= self.of:
-            raise InputError(f"block {self.number:,} of {self.of:,}", remedy="numbers begin with 0")
+            raise InputError(f"there is no block {self.number:,} of {self.of:,}", remedy="the first block is 0")
         start, stop = (n * edge // self.of for edge in (self.number, self.number + 1))
         if start == stop:
-            raise InputError(f"{self.of:,} blocks of {n:,} sentences", remedy="take fewer blocks")
+            raise InputError(f"{n:,} sentences do not fill {self.of:,} blocks", remedy="take fewer blocks")
         return slice(start, stop)
 
 

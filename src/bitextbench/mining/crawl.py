@@ -86,12 +86,12 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
     if scorer is None:
         if lesson.settings or lesson.clean or lesson.save:
             remedy = "give a --similarity, or leave out --settings, --clean and --save-scorer"
-            raise InputError("nothing learns", remedy=remedy)
+            raise InputError("nothing here learns from pairs", remedy=remedy)
         if given:
             raise InputError(f"--{given[0]} needs a score", remedy="name a similarity, or leave it out")
         return
     if len(given) != 1:
-        what = f"both --{' and --'.join(given)}" if given else "nothing says how much to keep"
+        what = f"both --{' and --'.join(given)}" if given else "no option says how much to keep"
         raise InputError(what, remedy="give one of --words, --pairs, --share, --threshold")
     scorer.settings(lesson.settings)
     if lesson.settings and not scorer.learns and scorer.fit != "neighbourhoods":

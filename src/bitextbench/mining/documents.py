@@ -68,7 +68,9 @@ def of_file(path: Path, vectors: Embeddings) -> Documents:
     names = bitext.read_side(path, "doc") if path.is_dir() else list(read_lines(path))
     if len(names) != len(vectors):
         raise InputError(
-            f"{len(names):,} sentences for the {len(vectors):,} vectors of {vectors.name}", path, remedy="one each"
+            f"{len(names):,} sentences for the {len(vectors):,} vectors of {vectors.name}",
+            path,
+            remedy="write the document of each sentence, one a line",
         )
     return Documents.of(names)
 
@@ -95,8 +97,9 @@ def by_sentences(
 ) -> NDArray[np.int64]:
     """The target document of each source document by guo2018 eq. 3, int64 [documents].
 
-    The score of a target document is the sum of `-r(x, y) + w1 f1(x, y) + w2 f2(x, y)` over some of its sentences y:
-    those that are among the N neighbours of a sentence x of the source document.
+    The score of a target document is the sum of `-r(x, y) + w1 f1(x, y) + w2 f2(x, y)` over some of its
+    sentences y. Only those count that are among the N neighbours of a sentence x of
+    the source document.
 
     - r is the rank of y, counted from `first`.
     - f1 is its `confidence` [n, N] in [0, 1].

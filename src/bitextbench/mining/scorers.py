@@ -225,7 +225,7 @@ def opened(path: Path, languages: Languages, encoder: SentenceEncoder | None, **
         raise InputError(what, path, remedy="fit one for these languages")
     scorer = Scorer(held.name, held.languages, encoder=encoder, model=path, **more)
     if scorer.fit not in FITTED:
-        raise InputError(f"{held.name} learns nothing that a file could hold", path, remedy="fit another one")
+        raise InputError(f"{held.name} learns nothing, so there is nothing to save", path, remedy="fit another one")
     if read_model := getattr(similarity(held.name), "read", None):  # before the work begins
         read_model(path)
     if scorer.encoder and scorer.encoder.key != held.encoder:

@@ -43,7 +43,10 @@ def score_stream(
         if scorer.learns:
             scorer.settings(settings)
     if (clean or settings) and not any(scorer.learns for scorer in scorers):
-        raise InputError("nothing learns", remedy="leave out --clean and --settings, or name a --similarity that does")
+        raise InputError(
+            "nothing here learns from pairs",
+            remedy="leave out --clean and --settings, or name a --similarity that does",
+        )
     if not is_dash(out):
         check_output(out)
     with scratch() as folder, _output(out) as file:

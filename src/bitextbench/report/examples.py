@@ -198,6 +198,8 @@ def pairs_at(corpus: Path, rows: Iterable[int], total: int) -> dict[int, tuple[s
         start += len(block)
     if start != total:
         raise InputError(
-            f"{start:,} pairs, not {total:,}", corpus, remedy="these scores or negatives are of another corpus"
+            f"has {start:,} pairs, but there are scores of {total:,}",
+            corpus,
+            remedy="these scores or negatives are of another corpus",
         )
     return pairs

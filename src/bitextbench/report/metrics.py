@@ -145,7 +145,9 @@ def _unit(unit: str, entry: Mapping[str, Any]) -> Unit:
 def _check_row(made: Metrics, place_and_row: tuple[str, str], path: Path, line: int) -> None:
     place, entry = place_and_row[0], made.rows[place_and_row]
     if place not in UNPRINTED:
-        raise InputError(f"{place} is no figure without numbers", path, line=line, remedy=near(place, UNPRINTED))
+        raise InputError(
+            f"{place} is not a figure without printed numbers", path, line=line, remedy=near(place, UNPRINTED)
+        )
     if entry["metric"] not in made.units:
         raise InputError(f"no metric {entry['metric']}", path, line=line, remedy=near(entry["metric"], made.units))
     if (like := entry.get("like")) and not any(

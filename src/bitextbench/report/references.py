@@ -77,7 +77,9 @@ def load_all(folder: str | Path) -> dict[str, list[Printed]]:
         cells = load(path)
         place = f"{path.parent.name}/{path.stem}"
         if cells[0].place != place:
-            raise InputError(f"holds {cells[0].place}", path, remedy="name the file after its paper and table")
+            raise InputError(
+                f"holds the cells of {cells[0].place}", path, remedy="name the file after its paper and table"
+            )
         tables[place] = cells
     if not tables:
         raise InputError("no <paper>/<table>.csv in this folder", folder, remedy="name the folder of references")

@@ -51,7 +51,10 @@ def align(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[Links], 
     InputError for unequal numbers of lines.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources):,} and {len(targets):,} lines", remedy="give texts line by line")
+        raise InputError(
+            f"the sides have {len(sources):,} and {len(targets):,} lines",
+            remedy="give texts that are aligned line by line",
+        )
     lengths = [(len(source.split()), len(target.split())) for source, target in zip(sources, targets, strict=True)]
     usable = [min(pair) > 0 and max(pair) <= LONGEST for pair in lengths]
     if not any(usable):

@@ -50,7 +50,7 @@ def make(tokens: Sequence[Path], links: Path, tests: Sequence[Path], out: Path, 
     that do not fit, where no rule matches, and for a limit below 1.
     """
     if limit < 1:
-        raise InputError(f"{limit}", "--limit", remedy="give 1 or more")
+        raise InputError(f"{limit} is too small", "--limit", remedy="give 1 or more")
     lines = read_pairs(tokens, lowercase=lowercase)
     vocabularies = Vocabulary(), Vocabulary()
     sides = [vocabulary.encode(side) for vocabulary, side in zip(vocabularies, lines, strict=True)]
@@ -198,7 +198,7 @@ def read(path: Path) -> tuple[list[str], Iterator[list[str]]]:
             fields = line.split("\t")
             if len(fields) != len(head):
                 raise InputError(
-                    f"{len(fields)} fields of {len(head)}", path, line=number, remedy="make the grammar again"
+                    f"has {len(fields)} fields, not {len(head)}", path, line=number, remedy="make the grammar again"
                 )
             yield fields
 

@@ -68,7 +68,7 @@ def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lower
 def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
     """The models of all orders; `size`: words of the vocabulary, of which 1 is UNKNOWN, 2 BEGIN, 3 END."""
     if order < 2:
-        raise InputError(f"an order of {order}", remedy="give 2 or more")
+        raise InputError(f"the order {order} is too small", remedy="give 2 or more")
     levels = counted(text, order, size)
     models: list[Smoothed] = []
     probabilities = np.full(size + 1, 1 / (size - 1))  # of no context: all words but BEGIN

@@ -200,9 +200,9 @@ def _parsed(
         p = _floats(flat.take(pa.array(starts)))
         backoff[with_backoff] = _floats(flat.take(pa.array(starts[with_backoff] + 2)))
     except pa.ArrowInvalid as error:
-        raise InputError(f"no number ({error})", path, line=number, remedy=ARPA) from None
+        raise InputError(f"not a number ({error})", path, line=number, remedy=ARPA) from None
     if not np.isfinite([p.sum(), backoff.sum()]).all():
-        raise InputError("a logarithm that is no number", path, line=number, remedy=ARPA)
+        raise InputError("a logarithm is not a number", path, line=number, remedy=ARPA)
     return ids[kept], p[kept] * math.log(10), backoff[kept] * math.log(10)
 
 

@@ -130,9 +130,7 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
     reader = _Reader(lines)
     names, rules = grammar.read(path)
     if reserved := set(names) & set(OWN):
-        raise InputError(
-            f"the decoder has the feature {min(reserved)} itself", path, line=1, remedy="call yours otherwise"
-        )
+        raise InputError(f"the decoder has a feature {min(reserved)} of its own", path, line=1, remedy="rename yours")
     number = 1
     for number, fields in enumerate(progress(rules, f"read {path}", unit="rules"), 2):
         try:
@@ -214,7 +212,7 @@ def read_weights(path: Path, names: Sequence[str]) -> dict[str, float]:
     """Weights of these features. Raises InputError for others, missing ones, and what is no number."""
     weights = read_json(path)
     if not isinstance(weights, dict):
-        raise InputError("is no mapping", path, remedy='write {"lm": 0.5, ...}')
+        raise InputError("is not a mapping", path, remedy='write {"lm": 0.5, ...}')
     for name in weights:
         if name not in names:
             raise InputError(f"no feature {name} here", path, remedy=near(name, names))

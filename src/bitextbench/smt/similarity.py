@@ -36,7 +36,7 @@ def add(
     """
     features, rules = grammar.read(path)
     if FEATURE in features:
-        raise InputError(f"has the feature {FEATURE}", path, remedy="name the grammar that it was made from")
+        raise InputError(f"has the feature {FEATURE} already", path, remedy="name the grammar that it was made from")
     lines = list(rules)
     numbers: dict[tuple[str, str], int] = {}
     places = [numbers.setdefault((words(fields[0]), words(fields[1])), len(numbers)) for fields in lines]

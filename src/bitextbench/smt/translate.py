@@ -41,7 +41,7 @@ def check_options(*, beam: int, **others: int) -> None:
     """Raises InputError for a number that is out of range: a beam below 0, anything else below 1."""
     for name, value, least in (("beam", beam, 0), *((name, value, 1) for name, value in others.items())):
         if value < least:
-            raise InputError(f"{value}", f"--{name}", remedy=f"give {least} or more")
+            raise InputError(f"{value} is too small", f"--{name}", remedy=f"give {least} or more")
 
 
 def log_long(source: Path, rules: Rules, span: int) -> None:

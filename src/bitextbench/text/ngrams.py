@@ -219,7 +219,7 @@ def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *
         raise InputError(f"no features are called {kind}", remedy=f"there are: bpe, {', '.join(KINDS)}")
     sizes = {key: value for key, value in spec.items() if key not in ("type", "vocab", "corpora")}
     if bad := [f"{key}: {value}" for key, value in sizes.items() if not isinstance(value, int) or value < 1]:
-        raise InputError(f"{bad[0]} is not a size", f"text.features: {kind}", remedy="a whole number of 1 or more")
+        raise InputError(f"{bad[0]} is not a size", f"text.features: {kind}", remedy="give a whole number of 1 or more")
     if kind != "words":
         sizes["vocabulary"] = most_frequent(corpora, spec["vocab"], lowercase=lowercase)
     try:

@@ -33,7 +33,7 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     """The logit of the confidence of each pair. Raises InputError as `calibrated`."""
     src, tgt = pairs.vectors()
     if model is None:
-        raise InputError("the confidence is the encoder's", remedy="give its model")
+        raise InputError("the confidence needs the model of the encoder", remedy="give its model")
     logits = calibrated(model, src.shape[1])
     parts = [logits(src[at : at + BLOCK], tgt[at : at + BLOCK, None])[:, 0] for at in range(0, len(src), BLOCK)]
     return checked(np.concatenate([np.empty(0, np.float32), *parts]), "confidence")

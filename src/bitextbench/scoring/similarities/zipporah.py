@@ -128,7 +128,7 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
     spec: `vocabulary`, the most words (200,000). Raises InputError for too few pairs.
     """
     if len(parallel.src) < 2 or len(positives.src) < 2:
-        what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good ones"
+        what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good pairs are too few"
         raise InputError(what, remedy="Zipporah learns from more than one of each")
     words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
     src, tgt = HashedWords(words).ids(parallel)
