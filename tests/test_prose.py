@@ -2,7 +2,7 @@
 
 Measured are README.md, CONTRIBUTING.md, the pages of docs/ but for the notebook, and the help of every command. Lines
 are measured where they are written: in the templates of the pages that are generated. Docstrings are searched for
-phrases.
+phrases, and those of public functions and classes are measured, too.
 """
 
 import ast
@@ -16,6 +16,7 @@ from test_docs import ROOT, TEXTS
 from bitextbench.cli.main import cli
 
 WORDS, COLUMNS = 30, 120
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 RIDDLES = {
     "for, meaning instead of": r"\b\d[\d.,]* for \d",
@@ -38,7 +39,7 @@ BY_HAND = [
 
 def blocks(text: str) -> Iterator[str]:
     """The paragraphs, items and cells of a page in Markdown, without code and quotations."""
-    text = re.sub(r"```.*?```|<!--.*?-->|^(?: {4}|\t)(?! *[-*|]).*$", "", text, flags=re.M | re.S)
+    text = re.sub(r"```.*?```|<!--.*?-->|^(?: {4}|\t)(?! *[-*|])[^\n]*$", "", text, flags=re.M | re.S)
     text = re.sub(r"^#.*$|^ *(?:[-*]|\d+\.) ", "\n\n", text, flags=re.M)
     text = text.replace("<br>", "\n\n")
     text = re.sub(r"^\|(.*)\|$", lambda row: "\n\n".join(row[1].split(" | ")) + "\n", text, flags=re.M)
@@ -95,17 +96,31 @@ def test_help_is_in_plain_english():
     assert {name: found for name, text in helps(cli, "bitextbench") if (found := faults(text))} == {}
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT / "src"))
-)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
 def test_docstrings_have_no_riddles(path):
     nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, DOCUMENTED)]
     assert [fault for node in nodes for fault in faults(ast.get_docstring(node) or "") if "words: " not in fault] == []
 
 
+def public(node: ast.AST) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """The public functions and classes of a module, and the methods of these classes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef) and not child.name.startswith("_"):
+            yield child
+            if isinstance(child, ast.ClassDef):
+                yield from public(child)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_docstrings_of_public_functions_have_short_sentences(path):
+    nodes = public(ast.parse(path.read_text(encoding="utf-8")))
+    assert {node.name: found for node in nodes if (found := faults(ast.get_docstring(node) or ""))} == {}
+
+
 def test_faults_are_found():
     long = "word " * 31
     assert len(faults(f"Short.\n\n- {long}.\n\n| a | {long} |\n\n`{long}` is code.\n\n    {long}\n")) == 2
+    assert len(faults(f"Before:\n\n    code\n\n{long}.\n")) == 1  # what follows code is prose
     riddles = "It takes 35.7 for 45.0. They are told apart. It is beside it. An encoder of minutes. Neither is so."
     riddles += " It used to be."
     assert {fault.split(":")[0] for fault in faults(riddles)} == {*RIDDLES}

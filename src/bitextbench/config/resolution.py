@@ -14,8 +14,11 @@ from bitextbench.config.studies import by_portion, judged, portions, selectors, 
 
 
 def resolve(config: Config) -> Config:
-    """The whole of a configuration: what an overlay left out by `null` taken out, an entry for each of `pairs`, a
-    method for each of the `portions` of negatives, encoders and methods of other seeds, and those that studies train.
+    """The whole of a configuration, completed.
+
+    - What an overlay left out by `null` is taken out.
+    - There is an entry for each of `pairs`, and a method for each of the `portions` of negatives.
+    - The encoders and methods of other seeds, and those that studies train, are added.
 
     Raises InputError for an unknown or missing key (showing the right one), a wrong value, or a name that nothing
     defines. What is resolved stays as it is.

@@ -1,7 +1,7 @@
 """Rules that drop bad pairs before any model scores them.
 
-Artetxe and Schwenk 2019, section 4.3, identify languages by fastText and keep pairs of 3 to 80 tokens, with an overlap
-of tokens below 50%, a length ratio of at most 2, and no duplicates (`deduplicate`).
+Artetxe and Schwenk 2019, section 4.3, identify languages by fastText. They keep pairs of 3 to 80 tokens with an overlap
+of tokens below 50% and a length ratio of at most 2. They drop duplicates (`deduplicate`).
 
 Lengths are in words, or in characters against what is usual for the pair: `corpus.words` says which.
 

@@ -160,8 +160,9 @@ class Buckets:
     The stream is a sequence of seeded permutations of the examples, cut into chunks of `together` batches. A chunk is
     sorted by length (the last column first), and its batches are shuffled. So the sentences of a batch have about one
     length (with `together` 1, any length), all batches have the same size, and every example occurs once in an epoch.
-    With `even`, all batches of a chunk have about as many tokens of the last column instead, with one for the end of
-    each sentence: long sentences come in batches of fewer, of `size` on the average. Memory: about 20 bytes an example.
+    With `even`, all batches of a chunk have about as many tokens of the last column instead; the end of each sentence
+    counts as one. Long sentences come in batches of fewer examples, and the average batch has `size`. Memory: about 20
+    bytes an example.
 
     Examples with an empty sentence, or one of more than `max_tokens`, are left out, and counted in `dropped`. Examples
     that are False in `among` bool [examples] are left out, too, but not counted: another stream draws them.

@@ -65,8 +65,8 @@ def mine(
 
     `vector_stems`, `id_stems`: the shards of the bitext, in order, without `.src` and `.tgt`; pairs are numbered by id.
     guo2018 mine by `dot`, for a `share` of 0.2; where sources are the candidates, by the log of their probability (see
-    `by_probability`). A candidate that translates the sentence in any pair of the bitext (by equal ids) is not a
-    negative, nor is an empty sentence; a pair with an empty side has none. Exact, by (-similarity, number). With
+    `by_probability`). A candidate is no negative if it translates the sentence in any pair of the bitext (by equal
+    ids), or if it is empty. A pair with an empty side has no negatives. Exact, by (-similarity, number). With
     `directions` forward, targets have none: no search for a model that is trained in one direction. Memory: that of the
     search, and three hashes a pair. What is found of QUERIES sentences is kept in `<out>.<side>.parts` until the end,
     and not searched again by a run that was killed.

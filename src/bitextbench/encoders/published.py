@@ -120,8 +120,10 @@ def key_of(content: str, device: torch.device, dtype: torch.dtype) -> str:
 
 
 def verify_weights(folder: Path, files: Iterable[Path]) -> None:
-    """Raises InputError for a file in `folder` that differs from the SHA-256 that Hugging Face's client keeps with it, or
-    else from its sum of the first time that it was used here (`base.sums`), which is then written next to it.
+    """Check the weights in `folder`. Raises InputError for a file that has changed.
+
+    A file is compared with the SHA-256 that Hugging Face's client keeps with it. Without one it is compared with its
+    sum at its first use here (`base.sums`), which is then written next to it.
     """
     again = "fetch the model again"
     for path in files:

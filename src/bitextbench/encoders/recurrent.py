@@ -52,8 +52,8 @@ def states(
 def run(network: nn.Module, x: torch.Tensor, start: Any = None) -> torch.Tensor:
     """The states [b, t, D] of a recurrent network that reads `x` [b, t, E] from the state `start`.
 
-    Off the CPU in the format of its weights, float32 or bfloat16: torch's autocast would cast cuDNN's networks to
-    float16, whatever it is asked for, and without scaling of the loss.
+    Off the CPU it is computed in the format of its weights, float32 or bfloat16. Torch's autocast would cast cuDNN's
+    networks to float16, whatever it is asked for, and without scaling of the loss.
     """
     if exact(x.device):
         return network(x, start)[0]
@@ -67,8 +67,10 @@ def run(network: nn.Module, x: torch.Tensor, start: Any = None) -> torch.Tensor:
 
 
 def pooled(h: States, pooling: str = "max") -> torch.Tensor:
-    """One vector [b, D] for the states of a sentence: kim2019 eq. 3 and artetxe2019 section 2 (`max`), or what kim2019
-    section 3.1 compares with it: their mean, or those of the first or last word, h_1 or h_J.
+    """One vector [b, D] for the states of a sentence.
+
+    `max` is that of kim2019 eq. 3 and artetxe2019 section 2. kim2019 section 3.1 compares it with the mean, and with
+    the state of the first or the last word, h_1 or h_J.
     """
     padding, halves = h.padding[:, :, None], (h.forward, h.backward)
     if pooling == "max":  # of any order of positions

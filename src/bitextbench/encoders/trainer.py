@@ -118,8 +118,8 @@ def train(
     (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and next to it `curve.csv` and
-    `training.json`, which has the report; with `text` also the files by which the folder works by itself (`folder`):
-    then `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU
+    `training.json`, which has the report. With `text` it also writes the files by which the folder works by itself
+    (`folder`); then `out` has to be called model.pt. Resumes from `checkpoints`/last.pt, and removes it when all is written. On CPU
     the bytes are the same for any number of threads.
 
     Returns the report, or {} on other ranks than the first: {"type", "seed", "metric", "dimension", "parameters",

@@ -97,8 +97,8 @@ def skip_gram(
 
     With `subwords` those of fastText (Bojanowski et al. 2017): a word's vector is the mean of its own and those of its
     n-grams. Without, those of word2vec (Mikolov et al. 2013). Other parameters are the defaults of the two programs.
-    gensim trains both, in one thread, as the order of updates is part of the result: one machine, the same bytes in
-    each run. With `checkpoints`, a folder, a run that was killed goes on from its last epoch. Returns the number of words.
+    gensim trains both, in one thread, as the order of updates is part of the result. On one machine each run gives the
+    same bytes. With `checkpoints`, a folder, a run that was killed goes on from its last epoch. Returns the number of words.
     Raises InputError where no word is frequent enough, and for checkpoints of another run.
     """
     from gensim.models.fasttext import FastText

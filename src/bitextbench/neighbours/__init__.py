@@ -54,11 +54,13 @@ def search(
     """The k nearest targets of every source and the k nearest sources of every target; k > n means k = n. With
     `forward_only` the lists of the targets are empty, and take no work.
 
-    metric: cosine (kim2019 eq. 13; 0 for a zero vector), dot, euclidean (eq. 14: minus the distance).
-    backend: torch, faiss. precision: of the fast search, auto, fp32 or bf16. memory: a limit in bytes, without the
-    vectors, the result (24 k bytes a pair of sentences), and freed blocks that malloc keeps; memory-mapped vectors may
-    be larger than memory. The result does not depend on `backend`, `precision`, `tile` (rows and columns of a block),
-    `threads` or `device`.
+    - `metric`: cosine (kim2019 eq. 13; 0 for a zero vector), dot, euclidean (eq. 14: minus the distance).
+    - `backend`: torch, faiss.
+    - `precision` of the fast search: auto, fp32 or bf16.
+    - `memory`: a limit in bytes. The vectors, the result (24 k bytes a pair of sentences) and freed blocks that malloc
+      keeps are not in it. Memory-mapped vectors may be larger than memory.
+
+    The result does not depend on `backend`, `precision`, `tile` (rows and columns of a block), `threads` or `device`.
 
     Raises InputError for an empty side, dimensions that differ, a vector that is not finite, k below 1, and unknown
     names.

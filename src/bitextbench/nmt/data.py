@@ -23,7 +23,7 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
     """Make `<out>/{bpe.model,counts.json,data-bin/}`, atomically, of `<selected>/train.<language>` and `valid`.
 
     All lines are Moses tokens joined by spaces, in their own case. The BPE is learned on the selection, jointly for
-    both languages, so that a poor selection also has a poor vocabulary; a text too small for `vocab_size` gives a
+    both languages, so that a poor selection also has a poor vocabulary. A text too small for `vocab_size` gives a
     smaller one. Pairs with an empty side, or with a side of more than `max_length` pieces, are left out and counted in
     counts.json. The same input gives the same bytes. What fairseq-preprocess would do from text is done from ids:
     faster, and without loading fairseq; a piece is called by its number. Memory: that of sentencepiece, then the ids, of

@@ -29,12 +29,13 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
     """Write `out`/{translation,src,tgt}/ and counts.json, atomically: data for translation and for both language
     models.
 
-    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`); `bitext`
-    is trained on, `mono` (which may be missing, or have one side) by the language models too, `valid` validates. Left
-    out, and counted: pairs, or for language models sentences, that are empty or of more than `max_length` pieces.
+    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`). All models
+    are trained on `bitext`, the language models also on `mono`, which may be missing or have one side. `valid`
+    validates. Pairs (for language models, sentences) that are empty or of more than `max_length` pieces are left out
+    and counted.
 
     Memory: one block of a shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it
-    is left, when an id is not below `vocab_size`, or when the sides of a shard have unequal numbers of sentences.
+    is left. It also raises it for an id that is not below `vocab_size`, and for a shard with unequal sides.
     """
     if not 0 < max_length <= 1000:
         raise InputError(f"max_length is {max_length}", remedy="choose 1 to 1000 pieces")

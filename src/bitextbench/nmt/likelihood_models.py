@@ -85,9 +85,9 @@ def score(
     """Write the `Likelihoods` of the pairs of an id shard, in their order.
 
     `models`: name -> file of `train`, all of MODELS. `batch_tokens`: of both sides of a batch, padding included, at
-    most. Each sentence is padded to a width that depends on its own length alone, and a batch has pairs of one width on
-    each side, filled up as in `encode`, and, on the CPU, one thread: the same bytes for any shards and batches. An
-    empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name
+    most. Each sentence is padded to a width that depends on its own length alone. A batch has pairs of one width on
+    each side, filled up as in `encode`, and one thread on the CPU. So the bytes are the same for any shards and
+    batches. An empty shard has empty likelihoods. Raises InputError for a missing or damaged file, another model than its name
     says, an id outside its vocabulary, a missing GPU, or a log-probability that is not finite.
     """
     if missing := [name for name in MODELS if name not in models]:
@@ -160,8 +160,9 @@ def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) 
 
 
 def of_target(decoder: Any, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """ln p of each token of `target` [b, t], given the decoder's `features` [b, t, d]; on a CPU few at a time, so that
-    the probabilities of all words stay in its cache.
+    """ln p of each token of `target` [b, t], given the decoder's `features` [b, t, d].
+
+    A CPU computes few at a time, so that the probabilities of all words stay in its cache.
     """
     most = AT_ONCE if features.device.type == "cpu" else target.numel()
     parts = zip(features.flatten(0, 1).split(most), target.view(-1, 1).split(most), strict=True)

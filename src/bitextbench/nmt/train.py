@@ -37,17 +37,22 @@ def train(
     Returns what translates: `out`, or for an `ensemble` of more than one the states after the last epochs, as many
     (artetxe2019 section 4.3: "an ensemble of the last 10 epochs").
 
-    Checkpoints go to the folder `checkpoints`. A killed training, started again, goes on from the last of them and ends
-    in the same parameters (same device, same number of threads); checkpoints of other data or other settings are
-    removed. Best is the smallest validation loss (label-smoothed cross-entropy).
+    Checkpoints go to the folder `checkpoints`. A killed training, started again, goes on from the last of them. It ends
+    in the same parameters, on the same device with the same number of threads. Checkpoints of other data or other
+    settings are removed. Best is the smallest validation loss (label-smoothed cross-entropy).
 
-    `spec`: layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate,
-    warmup_updates, decay (of the rate after these: `inverse_sqrt`, or `linear` to 0 at max_updates), max_tokens (of the
-    longer side of a batch, padding included), update_freq (batches an update), max_updates, validate_every (updates;
-    also the distance of checkpoints), patience (validations without gain before it stops; 0: never), ensemble,
-    normalise (`before` or `after` each layer: Sockeye's, or that of Vaswani et al. 2017), clip (the largest norm of the
-    gradient; 0: none). Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98). `device`: "cpu" or "cuda"
-    (fp16 with fp32 master weights). Raises InputError for a GPU that is not there.
+    `spec`:
+
+    - layers (of encoder and decoder each), embed_dim, ffn_dim, heads, dropout, label_smoothing, learning_rate.
+    - warmup_updates, and decay of the rate after these: `inverse_sqrt`, or `linear` to 0 at max_updates.
+    - max_tokens: of the longer side of a batch, padding included. update_freq: batches an update. max_updates.
+    - validate_every: updates; also the distance of checkpoints. patience: validations without gain before it stops (0:
+      never). ensemble.
+    - normalise: `before` each layer, as Sockeye does, or `after`, as Vaswani et al. 2017 do.
+    - clip: the largest norm of the gradient (0: none).
+
+    Embeddings are shared by encoder, decoder and softmax. Adam (.9, .98). `device`: "cpu" or "cuda" (fp16 with fp32
+    master weights). Raises InputError for a GPU that is not there.
 
     Source: kim2019 section 4.2, "3-layer Transformer"; theirs was trained by Sockeye, this one by fairseq 0.12.2.
     """

@@ -21,8 +21,8 @@ from bitextbench.formats.training_text import opened
 def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tuple[str, str], out: Path) -> None:
     """Write the pairs of selections and of whole tokenised corpora, one after the other.
 
-    selection.json has `pairs`, `parts` (by source) and the `precision` of the selection, where its truth is known: of a
-    constructed pool, the share of the pairs labelled parallel among the labelled. Raises InputError for unequal sides.
+    selection.json has `pairs`, `parts` (by source) and, where the truth is known, the `precision` of the selection. In a
+    constructed pool that is the share of pairs labelled parallel among the labelled ones. Raises InputError for unequal sides.
     """
     parts: dict[str, int] = {}
     precision: dict[str, Any] = {}

@@ -89,8 +89,8 @@ class Model(Seq2Seq):
     def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
         """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`.
 
-        Mapped vectors have length 1, torch draws rows from N(0, 1), of length sqrt(E): those of a side are divided by
-        their root mean square, so that words with and without a vector weigh alike.
+        Mapped vectors have length 1; torch draws rows from N(0, 1), of length sqrt(E). So the mapped vectors of a side
+        are divided by their root mean square: words with and without a vector then weigh alike.
         """
         matched: dict[str, int] = {}
         for side, path in vectors.items():
