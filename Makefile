@@ -1,23 +1,25 @@
-## make tiny    set up, then run the tiny table (no network beyond the package registry, minutes)
-## make full    the same with every row, in some twenty minutes
-## make small   the same on real text; needs the network or BITEXTBENCH_MIRROR, and hours of two cores
+## make tiny    set up, then run the tiny table: 4 to 9 minutes (no network beyond the package registry)
+## make full    the same with every row: 20 minutes
+## make small   the same on real text: 55 minutes; needs the network or BITEXTBENCH_MIRROR
 ## make tables  all tables of the tiny run, the audit and the report, results/tiny/index.html (RUN=small: of the small run)
 ## make rehearsal  the paper-scale workflow in miniature on a Slurm cluster of three nodes of this machine: build/rehearsal
 ##              (needs slurm-wlm, munge and root; TABLES=results/table2.csv: that alone)
 ## make plan    what paper scale costs: hours, memory, disk by rule; days on 8, 64, 256 GPUs (results/plan.csv, results/plan.svg)
 ## make gpu     on a machine with a GPU, ten minutes: does all agree with a CPU, and how fast is it? results/gpu/<card>.json
-## make test    set up, then run the tests: five to ten minutes on two cores
+## make test    set up, then run the tests: 5 to 10 minutes
 ## make test-slow  set up, then run the tests of a minute or more: whole runs of the workflow, killed, through Slurm, of the README
 ## make lint    set up, then run the linters, the formatters and the type checker
 ## make docs    write again what README.md and docs/ generate from results and from the registry
+## make pages   the reports of the committed results as one site: build/pages/index.html
 ## make golden  run tiny and write down what its files hold: tests/golden/tiny.json, docs/tiny/ (RUN=micro: of the tests' run)
-## make env     set up .venv from the hash-locked pins
+## make env     set up .venv from the hash-locked pins: 5 minutes, 2.5 GB
+##              (times are of two cores; docs/running.md has all)
 ## make lock    pins of what envs/*.in have changed: envs/lock/
 ## make clean   remove the tiny run
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help tiny full small tables plan gpu rehearsal test test-slow lint docs golden env lock clean
+.PHONY: help tiny full small tables plan gpu rehearsal test test-slow lint docs pages golden env lock clean
 RUN = tiny
 
 help:
@@ -77,6 +79,13 @@ lint: env
 
 docs: env
 	python docs/make.py
+
+REPORTS = small published-muse published-e5
+
+pages: env
+	@rm -rf build/pages && mkdir -p build/pages && cp -r results docs/leaderboard.html docs/leaderboard.csv build/pages/
+	@for run in $(REPORTS); do bitextbench report build/pages/results/$$run || exit 1; done
+	@cp docs/pages.html build/pages/index.html
 
 env: .venv/installed
 

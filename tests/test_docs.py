@@ -97,6 +97,19 @@ def test_set_up_says_the_disk_of_the_table_of_costs():
     assert disk.split(" (")[0] in (ROOT / "envs/install.sh").read_text()
 
 
+def test_help_of_make_says_the_times_of_the_table_of_costs():
+    costs = {
+        line["command"].strip("`"): line["time on two cores"]
+        for line in csv.DictReader((ROOT / "docs/costs.csv").open())
+    }
+    lines = re.findall(
+        r"^## (make \S+) .*?(\d+(?: to \d+)? (?:minutes|hours))", (ROOT / "Makefile").read_text(), flags=re.M
+    )
+    assert len(lines) >= 5
+    assert {command: time for command, time in lines if not costs[command].startswith(time)} == {}
+    assert not re.search(r"\b(minutes|hours)\b on", (ROOT / "CONTRIBUTING.md").read_text())
+
+
 def test_the_citation_has_the_papers_of_the_readme():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
     titles = re.findall(r"^\| \w+\d{4} \| .*?\*(.*)\*", TEXTS[ROOT / "README.md"], flags=re.M)
@@ -169,4 +182,13 @@ def test_the_shell_completes_commands():
 def test_ci_runs_both_versions_of_python():
     (job,) = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"].values()
     assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
-    assert {"make tiny", "make test", "make test-slow"} <= {step.get("run") for step in job["steps"]}
+    assert {"make tiny", "make test", "make test-slow", "make pages"} <= {step.get("run") for step in job["steps"]}
+
+
+def test_the_site_has_a_report_for_each_of_its_links():
+    (job,) = yaml.safe_load((ROOT / ".github/workflows/pages.yml").read_text())["jobs"].values()
+    assert "make pages" in {step.get("run") for step in job["steps"]}
+    (runs,) = re.findall(r"^REPORTS = (.*)$", (ROOT / "Makefile").read_text(), flags=re.M)
+    linked = re.findall(r'href="results/([\w-]+)/index.html"', (ROOT / "docs/pages.html").read_text())
+    assert runs.split() == linked
+    assert all((ROOT / "results" / run).is_dir() for run in linked)
