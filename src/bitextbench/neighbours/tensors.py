@@ -105,8 +105,9 @@ class TensorSide(Side):
 
 
 class Groups(NamedTuple):
-    """How the elements of a side of n are grouped, in tiles of `tile`: group g of a tile has every s-th element from the
-    g-th on, where s is how many groups the tile has. So maxima are taken along contiguous memory.
+    """How the elements of a side of n are grouped, in tiles of `tile`.
+
+    Group g of a tile with s groups has every s-th element from the g-th on. So maxima are taken along contiguous memory.
     """
 
     n: int
