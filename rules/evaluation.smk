@@ -25,7 +25,7 @@ named_scores = lambda names: [(name, path) for name in names for path in files.s
 text_options = lambda *names: lambda w, input: [f"{name}={input.corpus}" for name in names]
 
 
-# ---- vectors of a corpus: `evaluate <metric>`
+# ---- vectors of a corpus
 
 
 rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, yang2019 section 5.1
@@ -50,7 +50,7 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         runtime=expected("reconstruction", encoder_gpus),
     params:
         version=code("evaluate reconstruction"),
-        metric="reconstruction",
+        command=["evaluate", "reconstruction"],
         corpus=text_options("--src-text", "--tgt-text"),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
@@ -58,7 +58,7 @@ rule reconstruction:  # guo2018 section 3.3 and 4.1, artetxe2019 section 4.2, ya
         model=[],
         gpus=allocated,
     shell:
-        "python -m bitextbench evaluate {params.metric:q} {params.corpus:q} {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
+        "python -m bitextbench {params.command:q} {params.corpus:q} {params.src:q} {params.tgt:q} {params.similarities:q} {params.model:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
@@ -75,7 +75,7 @@ use rule reconstruction as alignment with:  # kim2019 section 4.1
         runtime=expected("alignment"),
     params:
         version=code("evaluate alignment", ("similarities", compared_by("alignment"))),
-        metric="alignment",
+        command=["evaluate", "alignment"],
         similarities=similarities("alignment"),
         model=each("--model", "model"),
         gpus=0,
@@ -95,7 +95,7 @@ use rule reconstruction as documents with:  # guo2018 section 4.2, yang2019 sect
         runtime=expected("documents", encoder_gpus),
     params:
         version=code("evaluate documents"),
-        metric="documents",
+        command=["evaluate", "documents"],
         corpus=text_options("--src-docs", "--tgt-docs"),
         similarities=similarities("documents"),
         model=each("--model", "model"),
@@ -109,8 +109,8 @@ use rule reconstruction as mining with:  # artetxe2019 section 4.1, yang2019 sec
         gpu=encoder_gpus,
         runtime=expected("mining", encoder_gpus),
     params:
-        version=code("evaluate mining"),
-        metric="mining",
+        version=code("step measure-mining"),
+        command=["step", "measure-mining"],
         corpus=lambda w, input: [input.corpus, *corpus_languages(w)],
         similarities=similarities("mining"),
 
@@ -123,8 +123,8 @@ use rule reconstruction as separation with:  # yang2019 section 5.4
         gpu=encoder_gpus,
         runtime=expected("separation", encoder_gpus),
     params:
-        version=code("evaluate separation"),
-        metric="separation",
+        version=code("step measure-separation"),
+        command=["step", "measure-separation"],
         corpus=text_options("--tgt-text"),
         similarities=[],
 
@@ -148,14 +148,14 @@ rule recognition:  # zhang2016 section 6.2.2
         gpu=encoder_gpus,
         runtime=hours(2),
     params:
-        version=code("evaluate recognition", ("encoders", encoder_type)),
+        version=code("step measure-recognition", ("encoders", encoder_type)),
         tokens=lambda w, input: os.path.dirname(input.tokens[0]),
         similarity=similarities("recognition"),
         case=CASE,
         seed=config["seed"],
         gpus=allocated,
     shell:
-        "python -m bitextbench evaluate recognition {params.tokens:q} --model {input.model:q} --pieces {input.pieces:q} {params.similarity:q}"
+        "python -m bitextbench step measure-recognition {params.tokens:q} --model {input.model:q} --pieces {input.pieces:q} {params.similarity:q}"
         " {params.case:q} --sample-seed {params.seed:q} --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"
 
 
@@ -252,7 +252,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         mem_mb=LEAST["fit_similarity"],
         runtime=hours(4),
     params:
-        version=code("evaluate agreement", ("similarities", of_method("similarity"))),
+        version=code("step measure-agreement", ("similarities", of_method("similarity"))),
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         scores=each("--scores", "scores"),
@@ -260,7 +260,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         worst=lambda w: method_entry(w)["tuned"]["worst"],
         seed=config["seed"],
     shell:
-        "python -m bitextbench evaluate agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
+        "python -m bitextbench step measure-agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
         " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} > {log:q} 2>&1"
 
 
@@ -323,10 +323,10 @@ rule shares:
         mem_mb=megabytes(3, 1500),
         runtime=hours(4),
     params:
-        version=code("evaluate shares"),
+        version=code("step measure-shares"),
         scores=each("--scores"),
     shell:
-        "python -m bitextbench evaluate shares {params.scores:q} --out {output:q} > {log:q} 2>&1"
+        "python -m bitextbench step measure-shares {params.scores:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule sweep:
@@ -364,11 +364,11 @@ rule distribution:
         mem_mb=megabytes(10, 2000),
         runtime=hours(2),
     params:
-        version=code("evaluate distribution"),
+        version=code("step measure-distribution"),
         scores=option("--scores", named_scores(CURVES)),
         logits=[f"--logits={method}" for method in CURVES if files.declared(method).logits],
     shell:
-        "python -m bitextbench evaluate distribution {params.scores:q} {params.logits:q}"
+        "python -m bitextbench step measure-distribution {params.scores:q} {params.logits:q}"
         " --out {output.csv:q} 2> {log:q}"
 
 
@@ -519,9 +519,9 @@ rule translation:
         mem_mb=1500,
         runtime=hours(1),
     params:
-        version=code("evaluate translation"),
+        version=code("step measure-translation"),
     shell:
-        "python -m bitextbench evaluate translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
+        "python -m bitextbench step measure-translation {input.hypotheses:q} --references {input.references:q} --language {wildcards.target:q}"
         " --training {input.training:q} --out {output:q} > {log:q} 2>&1"
 
 

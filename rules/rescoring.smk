@@ -99,10 +99,10 @@ rule rescoring:
         gpu=rescorer("gpus"),
         runtime=hours(8),
     params:
-        version=code("evaluate rescoring", ("encoders", rescorer("type"))),
+        version=code("step measure-rescoring", ("encoders", rescorer("type"))),
         languages=corpus_languages,
         models=each("--model", "models"),
         gpus=allocated,
     shell:
-        "python -m bitextbench evaluate rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
+        "python -m bitextbench step measure-rescoring {input.corpus:q} {params.languages:q} --pairs {input.pairs:q} {params.models:q}"
         " --gpus {params.gpus:q} --threads {threads} --out {output:q} > {log:q} 2>&1"

@@ -147,11 +147,11 @@ def test_every_rule_has_the_version_of_the_command_that_it_calls():
     found = 0
     for path in (ROOT / "rules").glob("*.smk"):
         for block in re.split(r"(?m)^(?=(?:use )?rule )", path.read_text()):
-            called = re.search(r"-m bitextbench (?:(step|evaluate) )?([\w-]+|\{params\.metric:q\})", block)
-            metric = re.search(r'^        metric="(\w+)",$', block, flags=re.M)
-            if not ((called and block.startswith("rule ")) or metric) or (called and called[2] == "fetch"):
+            called = re.search(r"-m bitextbench (?:(step|evaluate) )?([\w-]+|\{params\.command:q\})", block)
+            listed = re.search(r'^        command=\["(\w+)", "([\w-]+)"\],$', block, flags=re.M)
+            if not ((called and block.startswith("rule ")) or listed) or (called and called[2] == "fetch"):
                 continue
-            command = f"evaluate {metric[1]}" if metric else " ".join(filter(None, called.groups()))
+            command = " ".join(filter(None, (listed or called).groups()))
             assert re.search(rf'version=(?:code\(|lambda w: sources\.version\()\s*"{command}"', block), block[:60]
             sources.version(command)
             found += 1

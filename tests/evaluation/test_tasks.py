@@ -398,7 +398,7 @@ def test_mining_measures_what_mine_and_evaluate_bucc_do(tmp_path, name):
         np.save(tmp_path / f"{side}.npy", vectors)
         np.save(tmp_path / f"mine.{side}.npy", vectors[rows])
     shards = [f"--{side}-emb={tmp_path / f'{side}.npy'}" for side in ("src", "tgt")]
-    done = run("evaluate", "mining", tmp_path / "c", "--src", "en", "--tgt", "de", *shards, "--similarity", name)
+    done = run("step", "measure-mining", tmp_path / "c", "--src", "en", "--tgt", "de", *shards, "--similarity", name)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)[name]
     for strategy in STRATEGIES:
@@ -759,8 +759,8 @@ def test_recognition_by_an_encoder(pieces, tmp_path, kind, similarity):
         assert alone[5] == pytest.approx(sum(map(worth, tgt[5].split())), rel=1e-5)
         assert others[1, 5, 2] == pytest.approx(sum(map(worth, draw[5][2])), rel=1e-5)
     done = run(
-        "evaluate",
-        "recognition",
+        "step",
+        "measure-recognition",
         tokens,
         "--model",
         path,

@@ -149,7 +149,7 @@ def test_a_confidence_that_other_scores_tune(corpora, tmp_path, monkeypatch):
         out, agreement = corpus.folder.parent / "tuned.npz", corpus.folder.parent / "agreement.json"
         for command in (
             ["step", "tune-confidence", "confidence", f"--out={out}"],
-            ["evaluate", "agreement", f"--tuned={out}", f"--out={agreement}"],
+            ["step", "measure-agreement", f"--tuned={out}", f"--out={agreement}"],
         ):
             done = CliRunner().invoke(cli, [*command, *options], catch_exceptions=False)
             assert done.exit_code == 0, done.output

@@ -17,7 +17,22 @@ import click
 from bitextbench.base import streams
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import keep_freed
-from bitextbench.cli import corpus, data, encoders, evaluation, listing, mining, nmt, plan, report, scoring, smt, text  # noqa: F401  they add their commands
+from bitextbench.cli import (  # noqa: F401  they add their commands
+    bleu,
+    corpus,
+    data,
+    encoders,
+    evaluation,
+    listing,
+    measures,
+    mining,
+    nmt,
+    plan,
+    report,
+    scoring,
+    smt,
+    text,
+)
 from bitextbench.cli.groups import cli
 
 

@@ -152,7 +152,7 @@ def figure_margins(
     measurements: Path | None,
     out: Path,
 ) -> None:
-    """Table F1 and mean cosines, measured by `evaluate`, over the margins of training (Yang et al. 2019, figure 4)."""
+    """Table F1 and mean cosines over the margins of training (Yang et al. 2019, figure 4)."""
     from bitextbench.config import FIGURE4
     from bitextbench.report import margins
     from bitextbench.report import measurements as files

@@ -8,7 +8,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.formats import sentences, vectors
 from bitextbench.formats.metrics import checked_fields
-from bitextbench.formats.vectors import by_probability, check_aligned
+from bitextbench.formats.vectors import by_probability
 
 COSTS = ("updates", "parameters", "dimension", "cpu_seconds")
 
@@ -26,8 +26,7 @@ def measure(
 
     kinds = {"seed": int, "metric": str, **dict.fromkeys(COSTS, (int, float))}
     facts = checked_fields(read_json(training), kinds, training)
-    pair = vectors.read_shards(src), vectors.read_shards(tgt)
-    check_aligned(*pair)
+    pair = vectors.read_aligned(src, tgt)
     forward, backward = neighbours.search(*by_probability(*pair, facts["metric"]), 1, metric=facts["metric"], **search)
     signature = f"similarity:{facts['metric']}"
     nearest = {"forward": (forward.ids, "tgt"), "backward": (backward.ids, "src")}

@@ -303,6 +303,15 @@ def quantiles(scores: NDArray[np.float32]) -> list[float]:
     return [round(float(score), 4) for score in np.quantile(scores, [0, 0.25, 0.5, 0.75, 1])] if len(scores) else []
 
 
+def lines_of(path: Path | None, side: str, form: tuple[str, str], vectors: Embeddings) -> Any:
+    """The lines of a side, one for each vector; None without a text."""
+    if path is None:
+        return None
+    text = sentences.read(path, side, form[side == "tgt"])
+    check_lengths(text, vectors)
+    return text.text
+
+
 def check_lengths(text: Sentences, vectors: Embeddings) -> None:
     """Raises InputError when a text and its vectors differ in number."""
     if len(text) != len(vectors):

@@ -17,7 +17,7 @@ CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cos
 def measurements(points: Iterable[tuple[float, int, Path, Path]]) -> list[Measurement]:
     """The figure's numbers in percent: rows are curves, columns margins.
 
-    `points`: for each margin and seed the files that `evaluate mining` and `evaluate separation` wrote.
+    `points`: for each margin and seed the files that `measure-mining` and `measure-separation` wrote.
     """
     measured = []
     for margin, seed, mining, separation in sorted(points):

@@ -76,7 +76,7 @@ def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Map
 
 def with_training(table: Sequence[Cell], measurements: Sequence[Measurement]) -> list[Cell]:
     """The cells with the number of training pairs and the share of good ones, means over seeds, where the BLEU of a
-    translation model comes with them (`evaluate translation`).
+    translation model comes with them (`measure-translation`).
     """
     facts: dict[Place, list[Mapping[str, Any]]] = {}
     for one in measurements:

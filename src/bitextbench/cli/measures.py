@@ -1,0 +1,295 @@
+"""Steps of the workflow that measure encoders and scores as a paper did; part of `cli`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bitextbench.cli.groups import step
+from bitextbench.cli.options import (
+    FILE,
+    SEED,
+    Mapping,
+    bootstrap_option,
+    by_method,
+    corpus_option,
+    device_option,
+    extreme_options,
+    form_option,
+    json_option,
+    lowercase_option,
+    named_scores_option,
+    out_option,
+    picture_option,
+    scored_pairs,
+    scores_option,
+    search_options,
+    show,
+    similarities_option,
+    src_option,
+    src_shards_option,
+    tgt_option,
+    tgt_shards_option,
+    tgt_text_option,
+    threads_option,
+)
+
+
+@step.command("measure-encoder")
+@click.argument("name")
+@click.option("--test", required=True, help="The test's name.")
+@click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote next to the model.")
+@src_shards_option
+@tgt_shards_option
+@corpus_option
+@threads_option
+@out_option
+def measure_encoder(
+    name: str,
+    test: str,
+    training: Path,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    corpus: Path,
+    threads: int,
+    out: Path,
+) -> None:
+    """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
+    from bitextbench.base.files import write_json
+    from bitextbench.evaluation.encoders import measure
+
+    write_json(out, measure(name, test, training, src_emb, tgt_emb, corpus, threads=threads))
+
+
+@step.command("measure-mining")
+@click.argument("corpus", type=FILE)
+@src_option
+@tgt_option
+@src_shards_option
+@tgt_shards_option
+@similarities_option("ratio")
+@bootstrap_option
+@search_options(k=4)
+@json_option
+def measure_mining(
+    corpus: Path,
+    src: str,
+    tgt: str,
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    similarities: tuple[str, ...],
+    seed: int,
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
+    """Hidden pairs of a comparable corpus, by every way of retrieval (Artetxe and Schwenk 2019, Table 2)."""
+    from bitextbench.evaluation.mining import evaluate
+    from bitextbench.formats.vectors import read_sides
+    from bitextbench.mining import comparable
+
+    vectors = read_sides(src_emb, tgt_emb)
+    comparable_corpus = comparable.read(corpus, (src, tgt), seed)
+    show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **settings), out)
+
+
+@step.command("measure-rescoring")
+@click.argument("corpus", type=FILE)
+@src_option
+@tgt_option
+@click.option("--pairs", type=FILE, required=True, help="What `rescoring-pairs` wrote.")
+@click.option(
+    "--model", "models", type=FILE, nargs=1, multiple=True, required=True, help="The cross-encoder of each half."
+)
+@device_option
+@threads_option
+@bootstrap_option
+@json_option
+def measure_rescoring(
+    corpus: Path,
+    src: str,
+    tgt: str,
+    pairs: Path,
+    models: tuple[Path, ...],
+    device: str,
+    threads: int,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Hidden pairs of a comparable corpus that a cross-encoder selects (Yang et al. 2019, section 6.2)."""
+    from bitextbench.evaluation import rescoring
+    from bitextbench.mining import comparable
+
+    metrics = rescoring.evaluate(
+        comparable.read(corpus, (src, tgt)), pairs, models, seed=seed, threads=threads, device=device
+    )
+    show({"cross_encoder": metrics}, out)
+
+
+@step.command("measure-separation")
+@src_shards_option
+@tgt_shards_option
+@tgt_text_option
+@form_option
+@search_options(k=10)
+@json_option
+def measure_separation(
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    tgt_text: Path,
+    form: tuple[str, str],
+    k: int,
+    out: Path | None,
+    **settings: Any,
+) -> None:
+    """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
+    from bitextbench.evaluation.separation import separation
+    from bitextbench.formats.vectors import read_aligned
+    from bitextbench.mining.texts import lines_of
+
+    src, tgt = read_aligned(src_emb, tgt_emb)
+    show(separation(src, tgt, lines_of(tgt_text, "tgt", form, tgt), k, **settings), out)
+
+
+@step.command("measure-recognition")
+@click.argument("tokens", type=FILE)
+@click.option("--model", type=FILE, required=True, help="A trained encoder.")
+@click.option(
+    "--pieces", type=FILE, required=True, help="The BPE model, or the features (.json), that it was trained with."
+)
+@click.option(
+    "--similarity",
+    "similarities",
+    type=click.Choice(["euclidean", "reconstruction", "length", "unigram"]),
+    multiple=True,
+    default=["euclidean"],
+    help="Score of a source and a target; the last two ignore the source.",
+)
+@click.option(
+    "--draw", type=click.Choice(["types", "tokens"]), default="tokens", help="How likely a word of a random target is."
+)
+@lowercase_option
+@click.option("--sample-seed", type=SEED, default=1, help="Seed of the sampled targets.")
+@device_option
+@threads_option
+@bootstrap_option
+@json_option
+def measure_recognition(
+    tokens: Path,
+    model: Path,
+    pieces: Path,
+    similarities: tuple[str, ...],
+    draw: str,
+    lowercase: bool,
+    sample_seed: int,
+    device: str,
+    threads: int,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """How often an encoder scores a pair of a tokenised corpus above its source with a random target (Zhang et al.
+    2016).
+    """
+    from bitextbench.evaluation import recognition
+
+    scores = recognition.scores(
+        tokens,
+        model,
+        pieces,
+        similarities,
+        draw=draw,
+        lowercase=lowercase,
+        seed=sample_seed,
+        threads=threads,
+        device=device,
+    )
+    results = {
+        name: recognition.accuracy(*both, seed=seed, signature=f"similarity:{name}|draw:{draw}")
+        for name, both in scores.items()
+    }
+    show({name: {"accuracy": result} for name, result in results.items()}, out)
+
+
+@step.command("posteriors")
+@click.argument("ids", type=FILE, nargs=-1, required=True)
+@click.option(
+    "--model", "models", type=Mapping(), multiple=True, required=True, help="forward=FOLDER and backward=FOLDER."
+)
+@device_option
+@bootstrap_option
+@out_option
+def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], device: str, seed: int, out: Path) -> None:
+    """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
+    from bitextbench.base.files import write_json
+    from bitextbench.evaluation.alignment import error_rates
+    from bitextbench.evaluation.posteriors import align
+
+    aligned = align(ids, dict(models), device=device)
+    write_json(out, {"nmt": error_rates(*aligned, seed=seed, signature="similarity:nmt")})
+
+
+@step.command("measure-agreement")
+@extreme_options
+@click.option(
+    "--tuned",
+    type=FILE,
+    required=True,
+    help="The tuned confidence: what `tune-confidence` wrote with the same options.",
+)
+@out_option
+def measure_agreement(
+    src_emb: tuple[Path, ...],
+    tgt_emb: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    model: Path,
+    best: float,
+    worst: float,
+    seed: int,
+    tuned: Path,
+    out: Path,
+) -> None:
+    """Measure how far a confidence agrees with the scores that it was tuned by (Guo et al. 2018, section 5)."""
+    from bitextbench.evaluation.agreement import agreement
+
+    src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
+    show(agreement(model, tuned, src, tgt, pair_scores, {"best": best, "worst": worst}, seed), out)
+
+
+@step.command("measure-distribution")
+@named_scores_option
+@click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
+@picture_option
+@out_option
+def measure_distribution(
+    scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], picture: Path | None, out: Path
+) -> None:
+    """Scores at equidistant ranks (kim2019, figure 3): CSV."""
+    from bitextbench.evaluation.selections import distribution
+
+    curves = distribution(by_method(scores), logits, out)
+    if picture:
+        from bitextbench.report import plots
+
+        plots.save(plots.distribution_curves(curves, "distribution"), picture)
+
+
+@step.command("measure-shares")
+@scores_option
+@bootstrap_option
+@json_option
+def measure_shares(scores: tuple[Path, ...], seed: int, out: Path | None) -> None:
+    """Share of pairs whose probability is near 0 or 1, of scores that are logits (kim2019, figure 3)."""
+    from bitextbench.evaluation.selections import shares
+
+    show(shares(scores, seed=seed), out)
+
+
+@step.command("size")
+@corpus_option
+@out_option
+def size(corpus: Path, out: Path) -> None:
+    """The number of pairs of a corpus after its filters, in millions."""
+    from bitextbench.base.files import read_json, write_json
+    from bitextbench.formats.metrics import millions
+
+    write_json(out, {"pairs": millions(read_json(corpus / "counts.json")["out"])})
