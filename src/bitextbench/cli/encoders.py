@@ -20,7 +20,6 @@ from bitextbench.cli.options import (
     Names,
     Output,
     Spec,
-    batch_tokens_option,
     checkpoints_option,
     chinese_option,
     device_option,
@@ -281,7 +280,7 @@ def export(encoder: str, out: Path) -> None:
 @step.command("encode")
 @click.argument("ids", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A trained encoder.")
-@batch_tokens_option
+@click.option("--batch-tokens", type=COUNT, help="Tokens of a batch: 8,192, on a GPU 65,536 without it.")
 @click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16"]),
@@ -291,7 +290,9 @@ def export(encoder: str, out: Path) -> None:
 @device_option
 @threads_option
 @out_option
-def encode_ids(ids: Path, model: Path, batch_tokens: int, precision: str, device: str, threads: int, out: Path) -> None:
+def encode_ids(
+    ids: Path, model: Path, batch_tokens: int | None, precision: str, device: str, threads: int, out: Path
+) -> None:
     """Encode an id shard (named without .src and .tgt); writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.encode import encode as run
     from bitextbench.encoders.encode import loaded

@@ -23,6 +23,7 @@ from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.formats.ids import Ragged
 
 MOST_TOKENS = 512  # of a sentence; a line of a crawl may have 65,536 bytes, and a model reads them all for a minute
+BATCH_TOKENS = {"cpu": 8192, "cuda": 65_536}  # an H200 encodes 25 to 60% more sentences a second than by 8,192
 ROWS = 16  # MKL sums the last rows of a product in another order where they are not a whole group
 SPLIT = 32_768  # elements from which torch splits an element-wise operation among threads
 
@@ -50,7 +51,7 @@ def encode(
     side: str,
     out: Path,
     *,
-    batch_tokens: int = 8192,
+    batch_tokens: int | None = None,
     threads: int = 1,
     device: str = "cpu",
     precision: str = "fp32",
@@ -79,7 +80,7 @@ def encode(
     cut = int(longer.sum())
     empty = int((sentences.lengths == 0).sum())
     with arrays.create(out, (len(sentences), model.dimension), np.float32) as vectors:
-        batches = write_vectors(model, sentences, side, vectors, batch_tokens, where, dtype)
+        batches = write_vectors(model, sentences, side, vectors, batch_tokens or BATCH_TOKENS[where.type], where, dtype)
         rows = itertools.chain.from_iterable(batches)
         for _ in progress(rows, f"encode {Path(stem).name}", total=len(sentences) - empty, unit="sentences"):
             pass
