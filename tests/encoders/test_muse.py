@@ -90,6 +90,13 @@ def test_vectors_do_not_depend_on_the_batch(encoder, lines):
     assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
+def test_the_batches_of_a_gpu_give_the_same_vectors(encoder, monkeypatch):
+    lines = [f"{line} {number}" for number in range(40) for line in LINES[:7]]
+    small = encoded(encoder, lines)
+    monkeypatch.setattr(encoder, "most", muse.ON_GPU)
+    np.testing.assert_allclose(encoded(encoder, lines), small, atol=1e-6)
+
+
 def test_a_missing_package_names_the_line_that_installs_it(monkeypatch):
     def missing(name: str) -> None:
         raise metadata.PackageNotFoundError(name)

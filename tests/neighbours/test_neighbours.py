@@ -156,6 +156,18 @@ def test_the_search_on_a_gpu_here(monkeypatch, metric, dtype):
             check(search(Embeddings(src), Embeddings(tgt), 4, metric=metric, tile=100), src, tgt, 4, metric)
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 700), st.integers(1, 200), st.integers(1, 5))
+def test_groups_have_each_element_once_and_its_greatest_key(n, tile, m):
+    groups = tensors.Groups(n, tile)
+    elements = groups.elements(torch.arange(groups.before(n)))
+    assert sorted(elements[elements >= 0].tolist()) == list(range(n))
+    keys = torch.from_numpy(normal(n, m, n))
+    parts = [tensors.maxima(keys[:, part], False)[0] for part in tensors.tiles(slice(0, n), tile)]
+    expected = torch.where(elements < 0, -torch.inf, keys[:, elements.clamp(min=0)]).amax(2)
+    assert torch.equal(torch.cat(parts, 1), expected)
+
+
 @pytest.mark.parametrize("few", [0, 1 << 40])
 @pytest.mark.parametrize("name", [*products.PRODUCTS])
 @pytest.mark.parametrize("threads", [1, 3])
