@@ -23,6 +23,7 @@ from bitextbench.cli import (  # noqa: F401  they add their commands
     data,
     encoders,
     evaluation,
+    filtering,
     listing,
     measures,
     mining,

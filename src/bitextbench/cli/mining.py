@@ -1,6 +1,5 @@
-"""Commands that mine, filter and score pairs: `mine`, `filter`, `score`, and the steps that mine training text; part of `cli`."""
+"""Commands that mine pairs: `mine`, and the steps that mine training text; part of `cli`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from bitextbench.cli.options import (
     COLUMNS,
     COUNT,
     FILE,
-    KINDS,
     LANGUAGE,
     LIMIT,
     NATURAL,
@@ -26,7 +24,6 @@ from bitextbench.cli.options import (
     Spec,
     bootstrap_option,
     cache_option,
-    chinese_option,
     device_option,
     encoder_options,
     folder_option,
@@ -323,242 +320,6 @@ def mine(
         index=index,
         **search,
     )
-
-
-def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The arguments that `filter` and `score` share: the pairs, and what scores them."""
-    for option in reversed(SCORER_OPTIONS):
-        command = option(command)
-    return command
-
-
-SCORER_OPTIONS = (
-    click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
-    click.option("--columns", type=Names(3), default=(), help=f"Columns of one file of pairs: sources, targets, perhaps ids: {KINDS}"),
-    skip_bad_option,
-    repair_option,
-    encoder_options,
-    click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
-    click.option("--settings", type=Spec(), default="{}", help="Settings of the similarity: its OPTIONS, as in a configuration."),
-    click.option("--scorer", type=FILE, multiple=True, help="A scorer that `filter --save-scorer` wrote."),
-    chinese_option,
-    seed_option,
-    device_option,
-    threads_option,
-)  # fmt: skip
-
-
-def pairs_of(texts: tuple[Path, ...], columns: tuple[str, ...], **settings: Any) -> dict[str, Any]:
-    """The files of pairs as `formats.pairs` takes them."""
-    from bitextbench.formats import pairs
-
-    if len(texts) > 2:
-        raise InputError(f"{len(texts)} files are given", texts[2], remedy="give two texts, or one file of pairs")
-    return dict(pairs.files(texts, columns, **settings))
-
-
-def scorers_of(
-    similarities: tuple[str, ...],
-    files: tuple[Path, ...],
-    languages: tuple[str | None, str | None],
-    encoder: EncoderChoice,
-    chinese: str,
-    seed: int,
-) -> list[Any]:
-    """A scorer for each similarity, and the fitted scorers of some files; all share one encoder, which is muse where none
-    is given and one is needed.
-    """
-    from bitextbench.mining import scorers
-    from bitextbench.scoring import declared
-
-    for name in similarities:
-        check_name(name)
-    names = [*similarities, *(scorers.fitted(path).name for path in files)]
-    wanted = encoder.named or any("vectors" in declared(name).needs for name in names)
-    more: dict[str, Any] = {"encoder": encoder.load() if wanted else None, "chinese": chinese, "seed": seed}
-    return [
-        *(scorers.Scorer(name, languages, **more) for name in similarities),
-        *(scorers.opened(path, languages, **more) for path in files),
-    ]
-
-
-ONE_AMOUNT = "With a score exactly one of --words, --pairs, --share, --threshold is needed."
-
-
-def check_name(similarity: str) -> None:
-    """Raises InputError for several similarities in one option, and for a margin, which is no similarity's name."""
-    from bitextbench.scoring.margins import MARGINS
-
-    if "," in similarity:
-        again = " ".join(f"--similarity {name.strip()}" for name in similarity.split(","))
-        raise InputError(f"{similarity!r} is not one name", "--similarity", remedy=f"repeat the option: {again}")
-    if similarity in MARGINS:
-        remedy = f"give `filter` --margin {similarity}; `score` has none, as a margin needs the whole crawl"
-        raise InputError(f"{similarity} is a margin", "--similarity", remedy=remedy)
-
-
-def score_of(
-    similarity: str | None, margin: str | None, settings: dict[str, Any], wanted: bool
-) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The similarity that `filter` scores by, none or one, and its settings; a margin where a score is `wanted`.
-
-    Raises InputError for a margin that is unknown, or that another similarity does not have.
-    """
-    from bitextbench.scoring.margins import SIMILARITIES
-
-    if margin is None:
-        return ((similarity or "margin",) if wanted or similarity else ()), settings
-    known = {name: rule for name, (metric, rule) in SIMILARITIES.items() if metric == "cosine"}
-    if margin not in known:
-        raise InputError(f"unknown margin {margin!r}", "--margin", remedy=f"known: {', '.join(known)}")
-    if similarity not in (None, "margin"):
-        remedy = "leave out one of --similarity and --margin"
-        raise InputError(f"{similarity} has no margin", "--margin", remedy=remedy)
-    return ("margin",), settings | {"margin": known[margin]}
-
-
-@cli.command(
-    "filter",
-    epilog=example("filter crawl.de crawl.en --src-language de --tgt-language en --share 0.3 -o good.tsv.gz"),
-)
-@scorer_options
-@click.option("--src-language", type=LANGUAGE, required=True, help="Language code of the sources.")
-@click.option("--tgt-language", type=LANGUAGE, required=True, help="Language code of the targets.")
-@click.option(
-    "--rules",
-    type=Spec(),
-    help="Rules instead of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
-)
-@cache_option
-@click.option(
-    "--similarity", help="Score of a pair: margin (the default), cosine, mlp, zipporah, ...: `list similarities`."
-)
-@click.option(
-    "--margin", help="Which margin: absolute, distance, ratio (the default), csls, yang9 or yang10: `list margins`."
-)
-@click.option("--save-scorer", type=OUT, help="Save what the similarity has learned: one file, .npz.")
-@click.option("--words", type=COUNT, help=f"Keep the best pairs, up to this many words of the targets. {ONE_AMOUNT}")
-@click.option("--pairs", type=COUNT, help=f"Keep this many of the best pairs. {ONE_AMOUNT}")
-@click.option("--share", type=SHARE, help=f"Keep this share of the pairs that pass the rules. {ONE_AMOUNT}")
-@click.option("--threshold", type=LIMIT, help=f"Keep the pairs that score at least this. {ONE_AMOUNT}")
-@click.option(
-    "--explain",
-    type=OUT_OR_DASH,
-    help="Write what became of each line: number, fate, score (.tsv, .tsv.gz; - is standard output).",
-)
-@click.option(
-    "-o",
-    "--out",
-    type=OUT_OR_DASH,
-    required=True,
-    help="Score (0.0 if nothing is scored, as readers want a number), ids or line numbers, sentences: .tsv, .tsv.gz, .parquet, .tmx; - is TSV on standard output.",
-)
-def filter_command(
-    texts: tuple[Path, ...],
-    columns: tuple[str, ...],
-    skip_bad: bool,
-    repair: bool,
-    src_language: str,
-    tgt_language: str,
-    rules: dict[str, Any] | None,
-    encoder: EncoderChoice,
-    cache: Path | None,
-    similarity: str | None,
-    margin: str | None,
-    clean: tuple[Path, ...] | None,
-    settings: dict[str, Any],
-    scorer: tuple[Path, ...],
-    save_scorer: Path | None,
-    chinese: str,
-    seed: int,
-    words: int | None,
-    pairs: int | None,
-    share: float | None,
-    threshold: float | None,
-    explain: Path | None,
-    device: str,
-    threads: int,
-    out: Path,
-) -> None:
-    """Filter a crawl of pairs by rules, copies and scores.
-
-    Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
-    packed), Parquet, or a Moses zip. - is standard input.
-
-    Drops what the rules reject, then copies, then low scores, and keeps the order of lines. Scores are margins by muse,
-    unless an encoder or a similarity is named. Exactly one of --words, --pairs, --share and --threshold says how much is
-    kept. Without these and without a scorer nothing is scored, and all pairs that pass the rules are kept.
-    """
-    from bitextbench.mining import crawl
-
-    if len(scorer) + bool(similarity or margin) > 1:
-        raise InputError("more than one scorer is given", remedy="give one --similarity or --margin, or one --scorer")
-    limit = crawl.Limit(words, pairs, share, threshold)
-    wanted = not scorer and (encoder.named is not None or limit != crawl.ALL)
-    names, settings = score_of(similarity, margin, settings, wanted)
-    languages = (src_language, tgt_language)
-    scorers = scorers_of(names, scorer, languages, encoder, chinese, seed)
-    crawl.filter_crawl(
-        pairs_of(texts, columns, skip_bad=skip_bad, repair=repair),
-        languages,
-        out,
-        rules=rules,
-        scorer=scorers[0] if scorers else None,
-        limit=limit,
-        lesson=crawl.Lesson(clean or (), settings, save_scorer),
-        explain=explain,
-        folder=cache,
-        threads=threads,
-        device=device,
-    )
-
-
-@cli.command(epilog=example("score - --similarity cosine --append < pairs.tsv > scored.tsv"))
-@scorer_options
-@click.option("--src-language", type=LANGUAGE, help="Language code of the sources; a published encoder needs none.")
-@click.option("--tgt-language", type=LANGUAGE, help="Language code of the targets.")
-@click.option(
-    "--similarity",
-    "similarities",
-    multiple=True,
-    help="Score of a pair: cosine, levenshtein, ...; repeat the option for several. No margins: they need the whole crawl.",
-)
-@click.option("--append", is_flag=True, help="Write each pair as it was read, followed by its scores.")
-@click.option("-o", "--out", type=OUT_OR_DASH, default="-", help="A text; - is standard output.")
-def score(
-    texts: tuple[Path, ...],
-    columns: tuple[str, ...],
-    skip_bad: bool,
-    repair: bool,
-    src_language: str | None,
-    tgt_language: str | None,
-    encoder: EncoderChoice,
-    similarities: tuple[str, ...],
-    clean: tuple[Path, ...] | None,
-    settings: dict[str, Any],
-    scorer: tuple[Path, ...],
-    chinese: str,
-    seed: int,
-    append: bool,
-    device: str,
-    threads: int,
-    out: Path,
-) -> None:
-    """Score pairs in a stream.
-
-    Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
-    packed), Parquet, or a Moses zip. - is standard input.
-
-    Writes the scores of each pair on one line. Memory does not grow with the number of pairs.
-    """
-    from bitextbench.mining import stream
-
-    languages = src_language, tgt_language
-    files = pairs_of(texts, columns, languages=languages, skip_bad=skip_bad, repair=repair)
-    scorers = scorers_of(similarities, scorer, languages, encoder, chinese, seed)
-    if not scorers:
-        raise InputError("nothing says what to score by", remedy="give a --similarity, or a fitted --scorer")
-    stream.score_stream(files, scorers, out, append=append, clean=clean or (), settings=settings)
 
 
 @step.command("bucc-set")

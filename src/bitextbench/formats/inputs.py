@@ -105,8 +105,6 @@ JSON_BYTES = 16 * MAX_LINE_BYTES  # of a line: two sentences, escaped, and what 
 SHOWN = 10  # bad lines in the log
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
-Columns = list[pa.StringArray]
-
 
 class Reading(NamedTuple):
     """How to read.
