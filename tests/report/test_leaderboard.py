@@ -112,14 +112,18 @@ def test_runs_stand_beside_each_other_and_beside_what_others_published(runs: lis
 def test_the_picture_compares_encoders_within_100_percent(runs: list[Path], tmp_path: Path):
     standings = leaderboard.joined(runs, tmp_path)
     drawn = leaderboard.picture(standings)
-    assert "Tatoeba, accuracy: de-en" in drawn
+    assert ">Tatoeba, accuracy<" in drawn
+    assert drawn.count(">de-en<") == 1
+    assert all(drawn.count(f">{name}<") == 1 for name in ("muse", "trained &amp; small", "other (published)"))
+    page = leaderboard.picture(standings, page=True)
+    assert "</svg>other (published)</li>" in page  # named above the panels, where a phone shows it
     assert "BUCC" not in drawn  # one encoder alone
     assert leaderboard._limits([replace(standings[1], low=96.9, high=99.9)])[1] == 100
     assert leaderboard._limits([one for one in standings if one.task == "tatoeba"]) == pytest.approx(
         (5.7, 100), abs=0.1
     )
     alone = leaderboard.picture([one for one in standings if one.run == "muse"])
-    assert "BUCC, F1: zh-en" in alone
+    assert ">BUCC, F1<" in alone
 
 
 def test_what_cannot_be_set_beside_each_other(runs: list[Path], tmp_path: Path):

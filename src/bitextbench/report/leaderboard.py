@@ -8,11 +8,14 @@ figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdo
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import atomic
@@ -20,6 +23,7 @@ from bitextbench.formats import records
 from bitextbench.report import cells, plots
 from bitextbench.report.leaderboard_layout import groups
 
+LINE = 0.16  # inches: the height of a mark and its interval
 HEAD = """# Leaderboard
 
 Sentence encoders on the same real text. Numbers have 95% intervals over the test items. Rows with a source in brackets are what others
@@ -82,11 +86,10 @@ def joined(runs: Sequence[Path], references: Path) -> list[Standing]:
 
 def made(standings: Sequence[Standing]) -> dict[str, str]:
     """The leaderboard as the texts of files, by suffix: csv, svg, html, md."""
-    drawn = picture(standings)
     return {
         "csv": records.to_csv(Standing, standings),
-        "svg": plots.alone(drawn),
-        "html": page(standings, drawn),
+        "svg": plots.alone(picture(standings)),
+        "html": page(standings, picture(standings, page=True)),
         "md": markdown(standings),
     }
 
@@ -194,37 +197,107 @@ def _written(one: Standing | None) -> str:
     return number if one.low is None else f"{number} ({one.low:.1f}–{one.high:.1f})"
 
 
-def picture(standings: Sequence[Standing]) -> str:
-    """A panel for each column that compares encoders, as an SVG element: our numbers with intervals, published figures as
-    diamonds. The panels of a task share an axis, and none leaves 0 to 100%. Columns of one encoder are drawn only where
-    no column has two.
+def picture(standings: Sequence[Standing], *, page: bool = False) -> str:
+    """A panel for each task: part of a `page`, or an SVG element.
+
+    A row is a column that compares encoders, a mark an encoder; marks of published figures are hollow. No panel of
+    percentages leaves 0 to 100%. Columns of one encoder are drawn only where no column has two.
     """
     drawn = [one for one in standings if one.task != "cost"]
     compared = {place for place, count in Counter((one.task, one.column) for one in drawn).items() if count > 1}
-    shown = table([one for one in drawn if (one.task, one.column) in compared] or drawn)
-    groups = shown["groups"]
-    panels = [(name, column) for name, group in groups.items() for column in group["columns"]]
-    rows = [row["name"] for row in shown["rows"]]
-    limits = {name: _limits([one for one in drawn if one.task == name]) for name in groups}
-    grid = plots.Grid(len(panels), len(rows), plots.longest(rows))
+    limits = {task: _limits([one for one in drawn if one.task == task]) for task in {one.task for one in drawn}}
+    panels = Panels([one for one in drawn if (one.task, one.column) in compared] or drawn, limits)
+    return panels.page() if page else panels.alone()
 
-    def draw(figure: Figure) -> None:
-        for place, ((name, column), axes) in enumerate(zip(panels, grid.panels(figure), strict=True)):
-            held = [(at, one) for at, row in enumerate(shown["rows"]) if (one := row["cells"][place])]
-            grid.rows(axes, rows)
-            axes.text(0, 1, f"{groups[name]['title']}: {column}", weight="bold", va="bottom", transform=axes.transAxes)
-            axes.set_xlim(limits[name])
-            for at, one in held:
-                if one.source:
-                    colour = plots.COLOUR["paper"]
-                    axes.plot(one.value, at, "D", mfc="none", mec=colour, mew=1.3, ms=5, clip_on=False)
-                    continue
-                if one.low is not None:
-                    axes.hlines(at, one.low, one.high, color=plots.COLOUR["ours"], lw=1.8)
-                axes.plot(one.value, at, "o", color=plots.COLOUR["ours"], ms=5, clip_on=False)
 
-    label = "Dot plot: encoders by tasks, with 95% intervals; the numbers are in leaderboard.csv"
-    return plots.svg(draw, grid.width, grid.height, "leaderboard", label)
+class Panels:
+    """A panel for each task; sizes in inches."""
+
+    wide, head, foot, right, across = 2.1, 0.3, 0.4, 0.3, 3
+
+    def __init__(self, standings: Sequence[Standing], limits: Mapping[str, tuple[float, float]]) -> None:
+        self.limits = limits
+        self.encoders = [*dict.fromkeys(one.encoder for one in standings)]
+        self.published = {one.encoder for one in standings if one.source}
+        self.names = [f"{name} (published)" if name in self.published else name for name in self.encoders]
+        self.held: dict[str, dict[str, list[Standing]]] = {}
+        for one in standings:
+            self.held.setdefault(one.task, {}).setdefault(one.column, []).append(one)
+        self.label = {task: max(1.2, plots.longest(columns)) for task, columns in self.held.items()}
+        self.high = {
+            task: LINE * (sum(map(len, columns.values())) + len(columns)) for task, columns in self.held.items()
+        }
+
+    def page(self) -> str:
+        """The panels and the names of encoders, as part of a page."""
+        pictures = [
+            plots.svg(
+                partial(self.one, task),
+                self.label[task] + self.wide + self.right,
+                self.head + self.high[task] + self.foot,
+                f"board{number}",
+                f"{groups()[task]['title']}: encoders with 95% intervals; the numbers are in leaderboard.csv",
+            )
+            for number, task in enumerate(self.held)
+        ]
+        hollow = [name for name, encoder in zip(self.names, self.encoders, strict=True) if encoder in self.published]
+        return plots.side_by_side(pictures, self.names, line=False, hollow=hollow)
+
+    def one(self, task: str, figure: Figure) -> None:
+        """Draw one panel as a figure."""
+        width, height = figure.get_size_inches()
+        box = (self.label[task] / width, self.foot / height, self.wide / width, self.high[task] / height)
+        self.panel(task, figure.add_axes(box))
+
+    def alone(self) -> str:
+        """All panels and the names of encoders, as an SVG element."""
+        lines = [[*self.held][start : start + self.across] for start in range(0, len(self.held), self.across)]
+        width = max(sum(self.label[task] + self.wide + self.right for task in line) for line in lines)
+        tall = [self.head + max(self.high[task] for task in line) + self.foot for line in lines]
+        height = 0.4 + sum(tall)
+
+        def draw(figure: Figure) -> None:
+            top = height - 0.4
+            for line, of_line in zip(lines, tall, strict=True):
+                left = 0.0
+                for task in line:
+                    left, bottom = left + self.label[task], top - self.head - self.high[task]
+                    box = (left / width, bottom / height, self.wide / width, self.high[task] / height)
+                    self.panel(task, figure.add_axes(box))
+                    left += self.wide + self.right
+                top -= of_line
+            marks = [
+                Line2D([], [], label=name, **self.mark(encoder))
+                for name, encoder in zip(self.names, self.encoders, strict=True)
+            ]
+            figure.legend(handles=marks, loc="upper left", ncols=len(marks), bbox_to_anchor=(0, 1))
+
+        label = "Dot plots by task: encoders with 95% intervals; the numbers are in leaderboard.csv"
+        return plots.svg(draw, width, height, "leaderboard", label)
+
+    def panel(self, task: str, axes: Axes) -> None:
+        """Draw the columns of a task from top to bottom, and in each the encoders that have a number."""
+        at, middle = 0.0, {}
+        for column, held in self.held[task].items():
+            middle[column] = at + (len(held) - 1) / 2
+            for one in held:
+                mark = self.mark(one.encoder)
+                if one.low is not None and one.high is not None:
+                    axes.hlines(at, one.low, one.high, color=mark["mec"], lw=1.8)
+                axes.plot(one.value, at, clip_on=False, **mark)
+                at += 1
+            at += 1
+        axes.set(xlim=self.limits[task], ylim=(at - 1, -1))
+        axes.set_yticks([*middle.values()], [*middle])
+        plots.framed(axes, legend=False)
+        axes.grid(visible=False, axis="y")
+        axes.text(0, 1, groups()[task]["title"], weight="bold", va="bottom", transform=axes.transAxes)
+
+    def mark(self, encoder: str) -> dict[str, Any]:
+        """How the numbers of an encoder are drawn."""
+        look = plots.look(self.encoders.index(encoder), 1)
+        inside = "none" if encoder in self.published else look["color"]
+        return {"ls": "", "marker": look["marker"], "mec": look["color"], "mfc": inside, "mew": 1.3, "ms": 5}
 
 
 def _limits(standings: Sequence[Standing]) -> tuple[float, float]:

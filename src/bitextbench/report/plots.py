@@ -9,7 +9,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import groupby
@@ -312,22 +312,30 @@ SHAPES = {
 }  # MARKERS as SVG
 
 
-def key(names: Sequence[str], *, line: bool = True) -> str:
-    """The names of curves as a list of a page, each behind the line and marker of `look`; without `line`, of dots."""
+def key(names: Sequence[str], *, line: bool = True, hollow: Collection[str] = ()) -> str:
+    """The names of curves as a list of a page, each behind the line and marker of `look`; without `line`, of dots.
+
+    Markers of `hollow` names are outlines.
+    """
     items = []
     for place, name in enumerate(names):
         style = look(place, 1)
         dashes = ' stroke-dasharray="5 3"' if style["ls"] == "--" else ""
         stroke = f'<path d="M0 6H26" stroke="currentColor" stroke-width="1.8"{dashes}/>' if line else ""
         colour = f'style="color:var(--c{place % len(CYCLE)})"'
-        drawn = f'<svg width="26" height="12" viewBox="0 0 26 12" aria-hidden="true" {colour}>{stroke}{SHAPES[style["marker"]]}</svg>'
+        shape = SHAPES[style["marker"]]
+        if name in hollow:
+            shape = f'<g fill="none" stroke="currentColor" stroke-width="1.4">{shape}</g>'
+        drawn = f'<svg width="26" height="12" viewBox="0 0 26 12" aria-hidden="true" {colour}>{stroke}{shape}</svg>'
         items.append(f"<li>{drawn}{html.escape(name)}</li>")
     return f'<ul class="key">{"".join(items)}</ul>'
 
 
-def side_by_side(pictures: Iterable[str], names: Sequence[str] = (), *, line: bool = True) -> str:
+def side_by_side(
+    pictures: Iterable[str], names: Sequence[str] = (), *, line: bool = True, hollow: Collection[str] = ()
+) -> str:
     """Panels as part of a page, as many in a line as fit; the names of their curves stand above, where a phone shows them."""
-    above = f"{key(names, line=line)}\n" if names else ""
+    above = f"{key(names, line=line, hollow=hollow)}\n" if names else ""
     return f'{above}<div class="panels">{"".join(pictures)}</div>'
 
 
