@@ -21,16 +21,14 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 from bitextbench.config.overlays import read
-from bitextbench.config.resolution import resolve
 from bitextbench.formats.bitext import SIDES
-from bitextbench.report import layout, leaderboard_layout
-from bitextbench.workflow import Files, add_seeds, batches, environment
+from bitextbench.report import leaderboard_layout
+from bitextbench.report.run_configuration import of_run
+from bitextbench.workflow import Files, batches, environment
 
 snakemake_internals.measure_to_the_end()
 try:
-    resolved = resolve(read(*snakemake_internals.given_configuration(workflow)))
-    CELLS = layout.load() | {leaderboard_layout.PLACE: leaderboard_layout.entries(resolved)}
-    add_seeds(resolved, itertools.chain(*CELLS.values()))
+    resolved, CELLS = of_run(read(*snakemake_internals.given_configuration(workflow)))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 config.clear()

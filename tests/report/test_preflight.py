@@ -6,8 +6,10 @@ import socket
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
 from bitextbench.report import plan, preflight, updates
 from bitextbench.report.plan import Job, JobCost
 
@@ -30,6 +32,15 @@ def test_profiles_lie_over_each_other(monkeypatch):
     assert not preflight.deploys(preflight.profile(["slurm"]))
     with pytest.raises(InputError, match="no such profile"):
         preflight.profile(["slum"])
+
+
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_the_configuration_of_a_profile_is_planned_with_all_seeds(monkeypatch, command):
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(cli, [command, "results/tiny/table2.csv", "--profile", "profiles/tiny"])
+    assert "Traceback" not in done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)  # 1: something is missing here
+    assert {"check": "downloads", "plan": "train_encoder"}[command] in done.output
 
 
 def test_conda_has_to_be_there_and_new_enough(tmp_path, monkeypatch):

@@ -57,13 +57,17 @@ def plan(
     Without TARGETS the run is all tables.
     """
     from bitextbench.config.overlays import read
-    from bitextbench.config.resolution import resolve
     from bitextbench.formats.records import write_columns
     from bitextbench.report import courses as pages
     from bitextbench.report import plan as plans
+    from bitextbench.report.preflight import profile as profile_of
+    from bitextbench.report.run_configuration import of_run, overlays_of
     from bitextbench.report.schedule import simulate
 
-    config, speeds = resolve(read(["config.yaml"], overlays)), plans.rates(rates)
+    (config, _), speeds = (
+        of_run(read(["config.yaml"], overlays or overlays_of(profile_of([profile])))),
+        plans.rates(rates),
+    )
     configured = ["--configfile", *map(str, overlays)] if overlays else []
     jobs = planned(["--forceall", "--profile", profile, *configured, "--", *targets])
     cost = plans.Costs(config, speeds)
@@ -95,12 +99,12 @@ def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[P
     Exit code 1 if something is missing.
     """
     from bitextbench.config.overlays import read
-    from bitextbench.config.resolution import resolve
     from bitextbench.report import plan as plans
     from bitextbench.report import preflight
+    from bitextbench.report.run_configuration import of_run, overlays_of
 
     settings = preflight.profile(profiles)
-    config = resolve(read(["config.yaml"], overlays))
+    config, _ = of_run(read(["config.yaml"], overlays or overlays_of(settings)))
     plain = [name for name in profiles if not preflight.deploys(preflight.profile([name]))]  # planned without conda
     named = [option for pair in zip(("--profile", "--workflow-profile"), plain, strict=False) for option in pair]
     configured = ["--configfile", *map(str, overlays)] if overlays else []
@@ -140,7 +144,8 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
             env=os.environ | {"PYTHONPATH": path},
         )
         if done.returncode:
-            why = (done.stderr or done.stdout).strip().splitlines()[-1]
+            lines = (done.stderr + done.stdout).strip().splitlines()
+            why = next((line for line in lines if "Error" in line or "Exception" in line), lines[-1])
             raise InputError(f"snakemake -n fails: {why}", remedy="run it by hand")
         return plans.read(out)
 

@@ -1,0 +1,27 @@
+"""The configuration of a run as its rules have it."""
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from bitextbench.config import Config
+from bitextbench.config.resolution import resolve
+from bitextbench.report import layout, leaderboard_layout
+from bitextbench.workflow import add_seeds
+
+
+def of_run(config: Config) -> tuple[Config, dict[str, list[Any]]]:
+    """A configuration that is resolved, and has the models of all seeds that fill cells; and these cells, by table.
+
+    Raises InputError as `resolve` does.
+    """
+    resolved = resolve(config)
+    cells = layout.load() | {leaderboard_layout.PLACE: leaderboard_layout.entries(resolved)}
+    add_seeds(resolved, chain(*cells.values()))
+    return resolved, cells
+
+
+def overlays_of(profile: Mapping[str, Any]) -> list[str]:
+    """The configuration files that a profile of Snakemake names."""
+    named = profile.get("configfile", profile.get("configfiles", []))
+    return [named] if isinstance(named, str) else [*named]
