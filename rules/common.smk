@@ -41,7 +41,7 @@ RUN, DATA, WORK, RESULTS = config["run"], config["data"], files.work, files.resu
 SRC, TGT = (config["pair"][side] for side in SIDES)
 
 CASE = "--lowercase" if config["text"]["lowercase"] else "--cased"
-POOL, BUDGETS, ROWS = (config["selection"][key] for key in ("corpus", "budgets", "methods"))
+POOL, BUDGETS, SELECTED_BY = (config["selection"][key] for key in ("corpus", "budgets", "methods"))
 BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
 LEAST = config["memory"]  # of rules whose need grows with the scale

@@ -402,7 +402,9 @@ rule bleu:
 
 rule significance:
     input:
-        hypotheses=expand(f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}", seeds=BATCHES, method=ROWS, budget=BUDGETS),
+        hypotheses=expand(
+            f"{WORK}/nmt/{{method}}.{{budget}}/{{seeds}}", seeds=BATCHES, method=SELECTED_BY, budget=BUDGETS
+        ),
         references=expand(f"{WORK}/corpus/{{test}}", test=TESTS),
     output:
         report(f"{RESULTS}/table2.significance.csv", category="kim2019"),
@@ -420,7 +422,7 @@ rule significance:
             "--hypotheses",
             [
                 (method, budget, test, path)
-                for method, budget in itertools.product(ROWS, BUDGETS)
+                for method, budget in itertools.product(SELECTED_BY, BUDGETS)
                 for batch, seeds in BATCHES.items()
                 for _, test, path in batch_tests(f"{WORK}/nmt/{method}.{budget}/{batch}", seeds)
             ],

@@ -38,7 +38,7 @@ NEGATIVES_BLEU = [
 ]
 THRESHOLD_MODELS = threshold_translations(config)
 FIGURES = [f"{RESULTS}/artetxe2019/figure2.csv"] if THRESHOLD_MODELS else []  # a curve, without cells
-TRAINED = files.trained(itertools.chain(*CELLS.values()), ROWS)  # the encoders of all tables
+TRAINED = files.trained(itertools.chain(*CELLS.values()), SELECTED_BY)  # the encoders of all tables
 TRANSLATED = [place for place, cells in CELLS.items() if any(cell.task == "translation" for cell in cells)]
 GRIDS = [
     place
@@ -69,7 +69,7 @@ SHOWN = [
         "rules.json",
     )
 ]
-CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, ROWS)))  # of table 2
+CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, SELECTED_BY)))  # of table 2
 
 example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
 mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"), example(w.page, "corpus"), side)
@@ -84,10 +84,13 @@ rule table2:
     input:
         reference="references/kim2019/table2.csv",
         metrics=expand(
-            f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}", seeds=BATCHES, method=ROWS, budget=BUDGETS
+            f"{WORK}/metrics/bleu/{{method}}.{{budget}}/{{seeds}}", seeds=BATCHES, method=SELECTED_BY, budget=BUDGETS
         ),
         selections=expand(
-            f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/selection.json", method=ROWS, budget=BUDGETS, seed=SEEDS
+            f"{WORK}/selected/{{method}}.{{budget}}/{{seed}}/selection.json",
+            method=SELECTED_BY,
+            budget=BUDGETS,
+            seed=SEEDS,
         ),
         significance=f"{RESULTS}/table2.significance.csv",  # `show` and the report read it beside the table
         corpora=expand(f"{WORK}/corpus/{{corpus}}", corpus=CORPORA),
@@ -115,7 +118,7 @@ rule table2:
                 "seed": seed,
                 "files": [f"{WORK}/metrics/bleu/{method}.{budget}/{batch}/{seed}/{test}.json"],
             }
-            for method, budget, (batch, seeds) in itertools.product(ROWS, BUDGETS, BATCHES.items())
+            for method, budget, (batch, seeds) in itertools.product(SELECTED_BY, BUDGETS, BATCHES.items())
             for seed, test in itertools.product(seeds, TESTS)
         )
         + cell_options(

@@ -148,9 +148,9 @@ class Files:
     def members(self, kind: str, names: Iterable[str]) -> list[str | Path]:
         """The modules of members, or their files where they are plugins; names that are of no member are left out."""
         known = members.sources(kind)
-        own = members.KINDS[kind][1].replace("/", ".")
+        package = members.KINDS[kind][1].replace("/", ".")
         found = (known[name] for name in names if name in known)
-        return [f"{own}.{path.stem}" if path.is_relative_to(sources.PACKAGE) else path for path in found]
+        return [f"{package}.{path.stem}" if path.is_relative_to(sources.PACKAGE) else path for path in found]
 
     # ---- encoders
 
@@ -254,8 +254,8 @@ class Files:
             case "neighbourhoods":
                 return f"{self.work}/neighbourhoods/{method}/{corpus}.npz"
             case "":
-                own = "encoder" in self.declared(method).needs
-                return self.encoder(self.config["methods"][method]["encoder"]) if own else []
+                by_encoder = "encoder" in self.declared(method).needs
+                return self.encoder(self.config["methods"][method]["encoder"]) if by_encoder else []
         return f"{self.work}/similarities/{method}.npz"
 
     def options(self, method: str) -> dict[str, Any]:
@@ -472,8 +472,8 @@ def environment(config: Config) -> dict[str, str]:
     Mirrors are there and in no parameter of a rule: another mirror has the same files, and starts nothing anew.
     """
     pages = {name: os.environ.get(name, value) for name, value in LARGE_PAGES.items()}
-    own = os.environ.get("BITEXTBENCH_MIRROR", "")
-    if mirrors := [*(place for place in config["mirrors"] if place not in own), *filter(None, [own])]:
+    of_user = os.environ.get("BITEXTBENCH_MIRROR", "")
+    if mirrors := [*(place for place in config["mirrors"] if place not in of_user), *filter(None, [of_user])]:
         pages["BITEXTBENCH_MIRROR"] = ":".join(mirrors)
     return pages | (portable.ENVIRONMENT if config["arithmetic"] == "portable" else {})
 

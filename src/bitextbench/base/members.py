@@ -31,8 +31,11 @@ class Argument(NamedTuple):
 
 def folders(kind: str) -> list[str]:
     """Where the members of a kind lie: the package's folder, then one of each folder of plugins."""
-    own = [folder for folder in os.environ.get(PLUGINS, "").split(os.pathsep) if folder]
-    return [str(Path(__file__).parents[1] / KINDS[kind][1]), *(str(Path(folder).absolute() / kind) for folder in own)]
+    plugins = [folder for folder in os.environ.get(PLUGINS, "").split(os.pathsep) if folder]
+    return [
+        str(Path(__file__).parents[1] / KINDS[kind][1]),
+        *(str(Path(folder).absolute() / kind) for folder in plugins),
+    ]
 
 
 def sources(kind: str) -> dict[str, Path]:
@@ -93,16 +96,16 @@ def arguments(path: Path, name: str) -> dict[str, Argument] | None:
     if definition is None:
         raise InputError(f"no class {name}", path, remedy=f"write class {name}(Encoder)")
     inits = [node.args for node in definition.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
-    own = {
+    named = {
         arg.arg: Argument(*(ast.unparse(part) if part else "" for part in (arg.annotation, default)))
         for init in inits
         for arg, default in zip(init.kwonlyargs, init.kw_defaults, strict=True)
     }
     if inits and not inits[0].kwarg:
-        return own
+        return named
     base = _class(path, ast.unparse(definition.bases[0])) if definition.bases else None
     inherited = arguments(*base) if base else None
-    return None if inherited is None else inherited | own
+    return None if inherited is None else inherited | named
 
 
 def _class(path: Path, name: str) -> tuple[Path, str] | None:

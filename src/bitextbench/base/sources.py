@@ -44,9 +44,9 @@ def _version(command: str, named: tuple[str | Path, ...]) -> str:
     texts = {command: body, **{str(one): _plain(one) for one in named if isinstance(one, Path)}}
     helpers = _used(body, _blocks(f"cli.{module}"))
     texts |= helpers
-    own = [texts[str(one)] for one in named if isinstance(one, Path)]
+    given = [texts[str(one)] for one in named if isinstance(one, Path)]
     found = _reached(
-        _imports("\n".join([body, *helpers.values(), *own])), {one for one in named if isinstance(one, str)}
+        _imports("\n".join([body, *helpers.values(), *given])), {one for one in named if isinstance(one, str)}
     )
     return _hash(texts | {name: _text(name) for name in found})
 
@@ -54,9 +54,9 @@ def _version(command: str, named: tuple[str | Path, ...]) -> str:
 @cache
 def modules(*named: str | Path) -> str:
     """The version of modules, and of files, with all that they import: what a checkpoint of a training depends on."""
-    own = {one.name: _plain(one) for one in named if isinstance(one, Path)}
-    found = _reached(_imports("\n".join(own.values())), {one for one in named if isinstance(one, str)})
-    return _hash(own | {name: _text(name) for name in found})
+    given = {one.name: _plain(one) for one in named if isinstance(one, Path)}
+    found = _reached(_imports("\n".join(given.values())), {one for one in named if isinstance(one, str)})
+    return _hash(given | {name: _text(name) for name in found})
 
 
 def _hash(texts: dict[str, str]) -> str:
@@ -144,8 +144,8 @@ def _commands() -> dict[str, tuple[str, str]]:
             if not (function := _FUNCTION.search(block)):
                 continue
             for group, name in _COMMAND.findall(block):
-                own = f"{GROUPS[group]}{name or function[1].replace('_', '-')}"
-                called = "step examples" if group == "examples" else own  # of all pages together
+                whole = f"{GROUPS[group]}{name or function[1].replace('_', '-')}"
+                called = "step examples" if group == "examples" else whole  # of all pages together
                 before = found[called][1] if called in found else ""
                 found[called] = path.stem, before + _COMMENT.sub("", block[function.start() :])
     return found

@@ -241,7 +241,7 @@ def table(
     if config and benchmarks and provenance:
         collect(config, [*inputs, *(one.path for one in measured), *selections], benchmarks, provenance)
     if reference is None:
-        made = tables.own(str(name), measured, scale, notes)
+        made = tables.unprinted(str(name), measured, scale, notes)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
         made = filtering.cells(references.load(reference), measured, chosen, scale, notes)
@@ -322,7 +322,7 @@ def audit_run(folder: Path, references: Path) -> None:
     from bitextbench.report import run
     from bitextbench.report.audit import write
 
-    tables = [table for table in run.read_tables(folder) if table.place not in run.OWN]
+    tables = [table for table in run.read_tables(folder) if table.place not in run.UNPRINTED]
     measured = [path for table in tables if (path := folder / table.measurements).exists()]
     numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
     click.echo(write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances))

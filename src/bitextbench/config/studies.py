@@ -62,8 +62,8 @@ def judged(config: Config) -> list[tuple[str, str, int, str]]:
     methods = quality.get("methods", scorers(config))
     return [
         (corpus, *of)
-        for corpus, own in quality.get("corpora", {}).items()
-        for of in of_seeds(config, QUALITY, [*methods, *own])
+        for corpus, more in quality.get("corpora", {}).items()
+        for of in of_seeds(config, QUALITY, [*methods, *more])
     ]
 
 

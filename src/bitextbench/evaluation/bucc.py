@@ -31,12 +31,12 @@ def tune(scores: NDArray[np.float32], correct: NDArray[np.bool_], gold: int) -> 
         return None
     points = curve(scores, correct)
     best = int(np.argmax(_f1(points.right, points.pairs, gold)))
-    own = points.thresholds[best]
+    least = points.thresholds[best]
     if best + 1 == len(points.thresholds):
-        return float(own)
+        return float(least)
     following = points.thresholds[best + 1]
-    middle = np.float32((float(own) + float(following)) / 2)
-    return float(middle if following < middle <= own else own)
+    middle = np.float32((float(least) + float(following)) / 2)
+    return float(middle if following < middle <= least else least)
 
 
 def _f1(right: Any, pairs: Any, gold: Any) -> NDArray[np.float64]:

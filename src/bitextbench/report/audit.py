@@ -249,10 +249,10 @@ def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -
 
 def _check_cells(loaded: Sequence[Claim], known: Metrics, ours: set[Key]) -> None:
     """Raise InputError for a claim on a cell that neither the references nor the tables of a run have."""
-    own = {(place, entry.row, entry.column) for place, entries in layout.load().items() for entry in entries}
+    described = {(place, entry.row, entry.column) for place, entries in layout.load().items() for entry in entries}
     for claim in loaded:
         for key in {key: None for instance in claims.instances(claim) for key in instance.cells.values()}:
-            if not (key in known.printed or key[:2] in known.rows or key in own | ours) or known.of(key) is None:
+            if not (key in known.printed or key[:2] in known.rows or key in described | ours) or known.of(key) is None:
                 cells = [" ".join(one) for one in known.printed]
                 what = f"claim {claim.id}: no cell [{key[0]}: {key[1]}, {key[2]}]"
                 raise InputError(what, claim.file, line=claim.line, remedy=near(" ".join(key), cells))

@@ -46,5 +46,5 @@ def _entries(
 
 def _scores_by(config: Mapping[str, Any], method: str, encoder: str) -> bool:
     """Whether a method scores by an encoder, or by one that is the same published one."""
-    encoders, own = config["encoders"], config["methods"].get(method, {}).get("encoder")
-    return own is not None and encoders[own] == encoders.get(encoder)
+    encoders, scored_by = config["encoders"], config["methods"].get(method, {}).get("encoder")
+    return scored_by is not None and encoders[scored_by] == encoders.get(encoder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bitextbench.config import FIGURE4
 from bitextbench.report.cells import Cell, Measurement, Scale, read_measurement
-from bitextbench.report.table import own
+from bitextbench.report.table import unprinted
 
 CURVES = {"f1": "F1", "positive": "Mean cosine, positive", "negative": "Mean cosine, negative"}
 
@@ -28,5 +28,5 @@ def measurements(points: Iterable[tuple[float, int, Path, Path]]) -> list[Measur
 
 def table(measured: Sequence[Measurement], scale: Scale) -> list[Cell]:
     """The figure as a table."""
-    cells = own(FIGURE4, measured, scale, {})
+    cells = unprinted(FIGURE4, measured, scale, {})
     return [replace(cell, row_label=CURVES[cell.row], verdict="not printed") for cell in cells]

@@ -77,21 +77,23 @@ def share(kind: str) -> str:
 
 def rates(path: Path | None = None) -> Config:
     """The rates of `rates.yaml`, overlaid with those of a file. Raises InputError for a key that `rates.yaml` lacks."""
-    own = read_yaml(str(files("bitextbench.report").joinpath("rates.yaml")))
+    shipped = read_yaml(str(files("bitextbench.report").joinpath("rates.yaml")))
     mine = read_yaml(path) if path else {}
-    if not isinstance(mine, dict) or (unknown := _unknown(mine, own)):
+    if not isinstance(mine, dict) or (unknown := _unknown(mine, shipped)):
         raise InputError(
             f"unknown rate {unknown if isinstance(mine, dict) else mine!r}", path or "", remedy="see report/rates.yaml"
         )
-    return laid_over(own, mine)
+    return laid_over(shipped, mine)
 
 
-def _unknown(mine: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """The first key of `mine` that is not in `own`, or ""."""
+def _unknown(mine: Mapping[str, Any], shipped: Mapping[str, Any]) -> str:
+    """The first key of `mine` that is not in `shipped`, or ""."""
     for key, value in mine.items():
-        if key not in own:
+        if key not in shipped:
             return str(key)
-        if isinstance(value, dict) and (unknown := _unknown(value, own[key] if isinstance(own[key], dict) else {})):
+        if isinstance(value, dict) and (
+            unknown := _unknown(value, shipped[key] if isinstance(shipped[key], dict) else {})
+        ):
             return f"{key}.{unknown}"
     return ""
 

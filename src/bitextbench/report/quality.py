@@ -8,7 +8,7 @@ from typing import Any
 from bitextbench.base.files import read_json
 from bitextbench.formats import records
 from bitextbench.report.cells import Measurement, Scale, of_specs, write
-from bitextbench.report.table import own
+from bitextbench.report.table import unprinted
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def table(specs: Sequence[Mapping[str, Any]], scale: Scale, out: Path, roc: Path
             if isinstance(value, dict)
         ]
     )
-    cells = own("quality", measurements, scale, notes)
+    cells = unprinted("quality", measurements, scale, notes)
     write(cells, out)
     curves: dict[tuple[str, str], Mapping[str, Any]] = {}
     for spec in specs:

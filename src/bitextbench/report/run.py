@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FIGURE2 = "artetxe2019/figure2.csv"
 TABLE2 = "kim2019/table2"
-OWN = {  # tables that no paper has, and their headings
+UNPRINTED = {  # tables that no paper has, and their headings
     "precision": "Precision at the budgets of Table 2",
     "quality": "Scores against labels: ROC-AUC and average precision",
 }
@@ -169,8 +169,8 @@ def read_tables(folder: Path) -> list[ReportTable]:
     """The computed tables, the papers' and the run's own. Raises InputError as `load` does."""
     files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
     of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
-    own = [folder / f"{name}.csv" for name in OWN]
-    return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *own] if path.exists()]
+    unprinted = [folder / f"{name}.csv" for name in UNPRINTED]
+    return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *unprinted] if path.exists()]
 
 
 def _order(table: ReportTable) -> tuple[int, bool, str]:

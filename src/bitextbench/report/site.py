@@ -20,7 +20,7 @@ from bitextbench.report.cells import Cell, short
 from bitextbench.report.claims import Key
 from bitextbench.report.notes import notes, numbered
 from bitextbench.report.references import PAPERS, title
-from bitextbench.report.run import FIGURE2, OWN, TABLE2, ReportTable, Run, load, place_of
+from bitextbench.report.run import FIGURE2, TABLE2, UNPRINTED, ReportTable, Run, load, place_of
 from bitextbench.report.table import first_level, groups, names, rows_of
 
 MENU = {
@@ -93,7 +93,7 @@ class Site:
         data = {
             "claims.html": run.claims,
             "encoders.html": run.encoders or run.learning or run.trained or FIGURE4 in run.tables,
-            "filtering.html": run.sweep or run.roc or run.thresholds or set(OWN) & run.tables.keys(),
+            "filtering.html": run.sweep or run.roc or run.thresholds or set(UNPRINTED) & run.tables.keys(),
             "settings.html": run.settings,
             "provenance.html": run.provenance,
         }
@@ -250,7 +250,7 @@ class Site:
         return self.page(
             "table.html",
             table.page,
-            OWN.get(table.place, title(table.place)),
+            UNPRINTED.get(table.place, title(table.place)),
             about=sentences.ABOUT.get(table.place, ""),
             paper=paper,
             csv=table.csv,
@@ -311,7 +311,7 @@ class Site:
         )
 
     def filtering(self) -> str:
-        pictures = [(place, text, self.picture(place)) for place, text in OWN.items()]
+        pictures = [(place, text, self.picture(place)) for place, text in UNPRINTED.items()]
         return self.page(
             "filtering.html",
             "filtering.html",

@@ -51,16 +51,16 @@ def with_own_rows(printed: Sequence[Printed], specs: Sequence[Mapping[str, Any]]
     """The paper's cells, and below them an empty cell for those of specs (see `of_specs`) that have a `label`; each once,
     of however many seeds.
     """
-    own = (
+    labelled = (
         replace(printed[0], row=spec["row"], row_label=spec["label"], column=spec["column"], value=None)
         for spec in specs
         if spec.get("label")
     )
-    return [*printed, *dict.fromkeys(own)]
+    return [*printed, *dict.fromkeys(labelled)]
 
 
-def own(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
-    """The cells of a table of our own, row by row. Raises InputError for two measurements of one cell and seed."""
+def unprinted(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
+    """The cells of a table that no paper printed, row by row. Raises InputError for two measurements of one cell and seed."""
     seeds = by_place(measurements)
     table = [
         replace(
