@@ -21,7 +21,7 @@ from bitextbench.formats.bitext import SIDES, read_side
 from bitextbench.formats.vectors import read_shards
 from bitextbench.report import measurements
 from bitextbench.report.cells import Measurement, measurement, write
-from bitextbench.report.table import own
+from bitextbench.report.table import unprinted
 
 Array = NDArray[np.float64]
 Lengths = tuple[Array, Array]  # of sources and of targets
@@ -86,7 +86,7 @@ def main(vectors: Path, encoder: str, corpus: str, text: Path, seeds: tuple[int,
             for column, errors in (("de-en", de_en), ("en-de", en_de), ("average", (de_en + en_de) / 2)):
                 made.append(measurement(name, column, seed, rate(f"error rate ({column})", errors), out))
     out.parent.mkdir(parents=True, exist_ok=True)
-    write(own("alignment", made, "small", {}), out)
+    write(unprinted("alignment", made, "small", {}), out)
     measurements.save("alignment", made, out.with_suffix(".json"))
 
 

@@ -162,7 +162,7 @@ def test_bad_scores_and_no_labels(pool, tmp_path):
             run(paths[:1])
     (tmp_path / "x").mkdir()
     bare = corpus(tmp_path / "x", ["a", "b"], ["", ""], 1)
-    with pytest.raises(InputError, match="known of a pool with labels only"):
+    with pytest.raises(InputError, match="no pair has a label"):
         selections.precision(bare, save(tmp_path / "x", bare, np.zeros(2)), 5, "tgt")
 
 

@@ -86,7 +86,8 @@ def test_costs_are_amounts_over_rates(cost, said):
     assert fetch.transfer > 0
     assert tokens.seconds == pytest.approx(start + 104_000_000 / shards / cost.rates["core"]["tokens"], rel=0.01)
     flops = 2 * 104_000_000**2 * 1024
-    assert neighbourhoods.seconds == pytest.approx(start + flops / 9.9e14 / 0.3, rel=0.01)
+    gpu = cost.rates["gpu"]
+    assert neighbourhoods.seconds == pytest.approx(start + flops / gpu["flops"] / gpu["shares"]["search"], rel=0.01)
 
 
 def test_limits_are_expected_times_with_slack(cost, said):

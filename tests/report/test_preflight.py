@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from checkout import copy_checkout
 from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
@@ -35,8 +36,8 @@ def test_profiles_lie_over_each_other(monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["check", "plan"])
-def test_the_configuration_of_a_profile_is_planned_with_all_seeds(monkeypatch, command):
-    monkeypatch.chdir(ROOT)
+def test_the_configuration_of_a_profile_is_planned_with_all_seeds(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(copy_checkout(tmp_path))  # where nothing is made yet
     done = CliRunner().invoke(cli, [command, "results/tiny/table2.csv", "--profile", "profiles/tiny"])
     assert "Traceback" not in done.output
     assert done.exception is None or isinstance(done.exception, SystemExit)  # 1: something is missing here

@@ -154,7 +154,7 @@ def test_every_table_that_says_something_has_a_claim():
 def test_a_file_is_named_after_its_table(tmp_path):
     (tmp_path / "kim2019").mkdir()
     (tmp_path / "kim2019/table9.csv").write_bytes((FOLDER / "kim2019/table2.csv").read_bytes())
-    with pytest.raises(InputError, match=r"table9\.csv: holds kim2019/table2"):
+    with pytest.raises(InputError, match=r"table9\.csv: holds the cells of kim2019/table2"):
         references.load_all(tmp_path)
 
 

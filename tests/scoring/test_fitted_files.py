@@ -98,7 +98,7 @@ def test_a_file_says_what_scorer_it_is(tmp_path, about):
 def test_a_file_of_a_similarity_that_learns_nothing(tmp_path):
     about = json.dumps({"similarity": "levenshtein", "languages": ["de", "en"], "encoder": None})
     arrays.save_npz(tmp_path / "x.npz", scorer=np.array(about))
-    with pytest.raises(InputError, match="levenshtein learns nothing that a file could hold"):
+    with pytest.raises(InputError, match="levenshtein learns nothing, so there is nothing to save"):
         scorers.opened(tmp_path / "x.npz", ("de", "en"), None)
 
 
