@@ -7,6 +7,7 @@ rates are those of `report/rates.yaml`, for `bitextbench plan --rates results/gp
 with an error is a line of its own, and the others go on.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -63,10 +64,14 @@ def corpora(kind: str, model: encoders.Encoder) -> encoders.Corpora:
     """Toy sentences: a target is its source, each id exchanged for another."""
     rng = np.random.default_rng(1)
     rows = [rng.integers(4, WORDS, rng.integers(1, 20)).tolist() for _ in range(PAIRS)]
-    texts = {"src": Ragged.of(rows), "tgt": Ragged.of([(i * 7) % (WORDS - 4) + 4 for i in row] for row in rows)}
+    texts = {"src": Ragged.of(rows), "tgt": Ragged.of(exchanged(rows))}
     return {
         role: {side: model.read(role, [texts[side]]) for side in model.sides} for role in ROLES.get(kind, ("bitext",))
     }
+
+
+def exchanged(rows: list[list[int]]) -> list[list[int]]:
+    return [[(i * 7) % (WORDS - 4) + 4 for i in row] for row in rows]
 
 
 def spec_of(kind: str, precision: str, **more: Any) -> dict[str, Any]:
@@ -91,7 +96,7 @@ def curve(
     for number in range(updates):
         batches = {name: stream.batch(number) for name, stream in streams.items()}
         looking = device.type == "cuda" and waits is not None and number == updates - 1
-        with gpu_rates.host_waits(waits if looking and waits is not None else None):
+        with gpu_rates.host_waits(waits) if looking else contextlib.nullcontext():
             found = trainer.step(run, batches, number)
         losses.append(sum(map(float, (found or {"": float("nan")}).values())))
     held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None)]
@@ -124,11 +129,11 @@ def whole(device: torch.device, folder: Path) -> Iterator[Result]:
     """A whole training by `trainer.train`, from files: the dev score of the CPU's; and killed after its first checkpoint
     and run again, the losses of the one that was not.
     """
-    rng, rows = np.random.default_rng(1), []
+    rng = np.random.default_rng(1)
     rows = [rng.integers(4, WORDS, rng.integers(1, 20)).tolist() for _ in range(4 * PAIRS)]
     for name, part in (("bitext", rows[:-200]), ("valid", rows[-200:])):
         Ragged.of(part).save(folder / f"{name}.src")
-        Ragged.of([(i * 7) % (WORDS - 4) + 4 for i in row] for row in part).save(folder / f"{name}.tgt")
+        Ragged.of(exchanged(part)).save(folder / f"{name}.tgt")
     data = {name: [folder / name] for name in ("bitext", "valid")}
     more = {"optimizer": "adam", "learning_rate": 0.002, "updates": 300, "valid_every": 150, "checkpoint_every": 100}
     spec = spec_of("dan_dual", "fp32", log_every=50, **more) | {"model": MODELS["dan_dual"] | {"sparse": False}}

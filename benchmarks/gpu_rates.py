@@ -2,6 +2,7 @@
 fairseq's Transformers; each as a share of the card's rate of a product in bfloat16. `benchmarks/gpu.py` runs these.
 """
 
+import contextlib
 import itertools
 import json
 import logging
@@ -66,11 +67,7 @@ def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> Re
     training = trainer.training_of(spec)
     with device:
         model = encoders.create(spec, vocabulary)
-    shapes = costs.shapes_of(model, spec, training, updates.PAIRS)
-    streams = model.streams(shapes, training.batch, training.max_tokens, 1)
-    steps = 1 if training.optimizer == "lbfgs" else costs.STEPS
-    drawn = [{name: stream.batch(step) for name, stream in streams.items()} for step in range(steps)]
-    largest = max(drawn, key=lambda batch: sum(column.ids.numel() for column in costs.columns_of(batch)))
+    drawn = costs.batches_of(model, spec, training, updates.PAIRS)
     words = spec["model"].get("words", vocabulary)
 
     def filled(batches: dict[str, Any]) -> dict[str, Any]:
@@ -79,9 +76,8 @@ def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> Re
             for name, columns in batches.items()
         }
 
-    usual, big = itertools.cycle(filled(batches) for batches in drawn[:USUAL]), filled(largest)
+    usual, big = itertools.cycle(filled(batches) for batches in drawn[:USUAL]), filled(max(drawn, key=costs.ids_of))
     optimizer, dtype = trainer.optimizer_of(spec, training, model, 1), number_format(training.precision, device)
-
     run = trainer.Updates(model=model, optimizer=optimizer, training=training, device=device, dtype=dtype)
 
     def update(batches: dict[str, Any]) -> None:
@@ -91,7 +87,7 @@ def update_of(spec: dict[str, Any], vocabulary: int, device: torch.device) -> Re
     update(big)
     torch.cuda.synchronize(device)
     gib = torch.cuda.max_memory_allocated(device) / 2**30
-    seconds = seconds_of(lambda: update(next(usual)), device, warm=min(USUAL, steps))
+    seconds = seconds_of(lambda: update(next(usual)), device, warm=min(USUAL, len(drawn)))
     waits: list[str] = []
     if training.optimizer != "lbfgs":
         with host_waits(waits):
@@ -115,27 +111,18 @@ def seconds_of(work: Callable[[], Any], device: torch.device, warm: int = 2) -> 
     return (time.perf_counter() - started) / count
 
 
-class host_waits:
-    """In this block, list each place where torch makes the host wait for the GPU; without a list, nothing."""
-
-    def __init__(self, places: list[str] | None) -> None:
-        self.places = places
-
-    def __enter__(self) -> None:
-        if self.places is None:
-            return
-        self.caught = warnings.catch_warnings(record=True)
-        self.seen = self.caught.__enter__()
+@contextlib.contextmanager
+def host_waits(places: list[str]) -> Iterator[None]:
+    """In this block, list each place where torch makes the host wait for the GPU."""
+    with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
-
-    def __exit__(self, *error: Any) -> None:
-        if self.places is None:
-            return
-        torch.cuda.set_sync_debug_mode("default")
-        self.caught.__exit__(*error)
-        said = [warning for warning in self.seen or [] if "called a synchronizing" in str(warning.message)]
-        self.places += [f"{Path(warning.filename).name}:{warning.lineno}" for warning in said]
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    said = [warning for warning in seen if "called a synchronizing" in str(warning.message)]
+    places += [f"{Path(warning.filename).name}:{warning.lineno}" for warning in said]
 
 
 def _numbered(column: Any, words: int, vocabulary: int) -> Any:

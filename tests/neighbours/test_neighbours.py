@@ -156,6 +156,15 @@ def test_the_search_on_a_gpu_here(monkeypatch, metric, dtype):
             check(search(Embeddings(src), Embeddings(tgt), 4, metric=metric, tile=100), src, tgt, 4, metric)
 
 
+def test_a_gpu_holds_the_rows_of_a_side_once_in_each_number_format():
+    vectors = Embeddings(normal(1, 20, 8))
+    made = (vectors, vectors.norms(), metric_.METRIC["cosine"])
+    full, narrow = (tensors.TensorSide(*made, dtype, torch.device("cpu")) for dtype in (torch.float32, torch.bfloat16))
+    assert full.wide is full
+    assert narrow.wide is narrow.wide
+    assert torch.equal(narrow.whole, full.whole.bfloat16())
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.integers(1, 700), st.integers(1, 200), st.integers(1, 5))
 def test_groups_have_each_element_once_and_its_greatest_key(n, tile, m):

@@ -56,18 +56,13 @@ def plan(
 
     Without TARGETS the run is all tables.
     """
-    from bitextbench.config.overlays import read
     from bitextbench.formats.records import write_columns
     from bitextbench.report import courses as pages
     from bitextbench.report import plan as plans
-    from bitextbench.report.preflight import profile as profile_of
-    from bitextbench.report.run_configuration import of_run, overlays_of
+    from bitextbench.report.preflight import configuration
     from bitextbench.report.schedule import simulate
 
-    (config, _), speeds = (
-        of_run(read(["config.yaml"], overlays or overlays_of(profile_of([profile])))),
-        plans.rates(rates),
-    )
+    config, speeds = configuration(overlays, [profile]), plans.rates(rates)
     configured = ["--configfile", *map(str, overlays)] if overlays else []
     jobs = planned(["--forceall", "--profile", profile, *configured, "--", *targets])
     cost = plans.Costs(config, speeds)
@@ -98,13 +93,10 @@ def check(targets: tuple[str, ...], profiles: tuple[str, ...], overlays: tuple[P
 
     Exit code 1 if something is missing.
     """
-    from bitextbench.config.overlays import read
     from bitextbench.report import plan as plans
     from bitextbench.report import preflight
-    from bitextbench.report.run_configuration import of_run, overlays_of
 
-    settings = preflight.profile(profiles)
-    config, _ = of_run(read(["config.yaml"], overlays or overlays_of(settings)))
+    settings, config = preflight.profile(profiles), preflight.configuration(overlays, profiles)
     plain = [name for name in profiles if not preflight.deploys(preflight.profile([name]))]  # planned without conda
     named = [option for pair in zip(("--profile", "--workflow-profile"), plain, strict=False) for option in pair]
     configured = ["--configfile", *map(str, overlays)] if overlays else []

@@ -132,23 +132,20 @@ def cost(spec: dict[str, Any], vocab_size: int, pairs: int = 1_000_000) -> Updat
     for module in model.modules():
         if isinstance(module, torch.nn.RNNBase):
             module.forward = partial(at_once, module)  # type: ignore[method-assign]
-    corpora = shapes_of(model, spec, training, pairs)
-    streams = model.streams(corpora, training.batch, training.max_tokens, 1)
-    steps = 1 if training.optimizer == "lbfgs" else STEPS
-    drawn = [{name: stream.batch(step) for name, stream in streams.items()} for step in range(steps)]
-    largest = max(range(steps), key=lambda step: sum(column.ids.numel() for column in columns_of(drawn[step])))
+    drawn = batches_of(model, spec, training, pairs)
+    largest = max(drawn, key=ids_of)
     live = Live()
     live.hold(model.parameters())
     optimizer = trainer.optimizer_of(spec, training, model, 1)
     for group in optimizer.param_groups:
         group["foreach"] = True  # as on a GPU
-    for step in (0, largest)[:steps]:  # the first makes the state of the optimizer
+    for step, batches in enumerate([drawn[0], largest][: len(drawn)]):  # the first makes the state of the optimizer
         counter = FlopCounterMode(display=False)
         with live, counter, uncollected():
-            update(model, optimizer, drawn[step], training)
+            update(model, optimizer, batches, training)
         if not step:
             flops = counter.get_total_flops() * (EVALUATIONS if training.optimizer == "lbfgs" else 1)
-    columns = [*columns_of(drawn[largest])]
+    columns = [*columns_of(largest)]
     tokens = sum(int(column.lengths.sum()) for column in columns)
     return UpdateCost(sum(len(column.ids) for column in columns), tokens, live.peak, flops, dict(live.formats))
 
@@ -181,6 +178,20 @@ def uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+def batches_of(
+    model: encoders.Encoder, spec: dict[str, Any], training: trainer.Training, pairs: int
+) -> list[dict[str, tuple[Padded, ...]]]:
+    """STEPS batches of shapes, or the one batch of all pairs that L-BFGS takes."""
+    streams = model.streams(shapes_of(model, spec, training, pairs), training.batch, training.max_tokens, 1)
+    steps = 1 if training.optimizer == "lbfgs" else STEPS
+    return [{name: stream.batch(step) for name, stream in streams.items()} for step in range(steps)]
+
+
+def ids_of(batches: dict[str, tuple[Padded, ...]]) -> int:
+    """How many ids there are in all columns, with padding."""
+    return sum(column.ids.numel() for column in columns_of(batches))
 
 
 def columns_of(batches: dict[str, tuple[Padded, ...]]) -> Iterator[Padded]:

@@ -58,7 +58,7 @@ def search(
     - `backend`: torch, faiss.
     - `precision` of the fast search: auto, fp32 or bf16.
     - `memory`: a limit in bytes. The vectors, the result (24 k bytes a pair of sentences) and freed blocks that malloc
-      keeps are not in it. Memory-mapped vectors may be larger than memory.
+      keeps are not in it. Memory-mapped vectors may be larger than memory. A GPU has a limit of its own (`Engine.memory`).
 
     The result does not depend on `backend`, `precision`, `tile` (rows and columns of a block), `threads` or `device`.
 
@@ -94,7 +94,7 @@ def search(
 def sizes(engine: Engine, width: int, dimension: int, memory: int, threads: int) -> tuple[int, int]:
     """The rows and columns that are searched at a time, and of them the rows whose product is prepared at a time."""
     if engine.memory:  # both sides are on the GPU, in float32 and in the format of the product
-        each = 2 * dimension * (4 + engine.itemsize % 4)
+        each = 2 * dimension * sum({4, engine.itemsize})
         panel = max(PANEL, min(engine.memory // each, engine.memory // (32 * width)))
         return panel, panel
     panel = max(PANEL, memory // 4 // (max(32, 8 * (threads + 1)) * width))

@@ -50,9 +50,13 @@ class TensorSide(Side):
         lost = self.lost.double().cpu().numpy() if self.dtype == torch.bfloat16 else 0
         return super().residual + lost * (1 + 1e-3)
 
-    @cached_property
+    @property
     def wide(self) -> "TensorSide":
-        """The side with its numbers in float32, on the device."""
+        """The side with its numbers in float32, on the device: itself, or one that is made once."""
+        return self if self.dtype == torch.float32 else self._widened
+
+    @cached_property
+    def _widened(self) -> "TensorSide":
         return TensorSide(self.vectors, self.norms, self.metric, torch.float32, self.device)
 
     def full(self) -> Side:
@@ -211,10 +215,11 @@ def again(best: Best, own: TensorSide, other: TensorSide, groups: Groups, width:
     )
     for rows in blocks(n if width else 0, max(1, AGAIN // (max(1, best.width) * GROUP * left.shape[1]))):
         members = groups.elements(best.groups[rows]).flatten(1)
-        keys = torch.bmm(right[members.clamp(min=0)], left[rows, :, None])[..., 0]
+        places = members.clamp(min=0)
+        keys = torch.bmm(right[places], left[rows, :, None])[..., 0]
         if own.metric.halved:
             keys -= own.half(rows)[:, None]
-            keys -= other.halves[members.clamp(min=0)]
+            keys -= other.halves[places]
         values[rows], place = keys.masked_fill(members < 0, -torch.inf).topk(width)
         ids[rows] = members.gather(1, place)
     all_seen = best.width == groups.before(groups.n)

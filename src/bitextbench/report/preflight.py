@@ -15,9 +15,12 @@ from urllib.parse import urlsplit
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_text, read_yaml
+from bitextbench.config import Config
+from bitextbench.config.overlays import read
 from bitextbench.data import registry
 from bitextbench.data.fetch import mirror_places
 from bitextbench.report.plan import Job, JobCost, gpu_memory
+from bitextbench.report.run_configuration import of_run
 
 SLURM_ASKED = ("slurm_partition", "slurm_account", "gpu_model", "gres", "constraint", "qos", "nodes")
 WAIT = 5.0  # seconds for a publisher's server to answer
@@ -50,6 +53,13 @@ def profile(names: Sequence[str], folder: Path = Path()) -> dict[str, Any]:
             raise InputError("no such profile", name, remedy="give a folder with a config.yaml, as profiles/slurm")
         settings |= read_yaml(found) or {}
     return settings
+
+
+def configuration(overlays: Sequence[Path], profiles: Sequence[str]) -> Config:
+    """That of a run: config.yaml under overlays, or without any under those that the profiles name."""
+    settings = profile(profiles)
+    named = settings.get("configfile", settings.get("configfiles", []))
+    return of_run(read(["config.yaml"], overlays or ([named] if isinstance(named, str) else named)))[0]
 
 
 def deploys(settings: Mapping[str, Any]) -> bool:

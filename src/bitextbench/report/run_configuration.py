@@ -1,6 +1,5 @@
 """The configuration of a run as its rules have it."""
 
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -19,9 +18,3 @@ def of_run(config: Config) -> tuple[Config, dict[str, list[Any]]]:
     cells = layout.load() | {leaderboard_layout.PLACE: leaderboard_layout.entries(resolved)}
     add_seeds(resolved, chain(*cells.values()))
     return resolved, cells
-
-
-def overlays_of(profile: Mapping[str, Any]) -> list[str]:
-    """The configuration files that a profile of Snakemake names."""
-    named = profile.get("configfile", profile.get("configfiles", []))
-    return [named] if isinstance(named, str) else [*named]
