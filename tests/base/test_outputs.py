@@ -1,5 +1,6 @@
 """Outputs: the old or the new, and nothing else, whatever happens to the process."""
 
+import io
 import os
 import subprocess
 import sys
@@ -199,3 +200,21 @@ def test_what_torch_raises_on_a_full_disk_is_the_error_of_the_system():
         torch.save({"a": torch.zeros(1 << 20)}, file)
     with pytest.raises(RuntimeError, match="shape"), outputs.full_disk(Path("model.pt")):
         raise RuntimeError("shape")
+
+
+@pytest.mark.parametrize("signal", [SystemExit(143), KeyboardInterrupt()])
+@pytest.mark.parametrize("moment", [1, 3, 5, 7])
+def test_a_signal_while_torch_writes_is_no_full_disk(signal, moment):
+    """A handler that raises within a write, as `cli.main` has for SIGTERM."""
+
+    class Interrupted(io.BytesIO):
+        left = moment
+
+        def write(self, data):
+            self.left -= 1
+            if not self.left:
+                raise signal
+            return super().write(data)
+
+    with pytest.raises(type(signal)), outputs.full_disk(Path("model.pt")):
+        torch.save({str(n): torch.zeros(1 << 12) for n in range(3)}, Interrupted())

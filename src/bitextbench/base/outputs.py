@@ -179,12 +179,25 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def full_disk(path: Path) -> Iterator[None]:
-    """What torch's zip writer raises where a file cannot be written, as the error of the system that it was."""
+    """What torch's zip writer raises where a file cannot be written, as the error of the system that it was.
+
+    A signal during the write ends in the writer's error, too; it is raised as what it was, SystemExit say.
+    """
     try:
         yield
     except RuntimeError as error:
         if not any(word in str(error) for word in ("inline_container", "PytorchStreamWriter", "unexpected pos")):
             raise
-        cause = error.__context__
-        number = cause.errno if isinstance(cause, OSError) and cause.errno else errno.ENOSPC
+        causes = [*_before(error)]
+        for cause in causes:
+            if not isinstance(cause, Exception):  # a signal came while the file was written
+                raise cause from None
+        number = next((cause.errno for cause in causes if isinstance(cause, OSError) and cause.errno), errno.ENOSPC)
         raise OSError(number, os.strerror(number), str(path)) from None
+
+
+def _before(error: BaseException) -> Iterator[BaseException]:
+    """The errors that were being handled when this one was raised, the last first."""
+    while (cause := error.__context__) is not None:
+        yield cause
+        error = cause
