@@ -5,28 +5,16 @@ from typing import Any
 
 import click
 
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import (
-    FILE,
-    LANGUAGE,
-    SEED,
-    Mapping,
-    Spec,
-    budget_option,
-    device_option,
-    out_option,
-    show,
-    src_option,
-    tgt_option,
-    threads_option,
-)
+from bitextbench.cli.options import FILE, LANGUAGE, SEED, Mapping, Spec
 
 references_option = click.option("--references", type=Mapping(), multiple=True, required=True, help="A test corpus.")
 
 
 @step.command()
 @click.argument("method")
-@budget_option
+@opt.budget_option
 @click.option("--language", type=LANGUAGE, required=True, help="Target language code.")
 @click.option(
     "--hypotheses",
@@ -36,7 +24,7 @@ references_option = click.option("--references", type=Mapping(), multiple=True, 
     help="SEED TEST PATH of a model's translation.",
 )
 @references_option
-@out_option
+@opt.out_option
 def bleu(
     method: str,
     budget: str,
@@ -75,7 +63,7 @@ def bleu(
     help="ROW BUDGET TEST PATH of a model; a row may have several. Rows of one budget, or column, are compared.",
 )
 @references_option
-@out_option
+@opt.out_option
 def significance(
     languages: tuple[tuple[str, str], ...],
     hypotheses: tuple[tuple[str, str, str, Path], ...],
@@ -101,7 +89,7 @@ def significance(
 @click.option("--references", type=FILE, required=True, help="The test corpus.")
 @click.option("--language", type=LANGUAGE, required=True, help="Target language code.")
 @click.option("--training", type=FILE, required=True, help="selection.json of the text that the model was trained on.")
-@out_option
+@opt.out_option
 def measure_translation(hypotheses: Path, references: Path, language: str, training: Path, out: Path) -> None:
     """BLEU of a translated test set, detokenised and tokenised, and the number and the precision of the training pairs."""
     from bitextbench.base.files import read_json, read_lines
@@ -116,7 +104,7 @@ def measure_translation(hypotheses: Path, references: Path, language: str, train
         "pairs": millions(facts["pairs"]),
         **({"precision": facts["precision"]} if "precision" in facts else {}),
     }
-    show(result, out)
+    opt.show(result, out)
 
 
 @step.command("validation-bleu")
@@ -125,11 +113,11 @@ def measure_translation(hypotheses: Path, references: Path, language: str, train
 @click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
 @click.option("--references", type=FILE, required=True, help="The corpus itself.")
 @click.option("--spec", type=Spec(), required=True, help="The entry `nmt` of the configuration.")
-@src_option
-@tgt_option
-@device_option
-@threads_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.device_option
+@opt.threads_option
+@opt.out_option
 def validation_bleu(
     data: Path,
     model: Path,

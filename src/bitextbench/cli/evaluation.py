@@ -6,30 +6,9 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import evaluate, example
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    LIMIT,
-    OUT,
-    bootstrap_option,
-    by_method,
-    corpus_option,
-    count_option,
-    form_option,
-    json_option,
-    named_scores_option,
-    out_option,
-    picture_option,
-    scores_option,
-    search_options,
-    show,
-    similarities_option,
-    src_shards_option,
-    src_text_option,
-    tgt_shards_option,
-    tgt_text_option,
-)
+from bitextbench.cli.options import COUNT, FILE, LIMIT, OUT
 
 
 def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, candidates: Path) -> tuple[Any, ...]:
@@ -46,13 +25,13 @@ def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, ca
     "bucc", epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv --src-text a.de --tgt-text a.en")
 )
 @click.option("--candidates", type=FILE, required=True, help="Mined pairs: score, source id, target id.")
-@src_text_option
-@tgt_text_option
+@opt.src_text_option
+@opt.tgt_text_option
 @click.option("--gold", type=FILE, required=True, help="source id<TAB>target id.")
-@form_option
+@opt.form_option
 @click.option("--threshold", type=LIMIT, help="The least score; without it the one with the best F1 on these pairs.")
 @click.option("--curve", type=OUT, help="Write precision and recall at every threshold as CSV.")
-@bootstrap_option
+@opt.bootstrap_option
 @click.option("-o", "--out", type=OUT, help="Write all figures as JSON, with intervals.")
 def evaluate_bucc(
     candidates: Path,
@@ -90,9 +69,9 @@ def evaluate_bucc(
     "alignment",
     epilog=example("evaluate alignment --src-emb v.src.npy --tgt-emb v.tgt.npy --similarity cosine --similarity csls"),
 )
-@src_shards_option
-@tgt_shards_option
-@similarities_option("cosine", " With --model, one that was fitted: mlp. With both texts, levenshtein.")
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.similarities_option("cosine", " With --model, one that was fitted: mlp. With both texts, levenshtein.")
 @click.option(
     "--model",
     "models",
@@ -106,10 +85,10 @@ def evaluate_bucc(
     help="Text or corpus of the sources. With both texts, a copy of the right sentence is right, too.",
 )
 @click.option("--tgt-text", type=FILE, help="The same of the targets.")
-@form_option
-@bootstrap_option
-@search_options(k=10)
-@json_option
+@opt.form_option
+@opt.bootstrap_option
+@opt.search_options(k=10)
+@opt.json_option
 def evaluate_alignment(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
@@ -153,24 +132,24 @@ def evaluate_alignment(
         else:
             errors = alignment.by_vectors(src, tgt, name, k, **settings)
         result[name] = alignment.error_rates(*errors, *lines, seed=seed, signature=f"similarity:{name}|k:{k}")
-    show(result, out)
+    opt.show(result, out)
 
 
 @evaluate.command(
     "reconstruction",
     epilog=example("evaluate reconstruction --src-emb v.src.npy --tgt-emb v.tgt.npy --src-text a.de --tgt-text a.en"),
 )
-@src_shards_option
-@tgt_shards_option
-@similarities_option("cosine")
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.similarities_option("cosine")
 @click.option(
     "--src-text", type=FILE, help="Text or corpus of the sources, for precision by text and the ceiling by index."
 )
 @click.option("--tgt-text", type=FILE, help="The same of the targets.")
-@form_option
-@bootstrap_option
-@search_options(k=4)
-@json_option
+@opt.form_option
+@opt.bootstrap_option
+@opt.search_options(k=4)
+@opt.json_option
 def evaluate_reconstruction(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
@@ -200,24 +179,24 @@ def evaluate_reconstruction(
             name: reconstruction.precision_at(side.ids, text, seed=seed, signature=signature)
             for name, side, text in zip(both._fields, both, lines, strict=True)
         }
-    show(result, out)
+    opt.show(result, out)
 
 
 @evaluate.command(
     "documents",
     epilog=example("evaluate documents --src-emb v.src.npy --tgt-emb v.tgt.npy --src-docs a.docs --tgt-docs b.docs"),
 )
-@src_shards_option
-@tgt_shards_option
+@opt.src_shards_option
+@opt.tgt_shards_option
 @click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine", help="Similarity of sentences.")
 @click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each; or a corpus.")
 @click.option("--tgt-docs", type=FILE, required=True, help="The same of the targets.")
 @click.option(
     "--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0."
 )
-@bootstrap_option
-@search_options(k=10)
-@json_option
+@opt.bootstrap_option
+@opt.search_options(k=10)
+@opt.json_option
 def evaluate_documents(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
@@ -253,7 +232,7 @@ def evaluate_documents(
     }
     signature = f"similarity:{similarity}|k:{k}"
     result = {name: accuracy(*of, seed=seed, signature=f"{signature}|by:{name}") for name, of in hits.items()}
-    show({similarity: result}, out)
+    opt.show({similarity: result}, out)
 
 
 @evaluate.command(
@@ -261,60 +240,60 @@ def evaluate_documents(
 )
 @click.option("--parallel", type=FILE, required=True, help="Scores of the pairs, .npy [n].")
 @click.option("--sampled", type=FILE, required=True, help="Scores of sampled targets, .npy [evaluations, n, samples].")
-@bootstrap_option
-@json_option
+@opt.bootstrap_option
+@opt.json_option
 def evaluate_recognition_scores(parallel: Path, sampled: Path, seed: int, out: Path | None) -> None:
     """The accuracy of `step measure-recognition`, from the scores of any other system."""
     from bitextbench.base import arrays
     from bitextbench.evaluation import recognition
 
     scores = (arrays.load(path, "save the scores with numpy.save") for path in (parallel, sampled))
-    show(recognition.accuracy(*scores, seed=seed), out)
+    opt.show(recognition.accuracy(*scores, seed=seed), out)
 
 
 @evaluate.command("quality", epilog=example("evaluate quality --corpus corpus --scores 00000.npy --scores 00001.npy"))
-@corpus_option
-@scores_option
-@bootstrap_option
-@json_option
+@opt.corpus_option
+@opt.scores_option
+@opt.bootstrap_option
+@opt.json_option
 def evaluate_quality(corpus: Path, scores: tuple[Path, ...], seed: int, out: Path | None) -> None:
     """Average precision and ROC-AUC of scores, over all labelled pairs and by kind of noise."""
     from bitextbench.evaluation.quality import evaluate as run
 
-    show(run(corpus, scores, seed=seed), out)
+    opt.show(run(corpus, scores, seed=seed), out)
 
 
 @evaluate.command("selection", epilog=example("evaluate selection --corpus corpus --scores 00000.npy --words 10000"))
-@corpus_option
-@scores_option
+@opt.corpus_option
+@opt.scores_option
 @click.option("--words", type=COUNT, required=True, help="The budget.")
-@count_option
-@bootstrap_option
-@json_option
+@opt.count_option
+@opt.bootstrap_option
+@opt.json_option
 def evaluate_selection(
     corpus: Path, scores: tuple[Path, ...], words: int, count: str, seed: int, out: Path | None
 ) -> None:
     """Measure the precision, counted in words, of a selection."""
     from bitextbench.evaluation.selections import precision
 
-    show(precision(corpus, scores, words, count, seed=seed), out)
+    opt.show(precision(corpus, scores, words, count, seed=seed), out)
 
 
 @evaluate.command(
     "sweep", epilog=example("evaluate sweep --corpus corpus --scores cosine 00000.npy --picture sweep.svg -o sweep.csv")
 )
-@corpus_option
-@named_scores_option
-@count_option
-@picture_option
-@out_option
+@opt.corpus_option
+@opt.named_scores_option
+@opt.count_option
+@opt.picture_option
+@opt.out_option
 def evaluate_sweep(
     corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path | None, out: Path
 ) -> None:
     """Measure the selection at many thresholds, without translation models: CSV."""
     from bitextbench.evaluation.selections import sweep
 
-    steps = sweep(corpus, by_method(scores), count, out)
+    steps = sweep(corpus, opt.by_method(scores), count, out)
     if picture:
         from bitextbench.report import plots
 

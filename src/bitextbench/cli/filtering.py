@@ -7,28 +7,9 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    KINDS,
-    LANGUAGE,
-    LIMIT,
-    OUT,
-    OUT_OR_DASH,
-    SHARE,
-    EncoderChoice,
-    Names,
-    Spec,
-    cache_option,
-    chinese_option,
-    device_option,
-    encoder_options,
-    repair_option,
-    seed_option,
-    skip_bad_option,
-    threads_option,
-)
+from bitextbench.cli.options import COUNT, FILE, LANGUAGE, LIMIT, OUT, OUT_OR_DASH, SHARE, Names, Spec
 
 
 def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -40,17 +21,17 @@ def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
 
 SCORER_OPTIONS = (
     click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
-    click.option("--columns", type=Names(3), default=(), help=f"Columns of one file of pairs: sources, targets, perhaps ids: {KINDS}"),
-    skip_bad_option,
-    repair_option,
-    encoder_options,
+    click.option("--columns", type=Names(3), default=(), help=f"Columns of one file of pairs: sources, targets, perhaps ids: {opt.KINDS}"),
+    opt.skip_bad_option,
+    opt.repair_option,
+    opt.encoder_options,
     click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
     click.option("--settings", type=Spec(), default="{}", help="Settings of the similarity: its OPTIONS, as in a configuration."),
     click.option("--scorer", type=FILE, multiple=True, help="A scorer that `filter --save-scorer` wrote."),
-    chinese_option,
-    seed_option,
-    device_option,
-    threads_option,
+    opt.chinese_option,
+    opt.seed_option,
+    opt.device_option,
+    opt.threads_option,
 )  # fmt: skip
 
 
@@ -67,7 +48,7 @@ def scorers_of(
     similarities: tuple[str, ...],
     files: tuple[Path, ...],
     languages: tuple[str | None, str | None],
-    encoder: EncoderChoice,
+    encoder: opt.EncoderChoice,
     chinese: str,
     seed: int,
 ) -> list[Any]:
@@ -135,7 +116,7 @@ def score_of(
     type=Spec(),
     help="Rules instead of those of Artetxe and Schwenk 2019: max_tokens: 80, language: py3langid, ...",
 )
-@cache_option
+@opt.cache_option
 @click.option(
     "--similarity", help="Score of a pair: margin (the default), cosine, mlp, zipporah, ...: `list similarities`."
 )
@@ -167,7 +148,7 @@ def filter_command(
     src_language: str,
     tgt_language: str,
     rules: dict[str, Any] | None,
-    encoder: EncoderChoice,
+    encoder: opt.EncoderChoice,
     cache: Path | None,
     similarity: str | None,
     margin: str | None,
@@ -238,7 +219,7 @@ def score(
     repair: bool,
     src_language: str | None,
     tgt_language: str | None,
-    encoder: EncoderChoice,
+    encoder: opt.EncoderChoice,
     similarities: tuple[str, ...],
     clean: tuple[Path, ...] | None,
     settings: dict[str, Any],

@@ -5,45 +5,20 @@ from typing import Any
 
 import click
 
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import (
-    FILE,
-    SEED,
-    Mapping,
-    bootstrap_option,
-    by_method,
-    corpus_option,
-    device_option,
-    extreme_options,
-    form_option,
-    json_option,
-    lowercase_option,
-    named_scores_option,
-    out_option,
-    picture_option,
-    scored_pairs,
-    scores_option,
-    search_options,
-    show,
-    similarities_option,
-    src_option,
-    src_shards_option,
-    tgt_option,
-    tgt_shards_option,
-    tgt_text_option,
-    threads_option,
-)
+from bitextbench.cli.options import FILE, SEED, Mapping
 
 
 @step.command("measure-encoder")
 @click.argument("name")
 @click.option("--test", required=True, help="The test's name.")
 @click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote next to the model.")
-@src_shards_option
-@tgt_shards_option
-@corpus_option
-@threads_option
-@out_option
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.corpus_option
+@opt.threads_option
+@opt.out_option
 def measure_encoder(
     name: str,
     test: str,
@@ -63,14 +38,14 @@ def measure_encoder(
 
 @step.command("measure-mining")
 @click.argument("corpus", type=FILE)
-@src_option
-@tgt_option
-@src_shards_option
-@tgt_shards_option
-@similarities_option("ratio")
-@bootstrap_option
-@search_options(k=4)
-@json_option
+@opt.src_option
+@opt.tgt_option
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.similarities_option("ratio")
+@opt.bootstrap_option
+@opt.search_options(k=4)
+@opt.json_option
 def measure_mining(
     corpus: Path,
     src: str,
@@ -90,21 +65,21 @@ def measure_mining(
 
     vectors = read_sides(src_emb, tgt_emb)
     comparable_corpus = comparable.read(corpus, (src, tgt), seed)
-    show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **settings), out)
+    opt.show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **settings), out)
 
 
 @step.command("measure-rescoring")
 @click.argument("corpus", type=FILE)
-@src_option
-@tgt_option
+@opt.src_option
+@opt.tgt_option
 @click.option("--pairs", type=FILE, required=True, help="What `rescoring-pairs` wrote.")
 @click.option(
     "--model", "models", type=FILE, nargs=1, multiple=True, required=True, help="The cross-encoder of each half."
 )
-@device_option
-@threads_option
-@bootstrap_option
-@json_option
+@opt.device_option
+@opt.threads_option
+@opt.bootstrap_option
+@opt.json_option
 def measure_rescoring(
     corpus: Path,
     src: str,
@@ -123,16 +98,16 @@ def measure_rescoring(
     metrics = rescoring.evaluate(
         comparable.read(corpus, (src, tgt)), pairs, models, seed=seed, threads=threads, device=device
     )
-    show({"cross_encoder": metrics}, out)
+    opt.show({"cross_encoder": metrics}, out)
 
 
 @step.command("measure-separation")
-@src_shards_option
-@tgt_shards_option
-@tgt_text_option
-@form_option
-@search_options(k=10)
-@json_option
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.tgt_text_option
+@opt.form_option
+@opt.search_options(k=10)
+@opt.json_option
 def measure_separation(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
@@ -148,7 +123,7 @@ def measure_separation(
     from bitextbench.mining.texts import lines_of
 
     src, tgt = read_aligned(src_emb, tgt_emb)
-    show(separation(src, tgt, lines_of(tgt_text, "tgt", form, tgt), k, **settings), out)
+    opt.show(separation(src, tgt, lines_of(tgt_text, "tgt", form, tgt), k, **settings), out)
 
 
 @step.command("measure-recognition")
@@ -168,12 +143,12 @@ def measure_separation(
 @click.option(
     "--draw", type=click.Choice(["types", "tokens"]), default="tokens", help="How likely a word of a random target is."
 )
-@lowercase_option
+@opt.lowercase_option
 @click.option("--sample-seed", type=SEED, default=1, help="Seed of the sampled targets.")
-@device_option
-@threads_option
-@bootstrap_option
-@json_option
+@opt.device_option
+@opt.threads_option
+@opt.bootstrap_option
+@opt.json_option
 def measure_recognition(
     tokens: Path,
     model: Path,
@@ -207,7 +182,7 @@ def measure_recognition(
         name: recognition.accuracy(*both, seed=seed, signature=f"similarity:{name}|draw:{draw}")
         for name, both in scores.items()
     }
-    show({name: {"accuracy": result} for name, result in results.items()}, out)
+    opt.show({name: {"accuracy": result} for name, result in results.items()}, out)
 
 
 @step.command("posteriors")
@@ -215,9 +190,9 @@ def measure_recognition(
 @click.option(
     "--model", "models", type=Mapping(), multiple=True, required=True, help="forward=FOLDER and backward=FOLDER."
 )
-@device_option
-@bootstrap_option
-@out_option
+@opt.device_option
+@opt.bootstrap_option
+@opt.out_option
 def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], device: str, seed: int, out: Path) -> None:
     """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
     from bitextbench.base.files import write_json
@@ -229,14 +204,14 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], devi
 
 
 @step.command("measure-agreement")
-@extreme_options
+@opt.extreme_options
 @click.option(
     "--tuned",
     type=FILE,
     required=True,
     help="The tuned confidence: what `tune-confidence` wrote with the same options.",
 )
-@out_option
+@opt.out_option
 def measure_agreement(
     src_emb: tuple[Path, ...],
     tgt_emb: tuple[Path, ...],
@@ -251,22 +226,22 @@ def measure_agreement(
     """Measure how far a confidence agrees with the scores that it was tuned by (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 
-    src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
-    show(agreement(model, tuned, src, tgt, pair_scores, {"best": best, "worst": worst}, seed), out)
+    src, tgt, pair_scores = opt.scored_pairs(src_emb, tgt_emb, scores)
+    opt.show(agreement(model, tuned, src, tgt, pair_scores, {"best": best, "worst": worst}, seed), out)
 
 
 @step.command("measure-distribution")
-@named_scores_option
+@opt.named_scores_option
 @click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
-@picture_option
-@out_option
+@opt.picture_option
+@opt.out_option
 def measure_distribution(
     scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], picture: Path | None, out: Path
 ) -> None:
     """Scores at equidistant ranks (kim2019, figure 3): CSV."""
     from bitextbench.evaluation.selections import distribution
 
-    curves = distribution(by_method(scores), logits, out)
+    curves = distribution(opt.by_method(scores), logits, out)
     if picture:
         from bitextbench.report import plots
 
@@ -274,19 +249,19 @@ def measure_distribution(
 
 
 @step.command("measure-shares")
-@scores_option
-@bootstrap_option
-@json_option
+@opt.scores_option
+@opt.bootstrap_option
+@opt.json_option
 def measure_shares(scores: tuple[Path, ...], seed: int, out: Path | None) -> None:
     """Share of pairs whose probability is near 0 or 1, of scores that are logits (kim2019, figure 3)."""
     from bitextbench.evaluation.selections import shares
 
-    show(shares(scores, seed=seed), out)
+    opt.show(shares(scores, seed=seed), out)
 
 
 @step.command("size")
-@corpus_option
-@out_option
+@opt.corpus_option
+@opt.out_option
 def size(corpus: Path, out: Path) -> None:
     """The number of pairs of a corpus after its filters, in millions."""
     from bitextbench.base.files import read_json, write_json

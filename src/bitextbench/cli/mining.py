@@ -7,58 +7,28 @@ import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import (
-    COLUMNS,
-    COUNT,
-    FILE,
-    LANGUAGE,
-    LIMIT,
-    NATURAL,
-    OUT,
-    OUT_OR_DASH,
-    SHARE,
-    SIMILARITY,
-    EncoderChoice,
-    Names,
-    Spec,
-    bootstrap_option,
-    cache_option,
-    device_option,
-    encoder_options,
-    folder_option,
-    form_option,
-    out_option,
-    repair_option,
-    search_options,
-    seed_option,
-    skip_bad_option,
-    src_option,
-    src_shards_option,
-    tgt_option,
-    tgt_shards_option,
-    threads_option,
-    tokens_option,
-)
+from bitextbench.cli.options import COUNT, FILE, LANGUAGE, LIMIT, NATURAL, OUT, OUT_OR_DASH, SHARE, Names, Spec
 
 rows_option = click.option("--rows", type=FILE, required=True, help="The rows to search: what `step searched` wrote.")
 
 
 @step.command("mine-corpus")
 @click.argument("corpus", type=FILE)
-@tokens_option
+@opt.tokens_option
 @click.option("--spec", type=Spec(), required=True, help="similarity, retrieval, threshold, documents, filter.")
-@src_shards_option
-@tgt_shards_option
+@opt.src_shards_option
+@opt.tgt_shards_option
 @click.option(
     "--model", type=FILE, help="An encoder with a calibrated confidence: the threshold is then one of confidence."
 )
-@src_option
-@tgt_option
-@device_option
-@threads_option
-@bootstrap_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.device_option
+@opt.threads_option
+@opt.bootstrap_option
+@opt.out_option
 def mine_corpus(
     corpus: Path,
     tokens: Path,
@@ -86,9 +56,9 @@ def mine_corpus(
 
 @step.command("searched")
 @click.argument("corpus", type=FILE)
-@src_shards_option
-@tgt_shards_option
-@folder_option
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.folder_option
 def searched(corpus: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], out: Path) -> None:
     """Write the rows of both sides of a corpus that are searched: not empty, no later copies, each vector once."""
     from bitextbench.formats.vectors import read_shards
@@ -99,16 +69,16 @@ def searched(corpus: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...],
 
 @step.command("search-block")
 @rows_option
-@src_shards_option
-@tgt_shards_option
+@opt.src_shards_option
+@opt.tgt_shards_option
 @click.option(
     "--src-block", type=(NATURAL, COUNT), required=True, help="Number of the block, from 0, and number of blocks."
 )
 @click.option("--tgt-block", type=(NATURAL, COUNT), required=True, help="The same of the targets.")
 @click.option("--spec", type=Spec(), required=True, help="margin, k, index.")
-@device_option
-@threads_option
-@folder_option
+@opt.device_option
+@opt.threads_option
+@opt.folder_option
 def search_block(
     rows: Path,
     src_emb: tuple[Path, ...],
@@ -134,9 +104,9 @@ def search_block(
 @rows_option
 @click.option("--neighbours", type=FILE, required=True, help="The neighbours that `merge-neighbours` joined.")
 @click.option("--spec", type=Spec(), required=True, help="margin, retrieval, threshold.")
-@src_option
-@tgt_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.out_option
 def mine_blocks(
     corpus: Path, rows: Path, neighbours: Path, spec: dict[str, Any], src: str, tgt: str, out: Path
 ) -> None:
@@ -148,10 +118,10 @@ def mine_blocks(
 
 @step.command("rescoring-pairs")
 @click.argument("corpus", type=FILE)
-@src_option
-@tgt_option
-@src_shards_option
-@tgt_shards_option
+@opt.src_option
+@opt.tgt_option
+@opt.src_shards_option
+@opt.tgt_shards_option
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
 @click.option("--negatives", type=COUNT, default=10, help="Negatives for each positive.")
 @click.option(
@@ -160,10 +130,10 @@ def mine_blocks(
     default=0.8,
     help="The part that is trained on; the rest is for development.",
 )
-@seed_option
-@device_option
-@threads_option
-@folder_option
+@opt.seed_option
+@opt.device_option
+@opt.threads_option
+@opt.folder_option
 def rescoring_pairs(
     corpus: Path,
     src: str,
@@ -198,7 +168,7 @@ def rescoring_pairs(
 
 
 def _vectors(
-    encoder: EncoderChoice,
+    encoder: opt.EncoderChoice,
     src_emb: Path | None,
     tgt_emb: Path | None,
     languages: tuple[str | None, str | None],
@@ -225,20 +195,20 @@ def _vectors(
 @cli.command(epilog=example("mine crawl.de crawl.en -o pairs.tsv"))
 @click.argument("src_text", type=FILE, metavar="A")
 @click.argument("tgt_text", type=FILE, metavar="B")
-@encoder_options
+@opt.encoder_options
 @click.option("--src-language", type=LANGUAGE, help="Language code of A; a published encoder needs none.")
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
-@cache_option
+@opt.cache_option
 @click.option("--src-emb", type=FILE, help="Vectors of A instead of an encoder, .npy [n, d].")
 @click.option("--tgt-emb", type=FILE, help="Vectors of B.")
-@form_option
-@click.option("--src-columns", type=Names(2), default=(), help=f"Column of A with {COLUMNS}")
+@opt.form_option
+@click.option("--src-columns", type=Names(2), default=(), help=f"Column of A with {opt.COLUMNS}")
 @click.option("--tgt-columns", type=Names(2), default=(), help="The same of B.")
-@skip_bad_option
-@repair_option
+@opt.skip_bad_option
+@opt.repair_option
 @click.option(
     "--margin",
-    help=f"Score of a pair: {SIMILARITY} By default distance for muse, ratio for others; `list margins` has formulas.",
+    help=f"Score of a pair: {opt.SIMILARITY} By default distance for muse, ratio for others; `list margins` has formulas.",
 )
 @click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
 @click.option(
@@ -254,7 +224,7 @@ def _vectors(
     "--index", help="Approximate search, by an index of faiss: IVF4096,Flat:nprobe=32, HNSW32, ... Exact without it."
 )
 @click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
-@search_options(k=4)
+@opt.search_options(k=4)
 @click.option(
     "-o",
     "--out",
@@ -265,7 +235,7 @@ def _vectors(
 def mine(
     src_text: Path,
     tgt_text: Path,
-    encoder: EncoderChoice,
+    encoder: opt.EncoderChoice,
     src_language: str | None,
     tgt_language: str | None,
     cache: Path | None,
@@ -324,8 +294,8 @@ def mine(
 
 @step.command("bucc-set")
 @click.argument("corpus", type=FILE)
-@src_option
-@tgt_option
+@opt.src_option
+@opt.tgt_option
 @click.option("-o", "--out", type=OUT, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
 def bucc_set(corpus: Path, src: str, tgt: str, out: Path) -> None:
     """Write a comparable corpus in BUCC's format: shuffled texts, and the ids of the pairs that are hidden in them."""

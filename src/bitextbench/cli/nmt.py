@@ -7,24 +7,9 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    SEED,
-    Mapping,
-    Output,
-    Spec,
-    batch_tokens_option,
-    checkpoints_option,
-    device_option,
-    out_option,
-    seed_option,
-    spec_option,
-    src_option,
-    tgt_option,
-    threads_option,
-)
+from bitextbench.cli.options import COUNT, FILE, SEED, Mapping, Output, Spec
 from bitextbench.formats.likelihoods import MODELS
 
 
@@ -39,7 +24,7 @@ from bitextbench.formats.likelihoods import MODELS
 )
 @click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
 @click.option("--max-length", type=COUNT, required=True, help="Pieces of the longest sentence.")
-@out_option
+@opt.out_option
 def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length: int, out: Path) -> None:
     """Make fairseq's data of id shards, for translation and for two language models."""
     from bitextbench.nmt.ids import prepare
@@ -56,11 +41,11 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @click.argument("data", type=FILE)
 @click.option("--spec", type=Spec(), required=True, help="Sizes and schedule of this model.")
 @click.option("--max-length", type=COUNT, required=True, help="Pieces of the longest sentence, as of the data.")
-@seed_option
-@device_option
-@threads_option
-@checkpoints_option
-@out_option
+@opt.seed_option
+@opt.device_option
+@opt.threads_option
+@opt.checkpoints_option
+@opt.out_option
 def likelihood_train(
     name: str,
     data: Path,
@@ -83,9 +68,9 @@ def likelihood_train(
 @step.command()
 @click.argument("ids", type=FILE)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}.")
-@batch_tokens_option
-@device_option
-@out_option
+@opt.batch_tokens_option
+@opt.device_option
+@opt.out_option
 def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, device: str, out: Path) -> None:
     """Log-probabilities of the pairs of an id shard (named without .src and .tgt) under the four models; writes a .npz."""
     from bitextbench.nmt.likelihood_models import score
@@ -96,9 +81,9 @@ def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: i
 @step.command("nmt-prepare")
 @click.argument("selected", type=FILE, nargs=-1, required=True)
 @click.option("--valid", type=FILE, required=True, help="Validation corpus, tokenised.")
-@spec_option
-@src_option
-@tgt_option
+@opt.spec_option
+@opt.src_option
+@opt.tgt_option
 @click.option("-o", "--out", type=Output("either"), multiple=True, required=True, help="Folder of each.")
 def nmt_prepare(
     selected: tuple[Path, ...], valid: Path, spec: dict[str, Any], src: str, tgt: str, out: tuple[Path, ...]
@@ -117,12 +102,12 @@ def nmt_prepare(
 @step.command("nmt-train")
 @click.argument("data", type=FILE, nargs=-1, required=True)
 @click.option("--test", "tests", type=Mapping(), multiple=True, help="A tokenised corpus to translate: <test>.<tgt>.")
-@spec_option
-@src_option
-@tgt_option
+@opt.spec_option
+@opt.src_option
+@opt.tgt_option
 @click.option("--seed", "seeds", type=SEED, multiple=True, required=True, help="Seed of the model of each DATA.")
-@device_option
-@threads_option
+@opt.device_option
+@opt.threads_option
 @click.option("--checkpoints", type=FILE, multiple=True, required=True, help="Folder of each; kept when the job fails.")
 @click.option("-o", "--out", type=Output("either", shared=True), multiple=True, required=True, help="Folder of each.")
 def nmt_train(
@@ -159,9 +144,9 @@ def nmt_train(
 @step.command("training-text")
 @click.option("--selection", "selections", type=FILE, multiple=True, help="A folder of mined or selected pairs.")
 @click.option("--corpus", "corpora", type=Mapping(), multiple=True, help="A whole tokenised corpus.")
-@src_option
-@tgt_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.out_option
 def training_text(
     selections: tuple[Path, ...], corpora: tuple[tuple[str, Path], ...], src: str, tgt: str, out: Path
 ) -> None:

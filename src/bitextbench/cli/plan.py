@@ -11,12 +11,7 @@ import click
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    OUT,
-    SEED,
-)
+from bitextbench.cli.options import COUNT, FILE, OUT, SEED
 
 if TYPE_CHECKING:
     from bitextbench.report.plan import Job

@@ -6,31 +6,9 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import (
-    FILE,
-    LIMIT,
-    NATURAL,
-    OUT,
-    SEED,
-    Output,
-    Spec,
-    by_method,
-    cells_option,
-    csv_option,
-    measurements_option,
-    named_scores_option,
-    out_option,
-    page_option,
-    provenance_options,
-    scale_option,
-    seed_option,
-    src_option,
-    src_shards_option,
-    tgt_option,
-    tgt_shards_option,
-    threads_option,
-)
+from bitextbench.cli.options import FILE, LIMIT, NATURAL, OUT, SEED, Output, Spec
 
 
 @step.group()
@@ -43,12 +21,12 @@ def mined(name: str, shows: str) -> None:
 
     @examples.command(name, help=shows)
     @click.argument("corpus", type=FILE)
-    @src_option
-    @tgt_option
-    @src_shards_option
-    @tgt_shards_option
-    @threads_option
-    @page_option
+    @opt.src_option
+    @opt.tgt_option
+    @opt.src_shards_option
+    @opt.tgt_shards_option
+    @opt.threads_option
+    @opt.page_option
     def command(
         corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], threads: int, out: Path
     ) -> None:
@@ -66,8 +44,8 @@ mined("failures", "False positives and false negatives of cosine similarity (Yan
 
 @examples.command("corners")
 @click.argument("corpus", type=FILE)
-@named_scores_option
-@page_option
+@opt.named_scores_option
+@opt.page_option
 def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> None:
     """Show pairs on which two similarities agree and disagree; the second's scores are logits (Kim et al. 2019, Table
     4).
@@ -75,15 +53,15 @@ def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> No
     from bitextbench.formats.scores import scores_by_id
     from bitextbench.report import examples as pages
 
-    of_all = {name: scores_by_id(paths) for name, paths in by_method(scores).items()}
+    of_all = {name: scores_by_id(paths) for name, paths in opt.by_method(scores).items()}
     pages.write(out, pages.corners(corpus, of_all))
 
 
 @examples.command("negatives")
 @click.argument("corpus", type=FILE)
 @click.option("--hard", type=FILE, required=True, help="What `hard-negatives` wrote, without .src and .tgt.")
-@seed_option
-@page_option
+@opt.seed_option
+@opt.page_option
 def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
     """Show translations, random and hard negatives of some sources (Guo et al. 2018, Table 1)."""
     from bitextbench.report import examples as pages
@@ -93,7 +71,7 @@ def negatives(corpus: Path, hard: Path, seed: int, out: Path) -> None:
 
 @examples.command("phrases")
 @click.argument("grammar", type=FILE)
-@page_option
+@opt.page_option
 def phrases(grammar: Path, out: Path) -> None:
     """Show the most similar translations of some phrases (Zhang et al. 2016, Table 1)."""
     from bitextbench.report import examples as pages
@@ -106,7 +84,7 @@ def phrases(grammar: Path, out: Path) -> None:
 @click.option("--config", type=Spec(), required=True, help="The whole configuration.")
 @click.option("--benchmarks", type=FILE, required=True, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, required=True, help="Where the provenance goes.")
-@csv_option
+@opt.csv_option
 def compare_encoders(
     measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, out: Path
 ) -> None:
@@ -125,7 +103,7 @@ def compare_encoders(
     "--costs", type=FILE, required=True, help="CSV: parameters, updates, CPU seconds, best development score."
 )
 @click.option("-o", "--out", type=OUT, required=True, help="CSV: loss and development score by update.")
-@provenance_options
+@opt.provenance_options
 def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
     """Collect the learning curves and costs of the encoders in FOLDERS."""
     from bitextbench.report.training import write
@@ -142,10 +120,10 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
     required=True,
     help="MARGIN SEED MINING SEPARATION",
 )
-@scale_option
-@measurements_option
-@out_option
-@provenance_options
+@opt.scale_option
+@opt.measurements_option
+@opt.out_option
+@opt.provenance_options
 def figure_margins(
     points: tuple[tuple[float, int, Path, Path], ...],
     scale: Any,
@@ -167,8 +145,8 @@ def figure_margins(
 
 @step.command("figure-thresholds")
 @click.option("--point", "points", type=(NATURAL, FILE), multiple=True, required=True, help="PAIRS BLEU")
-@csv_option
-@provenance_options
+@opt.csv_option
+@opt.provenance_options
 def figure_thresholds(points: tuple[tuple[int, Path], ...], out: Path) -> None:
     """Table the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
     from bitextbench.base.files import read_json
@@ -180,8 +158,8 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], out: Path) -> None:
 @step.command()
 @click.option("--reference", type=FILE, help="What the paper printed.")
 @click.option("--name", help="Name of a table that no paper has.")
-@cells_option
-@scale_option
+@opt.cells_option
+@opt.scale_option
 @click.option("--selection", "selections", type=FILE, multiple=True, help="What a row selected: a filtering table.")
 @click.option("--significance", type=FILE, help="The table's rows compared with each other.")
 @click.option("--against", help="The row that the others are compared with, in notes.")
@@ -191,9 +169,9 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], out: Path) -> None:
 @click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
 @click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
 @click.option("--provenance", type=FILE, help="Where the provenance goes.")
-@measurements_option
-@out_option
-@provenance_options
+@opt.measurements_option
+@opt.out_option
+@opt.provenance_options
 def table(
     reference: Path | None,
     name: str | None,
@@ -267,8 +245,8 @@ def table(
 )
 @click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
 @click.option("--instances", type=FILE, required=True, help="Where the CSV of their instances goes.")
-@out_option
-@provenance_options
+@opt.out_option
+@opt.provenance_options
 def audit(
     tables: tuple[Path, ...], folder: Path, measurements: tuple[Path, ...], claims: Path, instances: Path, out: Path
 ) -> None:
@@ -283,7 +261,7 @@ def audit(
     "--references", "folder", type=FILE, default=Path("references"), help="Folder with <paper>/settings.yaml."
 )
 @click.option("--config", type=FILE, default=Path("config.yaml"), help="The configuration of paper scale.")
-@out_option
+@opt.out_option
 def settings(folder: Path, config: Path, out: Path) -> None:
     """Compare the papers' data, models and training with the configuration of paper scale: CSV."""
     from bitextbench.report.settings import write
@@ -369,12 +347,12 @@ def report(folder: Path) -> None:
 
 
 @step.command("quality-table")
-@cells_option
-@scale_option
+@opt.cells_option
+@opt.scale_option
 @click.option("--roc", type=OUT, required=True, help="CSV: the points of the ROC curves.")
-@measurements_option
-@out_option
-@provenance_options
+@opt.measurements_option
+@opt.out_option
+@opt.provenance_options
 def quality_table(
     cells: tuple[dict[str, Any], ...], scale: Any, roc: Path, measurements: Path | None, out: Path
 ) -> None:

@@ -6,46 +6,20 @@ from typing import Any
 import click
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    SEED,
-    Output,
-    Rows,
-    Spec,
-    budget_option,
-    corpus_option,
-    count_option,
-    data_option,
-    device_option,
-    extreme_options,
-    method_option,
-    out_option,
-    scored_pairs,
-    scores_option,
-    search_options,
-    seed_option,
-    src_emb_option,
-    src_option,
-    src_shards_option,
-    tgt_emb_option,
-    tgt_option,
-    tgt_shards_option,
-    threads_option,
-    tokens_option,
-)
+from bitextbench.cli.options import COUNT, FILE, SEED, Output, Rows, Spec
 
 
 @step.command("fit-text-similarity")
 @click.argument("similarity")
-@method_option
+@opt.method_option
 @click.option(
     "--bitext", "bitext_tokens", type=FILE, multiple=True, required=True, help="Tokenised shards to learn words from."
 )
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Tokenised shards of good pairs.")
-@seed_option
-@out_option
+@opt.seed_option
+@opt.out_option
 def fit_text_similarity(
     similarity: str,
     spec: dict[str, Any],
@@ -63,11 +37,11 @@ def fit_text_similarity(
 @step.command("neighbourhoods")
 @click.argument("similarity")
 @click.option("--spec", type=Spec(), default="{}", help="Its entry of the configuration, as its OPTIONS.")
-@src_shards_option
-@tgt_shards_option
-@device_option
-@threads_option
-@out_option
+@opt.src_shards_option
+@opt.tgt_shards_option
+@opt.device_option
+@opt.threads_option
+@opt.out_option
 def neighbourhoods(
     similarity: str,
     spec: dict[str, Any],
@@ -87,8 +61,8 @@ def neighbourhoods(
 
 @step.command("tune-confidence")
 @click.argument("similarity")
-@extreme_options
-@out_option
+@opt.extreme_options
+@opt.out_option
 def tune_confidence(
     similarity: str,
     src_emb: tuple[Path, ...],
@@ -103,7 +77,7 @@ def tune_confidence(
     """Fine-tune an encoder's calibrated confidence on the best and the worst pairs by other scores (Guo et al. 2018)."""
     from bitextbench import scoring
 
-    src, tgt, pair_scores = scored_pairs(src_emb, tgt_emb, scores)
+    src, tgt, pair_scores = opt.scored_pairs(src_emb, tgt_emb, scores)
     scoring.similarity(similarity).tune(model, src, tgt, pair_scores, {"best": best, "worst": worst}, seed, out)
 
 
@@ -111,10 +85,10 @@ def tune_confidence(
 @click.argument("shard", type=FILE)
 @click.option("--dataset", required=True, help="A data set of the registry.")
 @click.option("--column", required=True, help='A column of numbers, or "label": a second annotator.')
-@src_option
-@tgt_option
-@data_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.data_option
+@opt.out_option
 def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str, data: Path, out: Path) -> None:
     """Write the scores that were published with the pairs of a shard."""
     from bitextbench.scoring.similarities.published import published
@@ -128,8 +102,8 @@ neighbours_folder = click.option(
 
 
 @cli.command(epilog=example("neighbours --src-emb a.de.npy --tgt-emb a.en.npy -k 4 -o neighbours"))
-@src_emb_option
-@tgt_emb_option
+@opt.src_emb_option
+@opt.tgt_emb_option
 @click.option("--src-rows", type=Rows(), default=":", help="The sources of this job.")
 @click.option("--tgt-rows", type=Rows(), default=":", help="The targets of this job.")
 @click.option(
@@ -138,7 +112,7 @@ neighbours_folder = click.option(
     default="cosine",
     help="Similarity of neighbours.",
 )
-@search_options(k=4)
+@opt.search_options(k=4)
 @neighbours_folder
 def neighbours(
     src_emb: Path, tgt_emb: Path, src_rows: slice, tgt_rows: slice, metric: str, k: int, out: Path, **settings: Any
@@ -183,8 +157,8 @@ def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
 @click.option("--likelihoods", type=FILE, help="For similarities that combine log-probabilities.")
 @click.option("--tokens", type=FILE, help="The shard tokenised, for similarities that compare words.")
 @click.option("--model", type=FILE, help="What the similarity has learned, if it learns.")
-@seed_option
-@out_option
+@opt.seed_option
+@opt.out_option
 def score_shard(
     shard: Path,
     similarity: str,
@@ -204,10 +178,10 @@ def score_shard(
 
 
 @step.command("selected-pairs")
-@corpus_option
-@scores_option
+@opt.corpus_option
+@opt.scores_option
 @click.option("--selection", type=FILE, required=True, help="selection.json, as `select` wrote it.")
-@out_option
+@opt.out_option
 def selected_pairs(corpus: Path, scores: tuple[Path, ...], selection: Path, out: Path) -> None:
     """Write a selection as plain pairs: score, line or id, both sentences."""
     from bitextbench.scoring.selected import write_selected
@@ -217,14 +191,14 @@ def selected_pairs(corpus: Path, scores: tuple[Path, ...], selection: Path, out:
 
 @step.command("fit-similarity")
 @click.argument("similarity")
-@method_option
+@opt.method_option
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option("--pool", type=FILE, multiple=True, required=True, help="Vector shards, without .src.npy.")
 @click.option(
     "--pool-scores", type=FILE, multiple=True, required=True, help="Scores that rank the pool, shard by shard."
 )
-@seed_option
-@out_option
+@opt.seed_option
+@opt.out_option
 def fit_similarity(
     similarity: str,
     spec: dict[str, Any],
@@ -245,16 +219,16 @@ def fit_similarity(
 
 @step.command()
 @click.argument("method")
-@budget_option
+@opt.budget_option
 @click.option("--seed", type=SEED, default=1, help="Seed of the scores.")
 @click.option("--words", type=COUNT, required=True, help="The budget in words.")
-@corpus_option
-@tokens_option
-@scores_option
-@count_option
-@src_option
-@tgt_option
-@out_option
+@opt.corpus_option
+@opt.tokens_option
+@opt.scores_option
+@opt.count_option
+@opt.src_option
+@opt.tgt_option
+@opt.out_option
 def select(
     method: str,
     budget: str,

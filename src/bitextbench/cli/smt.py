@@ -4,19 +4,9 @@ from pathlib import Path
 
 import click
 
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    NATURAL,
-    OUT,
-    device_option,
-    lowercase_option,
-    out_option,
-    seed_option,
-    shared_folder_option,
-    threads_option,
-)
+from bitextbench.cli.options import COUNT, FILE, NATURAL, OUT
 
 grammar_option = click.option("--grammar", type=FILE, required=True, help="The rules.")
 arpa_option = click.option(
@@ -29,8 +19,8 @@ span_option = click.option("--span", type=COUNT, default=10, help="The most word
 
 @step.command("smt-align")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
-@lowercase_option
-@out_option
+@opt.lowercase_option
+@opt.out_option
 def smt_align(tokens: tuple[Path, ...], lowercase: bool, out: Path) -> None:
     """Align the words of tokenised corpora: a line a pair, `0-0 1-2`."""
     from bitextbench.smt.alignment import align_corpora
@@ -43,8 +33,8 @@ def smt_align(tokens: tuple[Path, ...], lowercase: bool, out: Path) -> None:
 @click.option("--links", type=FILE, required=True, help="The word alignment of these corpora.")
 @click.option("--source", "sources", type=FILE, multiple=True, required=True, help="A text that is to be translated.")
 @click.option("--limit", type=COUNT, default=20, help="The most rules of one source side.")
-@lowercase_option
-@out_option
+@opt.lowercase_option
+@opt.out_option
 def smt_grammar(
     tokens: tuple[Path, ...], links: Path, sources: tuple[Path, ...], limit: int, lowercase: bool, out: Path
 ) -> None:
@@ -63,8 +53,8 @@ def smt_grammar(
 @click.option("--nbest-output", type=OUT, help="N-best lists, as Moses writes them.")
 @beam_option
 @span_option
-@threads_option
-@out_option
+@opt.threads_option
+@opt.out_option
 def smt_decode(
     grammar: Path,
     arpa: Path,
@@ -91,13 +81,13 @@ def smt_decode(
 @source_option
 @click.option("--references", type=FILE, multiple=True, required=True, help="A translation of the text.")
 @click.argument("more", metavar="[REFERENCES]...", type=FILE, nargs=-1)
-@seed_option
+@opt.seed_option
 @click.option("--nbest", type=COUNT, default=100, help="Translations of a sentence in a round.")
 @click.option("--rounds", type=COUNT, default=12, help="The most decodings.")
 @beam_option
 @span_option
-@threads_option
-@out_option
+@opt.threads_option
+@opt.out_option
 def smt_tune(
     grammar: Path,
     arpa: Path,
@@ -134,8 +124,8 @@ def smt_tune(
 
 @step.command("smt-text")
 @click.argument("tokens", type=FILE)
-@lowercase_option
-@out_option
+@opt.lowercase_option
+@opt.out_option
 def smt_text(tokens: Path, lowercase: bool, out: Path) -> None:
     """Write both sides of a tokenised corpus as texts, <out>.src and <out>.tgt: what is translated, and a reference."""
     from bitextbench.formats.bitext import SIDES
@@ -149,8 +139,8 @@ def smt_text(tokens: Path, lowercase: bool, out: Path) -> None:
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--side", type=click.Choice(["src", "tgt"]), default="tgt", help="Which side.")
 @click.option("--order", type=COUNT, default=4, help="Words of the longest n-gram.")
-@lowercase_option
-@out_option
+@opt.lowercase_option
+@opt.out_option
 def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercase: bool, out: Path) -> None:
     """Estimate an n-gram model with modified Kneser-Ney smoothing; writes ARPA."""
     from bitextbench.smt.kneser_ney import estimate
@@ -162,10 +152,10 @@ def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercas
 @click.argument("grammar", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A descriptor_autoencoder or bow_autoencoder.")
 @click.option("--pieces", type=FILE, required=True, help="The encoder's text model.")
-@lowercase_option
-@device_option
-@threads_option
-@out_option
+@opt.lowercase_option
+@opt.device_option
+@opt.threads_option
+@opt.out_option
 def smt_similarity(
     grammar: Path, model: Path, pieces: Path, lowercase: bool, device: str, threads: int, out: Path
 ) -> None:
@@ -189,7 +179,7 @@ references_option = click.option(
     "--hypotheses", type=(str, FILE), multiple=True, required=True, help="NAME PATH of a translated test set."
 )
 @click.option("--references", type=FILE, multiple=True, required=True, help="A text; may be given several times.")
-@shared_folder_option
+@opt.shared_folder_option
 def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, ...], out: Path) -> None:
     """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes
     <out>/<name>.json.
@@ -211,7 +201,7 @@ def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, .
     help="ROW COLUMN TEST PATH of a tuning; a row may have several.",
 )
 @references_option
-@out_option
+@opt.out_option
 def smt_significance(
     hypotheses: tuple[tuple[str, str, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
 ) -> None:

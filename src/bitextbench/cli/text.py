@@ -5,27 +5,17 @@ from typing import Any
 
 import click
 
+from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import (
-    COUNT,
-    FILE,
-    Spec,
-    chinese_option,
-    lowercase_option,
-    out_option,
-    seed_option,
-    shared_folder_option,
-    src_option,
-    tgt_option,
-)
+from bitextbench.cli.options import COUNT, FILE, Spec
 
 
 @step.command()
 @click.argument("kind")
 @click.argument("corpora", type=FILE, nargs=-1)
 @click.option("--spec", type=Spec(), required=True, help="Sizes, as in `text.features` of the configuration: JSON.")
-@lowercase_option
-@out_option
+@opt.lowercase_option
+@opt.out_option
 def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
     """Write features other than BPE (vocabularies are those of tokenised corpora) as JSON; `ids --model` takes it."""
     from bitextbench.text.ngrams import learn
@@ -36,7 +26,7 @@ def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowerca
 @step.command("wordpiece-ids")
 @click.argument("shard", type=FILE)
 @click.option("--pieces", type=FILE, required=True, help="vocab.txt of a BERT, or the tokenizer.json of another model.")
-@shared_folder_option
+@opt.shared_folder_option
 def wordpiece_ids(shard: Path, pieces: Path, out: Path) -> None:
     """Encode a shard of a corpus as the pieces of a published model."""
     from bitextbench.text.wordpieces import encode_shard
@@ -46,10 +36,10 @@ def wordpiece_ids(shard: Path, pieces: Path, out: Path) -> None:
 
 @step.command()
 @click.argument("shard", type=FILE)
-@src_option
-@tgt_option
-@chinese_option
-@out_option
+@opt.src_option
+@opt.tgt_option
+@opt.chinese_option
+@opt.out_option
 def tokens(shard: Path, src: str, tgt: str, chinese: str, out: Path) -> None:
     """Normalise and Moses-tokenise a shard."""
     from bitextbench.text.tokens import tokenize_shard
@@ -61,9 +51,9 @@ def tokens(shard: Path, src: str, tgt: str, chinese: str, out: Path) -> None:
 @click.argument("corpora", type=FILE, nargs=-1, required=True)
 @click.option("--vocab", type=COUNT, required=True, help="Number of pieces.")
 @click.option("--sample", type=COUNT, required=True, help="The most lines of each corpus.")
-@lowercase_option
-@seed_option
-@out_option
+@opt.lowercase_option
+@opt.seed_option
+@opt.out_option
 def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, seed: int, out: Path) -> None:
     """Learn one joint BPE from tokenised corpora."""
     from bitextbench.text.bpe import learn_bpe
@@ -74,8 +64,8 @@ def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, see
 @step.command()
 @click.argument("shard", type=FILE)
 @click.option("--model", type=FILE, required=True, help="A BPE model, or features (.json).")
-@lowercase_option
-@out_option
+@opt.lowercase_option
+@opt.out_option
 def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
     """Encode a tokenised shard as ids: BPE pieces, or words and n-grams."""
     from bitextbench.text.features import encode_ids
