@@ -113,8 +113,7 @@ def measure_translation(hypotheses: Path, references: Path, language: str, train
 @click.option("--tokens", type=FILE, required=True, help="The validation corpus tokenised.")
 @click.option("--references", type=FILE, required=True, help="The corpus itself.")
 @click.option("--spec", type=Spec(), required=True, help="The entry `nmt` of the configuration.")
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.device_option
 @opt.threads_option
 @opt.out_option
@@ -124,11 +123,9 @@ def validation_bleu(
     tokens: Path,
     references: Path,
     spec: dict[str, Any],
-    src: str,
-    tgt: str,
-    device: str,
-    threads: int,
+    languages: tuple[str, str],
     out: Path,
+    **more: Any,
 ) -> None:
     """Translate a corpus with a trained NMT model, and score the translation."""
     from bitextbench.base.files import read_lines, write_json
@@ -137,8 +134,9 @@ def validation_bleu(
     from bitextbench.formats.bitext import read_side
     from bitextbench.nmt.translate import translate
 
+    tgt = languages[1]
     with scratch() as folder:
         path = folder / f"valid.{tgt}"
         sources = {"valid": read_side(tokens, "src")}
-        translate([model], data, (src, tgt), sources, spec, {"valid": path}, device=device, threads=threads)
+        translate([model], data, languages, sources, spec, {"valid": path}, **more)
         write_json(out, bleu(list(read_lines(path)), read_side(references, "tgt"), tgt, path))

@@ -14,8 +14,7 @@ from bitextbench.cli.options import COUNT, Mapping, Spec
 @step.command()
 @click.argument("name")
 @click.option("--spec", type=Spec("corpus"), required=True, help="Its entry of the configuration.")
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.data_option
 @click.option(
     "--exclude", "excluded", type=Mapping(), multiple=True, help="A corpus whose sentences must not occur in this one."
@@ -26,8 +25,7 @@ from bitextbench.cli.options import COUNT, Mapping, Spec
 def corpus(
     name: str,
     spec: dict[str, Any],
-    src: str,
-    tgt: str,
+    languages: tuple[str, str],
     data: Path,
     excluded: tuple[tuple[str, Path], ...],
     seed: int,
@@ -37,7 +35,7 @@ def corpus(
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
     from bitextbench.corpus.build import build
 
-    counts = build(name, spec, (src, tgt), data, dict(excluded), out, seed, threads)
+    counts = build(name, spec, languages, data, dict(excluded), out, seed, threads)
     if counts["in"] and not counts["out"]:
         why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())
         raise InputError(f"none of {counts['in']:,} rows is left: {why}", name, remedy="look at its filter and exclude")

@@ -14,7 +14,7 @@ from bitextbench.cli.options import COUNT, FILE, LANGUAGE, OUT, OUT_OR_DASH, SHA
 @step.command("skip-gram")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="The side whose words get vectors.")
-@click.option("--bpe", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
+@click.option("--bpe", "pieces", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @opt.lowercase_option
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
 @click.option("--checkpoints", type=FILE, help="Folder where a killed run finds its last epoch.")
@@ -22,16 +22,14 @@ from bitextbench.cli.options import COUNT, FILE, LANGUAGE, OUT, OUT_OR_DASH, SHA
 def skip_gram(
     tokens: tuple[Path, ...],
     side: str,
-    bpe: Path | None,
-    lowercase: bool,
     spec: dict[str, int],
-    checkpoints: Path | None,
     out: Path,
+    **more: Any,
 ) -> None:
     """Learn word vectors from shards of tokenised text by skip-gram, as fastText does, or without `subwords` as word2vec."""
     from bitextbench.encoders import word_mapping
 
-    word_mapping.learn_vectors(tokens, side, out, spec, pieces=bpe, lowercase=lowercase, checkpoints=checkpoints)
+    word_mapping.learn_vectors(tokens, side, out, spec, **more)
 
 
 @step.command("map-words")
@@ -60,22 +58,17 @@ def map_words(
     src: Path,
     tgt: Path,
     spec: dict[str, Any],
-    dictionary: tuple[Path, ...],
-    test: tuple[Path, ...],
-    lowercase: bool,
-    seed: int,
     threads: int,
     report: Path,
     out: Path,
+    **more: Any,
 ) -> None:
     """Map the word vectors of two languages into one space, with or without a dictionary; `train --vectors` takes them."""
     from bitextbench.base.device import setup
     from bitextbench.encoders import word_mapping
 
     setup(threads)
-    word_mapping.map_files(
-        src, tgt, spec, out, report, seed=seed, dictionary=dictionary, test=test, lowercase=lowercase
-    )
+    word_mapping.map_files(src, tgt, spec, out, report, **more)
 
 
 @step.command("hard-negatives")
@@ -98,26 +91,14 @@ def map_words(
 @opt.device_option
 @opt.threads_option
 @opt.out_option
-def hard_negatives(
-    vectors: tuple[Path, ...],
-    ids: tuple[Path, ...],
-    count: int,
-    share: float,
-    similarity: str,
-    directions: str,
-    seed: int,
-    device: str,
-    threads: int,
-    out: Path,
-) -> None:
+def hard_negatives(vectors: tuple[Path, ...], ids: tuple[Path, ...], out: Path, **wanted: Any) -> None:
     """Find hard negatives: sentences that an encoder ranks high although they are no translations.
 
     Writes <out>.src.* and <out>.tgt.*, for `train --corpus hard=...`.
     """
     from bitextbench.encoders.hard_negatives import mine
 
-    wanted: dict[str, Any] = {"count": count, "share": share, "similarity": similarity, "directions": directions}
-    mine(vectors, ids, out, **wanted, seed=seed, threads=threads, device=device)
+    mine(vectors, ids, out, **wanted)
 
 
 @cli.command("encode", epilog=example("encode crawl.de -o crawl.de.npy"))
@@ -145,9 +126,8 @@ def encode(
     columns: tuple[str, ...],
     skip_bad: bool,
     repair: bool,
-    device: str,
-    threads: int,
     out: Path,
+    **_: Any,  # of the encoder, which has them
 ) -> None:
     """Encode sentences of your own.
 
@@ -171,8 +151,7 @@ def encode(
 @click.option("--bpe", type=FILE, required=True, help="The BPE model, or the features (.json), of the ids.")
 @opt.lowercase_option
 @opt.chinese_option
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @click.option(
     "--corpus",
     "corpora",
@@ -197,15 +176,12 @@ def train(
     bpe: Path,
     lowercase: bool,
     chinese: str,
-    src: str,
-    tgt: str,
+    languages: tuple[str, str],
     corpora: tuple[tuple[str, Path], ...],
     vectors: tuple[tuple[str, Path], ...],
-    device: str,
-    threads: int,
-    seed: int,
     checkpoints: Path,
     out: Path,
+    **more: Any,
 ) -> None:
     """Train a sentence encoder; resumes from its last checkpoint.
 
@@ -214,6 +190,7 @@ def train(
     from bitextbench.config.encoders import check_roles
     from bitextbench.encoders.folder import MODEL, TextSide
     from bitextbench.encoders.trainer import train as run
+    from bitextbench.formats.bitext import SIDES
     from bitextbench.text.features import text_model
 
     if out.name != MODEL:
@@ -229,12 +206,10 @@ def train(
         data,
         out,
         checkpoints,
-        seed=seed,
-        threads=threads,
-        device=device,
         vectors=dict(vectors),
         pieces=pieces,
-        text=TextSide(bpe, lowercase, chinese, {"src": src, "tgt": tgt}),
+        text=TextSide(bpe, lowercase, chinese, dict(zip(SIDES, languages, strict=True))),
+        **more,
     )
 
 
@@ -263,14 +238,12 @@ def export(encoder: str, out: Path) -> None:
 @opt.device_option
 @opt.threads_option
 @opt.out_option
-def encode_ids(
-    ids: Path, model: Path, batch_tokens: int | None, precision: str, device: str, threads: int, out: Path
-) -> None:
+def encode_ids(ids: Path, model: Path, batch_tokens: int | None, out: Path, **more: Any) -> None:
     """Encode an id shard (named without .src and .tgt); writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.encode import encode as run
     from bitextbench.encoders.encode import loaded
 
-    encoder = loaded(model, threads=threads, device=device, precision=precision)
+    encoder = loaded(model, **more)
     for side in ("src", "tgt"):
         run(encoder, Path(f"{ids}.{side}"), side, Path(f"{out}.{side}.npy"), batch_tokens=batch_tokens)
 
@@ -294,31 +267,29 @@ def pretrained(encoder: str, files: tuple[Path, ...], out: Path) -> None:
 @click.argument("shard", type=FILE)
 @click.option("--about", type=FILE, required=True, help="What `step pretrained` wrote.")
 @opt.prefix_option
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @click.option("--precision", type=click.Choice(["fp32", "bf16", "auto"]), default="fp32", help="Number format.")
 @opt.device_option
 @opt.threads_option
 @opt.out_option
-def encode_pretrained(shard: Path, about: Path, src: str, tgt: str, out: Path, **more: Any) -> None:
+def encode_pretrained(shard: Path, about: Path, languages: tuple[str, str], out: Path, **more: Any) -> None:
     """Encode a shard of a corpus by a published encoder; writes <out>.src.npy and <out>.tgt.npy."""
     from bitextbench.encoders.plain import encode_shard
 
-    encode_shard(shard, about, (src, tgt), out, **more)
+    encode_shard(shard, about, languages, out, **more)
 
 
 @step.command("encoder-cost")
 @click.argument("encoder")
 @click.argument("corpus", type=FILE)
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.prefix_option
 @opt.out_option
-def encoder_cost(encoder: str, corpus: Path, src: str, tgt: str, prefix: str | None, out: Path) -> None:
+def encoder_cost(encoder: str, corpus: Path, languages: tuple[str, str], prefix: str | None, out: Path) -> None:
     """Measure the speed of an encoder (a name, or its folder) on the first sentences of a corpus, and the size of its files."""
     from bitextbench.base.files import write_json
     from bitextbench.encoders import plain
     from bitextbench.evaluation import cost
 
     made = plain.sentence_encoder(encoder, prefix=prefix, threads=1)
-    write_json(out, cost.measure(made, corpus, (src, tgt), plain.files_of(encoder)))
+    write_json(out, cost.measure(made, corpus, languages, plain.files_of(encoder)))

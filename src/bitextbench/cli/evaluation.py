@@ -69,8 +69,7 @@ def evaluate_bucc(
     "alignment",
     epilog=example("evaluate alignment --src-emb v.src.npy --tgt-emb v.tgt.npy --similarity cosine --similarity csls"),
 )
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @opt.similarities_option("cosine", " With --model, one that was fitted: mlp. With both texts, levenshtein.")
 @click.option(
     "--model",
@@ -90,8 +89,7 @@ def evaluate_bucc(
 @opt.search_options(k=10)
 @opt.json_option
 def evaluate_alignment(
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    shards: opt.Shards,
     similarities: tuple[str, ...],
     models: tuple[Path, ...],
     src_text: Path | None,
@@ -111,7 +109,7 @@ def evaluate_alignment(
     from bitextbench.mining.texts import lines_of
     from bitextbench.scoring import declared
 
-    src, tgt = read_aligned(src_emb, tgt_emb)
+    src, tgt = read_aligned(*shards)
     lines = [
         lines_of(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))
     ]
@@ -139,8 +137,7 @@ def evaluate_alignment(
     "reconstruction",
     epilog=example("evaluate reconstruction --src-emb v.src.npy --tgt-emb v.tgt.npy --src-text a.de --tgt-text a.en"),
 )
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @opt.similarities_option("cosine")
 @click.option(
     "--src-text", type=FILE, help="Text or corpus of the sources, for precision by text and the ceiling by index."
@@ -151,8 +148,7 @@ def evaluate_alignment(
 @opt.search_options(k=4)
 @opt.json_option
 def evaluate_reconstruction(
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    shards: opt.Shards,
     similarities: tuple[str, ...],
     src_text: Path | None,
     tgt_text: Path | None,
@@ -167,7 +163,7 @@ def evaluate_reconstruction(
     from bitextbench.formats.vectors import read_aligned
     from bitextbench.mining.texts import lines_of
 
-    src, tgt = read_aligned(src_emb, tgt_emb)
+    src, tgt = read_aligned(*shards)
     lines = [
         lines_of(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))
     ]
@@ -186,8 +182,7 @@ def evaluate_reconstruction(
     "documents",
     epilog=example("evaluate documents --src-emb v.src.npy --tgt-emb v.tgt.npy --src-docs a.docs --tgt-docs b.docs"),
 )
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @click.option("--similarity", type=click.Choice(["cosine", "dot"]), default="cosine", help="Similarity of sentences.")
 @click.option("--src-docs", type=FILE, required=True, help="The document of each sentence, a line each; or a corpus.")
 @click.option("--tgt-docs", type=FILE, required=True, help="The same of the targets.")
@@ -198,8 +193,7 @@ def evaluate_reconstruction(
 @opt.search_options(k=10)
 @opt.json_option
 def evaluate_documents(
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    shards: opt.Shards,
     similarity: str,
     src_docs: Path,
     tgt_docs: Path,
@@ -217,7 +211,7 @@ def evaluate_documents(
     from bitextbench.mining import documents
     from bitextbench.neighbours import search
 
-    vectors = read_sides(src_emb, tgt_emb)
+    vectors = read_sides(*shards)
     src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))
     both = search(*vectors, k, metric=similarity, **settings)
     mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **settings)

@@ -14,11 +14,12 @@ from bitextbench.cli.options import COUNT, FILE, LANGUAGE, LIMIT, OUT, OUT_OR_DA
 
 def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
     """The arguments that `filter` and `score` share: the pairs, and what scores them."""
-    for option in reversed(SCORER_OPTIONS):
-        command = option(command)
-    return command
+    command.__doc__ = (command.__doc__ or "").replace("PAIRS", PAIRS)
+    return opt.with_options(command, SCORER_OPTIONS)
 
 
+PAIRS = """Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
+    packed), Parquet, or a Moses zip. - is standard input."""
 SCORER_OPTIONS = (
     click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
     click.option("--columns", type=Names(3), default=(), help=f"Columns of one file of pairs: sources, targets, perhaps ids: {opt.KINDS}"),
@@ -163,14 +164,12 @@ def filter_command(
     share: float | None,
     threshold: float | None,
     explain: Path | None,
-    device: str,
-    threads: int,
     out: Path,
+    **more: Any,
 ) -> None:
     """Filter a crawl of pairs by rules, copies and scores.
 
-    Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
-    packed), Parquet, or a Moses zip. - is standard input.
+    PAIRS
 
     Drops what the rules reject, then copies, then low scores, and keeps the order of lines. Scores are margins by muse,
     unless an encoder or a similarity is named. Exactly one of --words, --pairs, --share and --threshold says how much is
@@ -195,8 +194,7 @@ def filter_command(
         lesson=crawl.Lesson(clean or (), settings, save_scorer),
         explain=explain,
         folder=cache,
-        threads=threads,
-        device=device,
+        **more,
     )
 
 
@@ -227,14 +225,12 @@ def score(
     chinese: str,
     seed: int,
     append: bool,
-    device: str,
-    threads: int,
     out: Path,
+    **_: Any,  # of the encoder, which has them
 ) -> None:
     """Score pairs in a stream.
 
-    Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
-    packed), Parquet, or a Moses zip. - is standard input.
+    PAIRS
 
     Writes the scores of each pair on one line. Memory does not grow with the number of pairs.
     """

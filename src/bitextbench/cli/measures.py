@@ -14,8 +14,7 @@ from bitextbench.cli.options import FILE, SEED, Mapping
 @click.argument("name")
 @click.option("--test", required=True, help="The test's name.")
 @click.option("--training", type=FILE, required=True, help="training.json, which `train` wrote next to the model.")
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @opt.corpus_option
 @opt.threads_option
 @opt.out_option
@@ -23,8 +22,7 @@ def measure_encoder(
     name: str,
     test: str,
     training: Path,
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    shards: opt.Shards,
     corpus: Path,
     threads: int,
     out: Path,
@@ -33,25 +31,21 @@ def measure_encoder(
     from bitextbench.base.files import write_json
     from bitextbench.evaluation.encoders import measure
 
-    write_json(out, measure(name, test, training, src_emb, tgt_emb, corpus, threads=threads))
+    write_json(out, measure(name, test, training, *shards, corpus, threads=threads))
 
 
 @step.command("measure-mining")
 @click.argument("corpus", type=FILE)
-@opt.src_option
-@opt.tgt_option
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.languages_option
+@opt.shards_option
 @opt.similarities_option("ratio")
 @opt.bootstrap_option
 @opt.search_options(k=4)
 @opt.json_option
 def measure_mining(
     corpus: Path,
-    src: str,
-    tgt: str,
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    languages: tuple[str, str],
+    shards: opt.Shards,
     similarities: tuple[str, ...],
     seed: int,
     k: int,
@@ -63,15 +57,14 @@ def measure_mining(
     from bitextbench.formats.vectors import read_sides
     from bitextbench.mining import comparable
 
-    vectors = read_sides(src_emb, tgt_emb)
-    comparable_corpus = comparable.read(corpus, (src, tgt), seed)
+    vectors = read_sides(*shards)
+    comparable_corpus = comparable.read(corpus, languages, seed)
     opt.show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **settings), out)
 
 
 @step.command("measure-rescoring")
 @click.argument("corpus", type=FILE)
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @click.option("--pairs", type=FILE, required=True, help="What `rescoring-pairs` wrote.")
 @click.option(
     "--model", "models", type=FILE, nargs=1, multiple=True, required=True, help="The cross-encoder of each half."
@@ -82,35 +75,28 @@ def measure_mining(
 @opt.json_option
 def measure_rescoring(
     corpus: Path,
-    src: str,
-    tgt: str,
+    languages: tuple[str, str],
     pairs: Path,
     models: tuple[Path, ...],
-    device: str,
-    threads: int,
-    seed: int,
     out: Path | None,
+    **more: Any,
 ) -> None:
     """Hidden pairs of a comparable corpus that a cross-encoder selects (Yang et al. 2019, section 6.2)."""
     from bitextbench.evaluation import rescoring
     from bitextbench.mining import comparable
 
-    metrics = rescoring.evaluate(
-        comparable.read(corpus, (src, tgt)), pairs, models, seed=seed, threads=threads, device=device
-    )
+    metrics = rescoring.evaluate(comparable.read(corpus, languages), pairs, models, **more)
     opt.show({"cross_encoder": metrics}, out)
 
 
 @step.command("measure-separation")
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @opt.tgt_text_option
 @opt.form_option
 @opt.search_options(k=10)
 @opt.json_option
 def measure_separation(
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    shards: opt.Shards,
     tgt_text: Path,
     form: tuple[str, str],
     k: int,
@@ -122,7 +108,7 @@ def measure_separation(
     from bitextbench.formats.vectors import read_aligned
     from bitextbench.mining.texts import lines_of
 
-    src, tgt = read_aligned(src_emb, tgt_emb)
+    src, tgt = read_aligned(*shards)
     opt.show(separation(src, tgt, lines_of(tgt_text, "tgt", form, tgt), k, **settings), out)
 
 
@@ -155,29 +141,17 @@ def measure_recognition(
     pieces: Path,
     similarities: tuple[str, ...],
     draw: str,
-    lowercase: bool,
     sample_seed: int,
-    device: str,
-    threads: int,
     seed: int,
     out: Path | None,
+    **more: Any,
 ) -> None:
     """How often an encoder scores a pair of a tokenised corpus above its source with a random target (Zhang et al.
     2016).
     """
     from bitextbench.evaluation import recognition
 
-    scores = recognition.scores(
-        tokens,
-        model,
-        pieces,
-        similarities,
-        draw=draw,
-        lowercase=lowercase,
-        seed=sample_seed,
-        threads=threads,
-        device=device,
-    )
+    scores = recognition.scores(tokens, model, pieces, similarities, draw=draw, seed=sample_seed, **more)
     results = {
         name: recognition.accuracy(*both, seed=seed, signature=f"similarity:{name}|draw:{draw}")
         for name, both in scores.items()
@@ -213,21 +187,12 @@ def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], devi
 )
 @opt.out_option
 def measure_agreement(
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
-    scores: tuple[Path, ...],
-    model: Path,
-    best: float,
-    worst: float,
-    seed: int,
-    tuned: Path,
-    out: Path,
+    pairs: tuple[Any, Any, Any], shares: dict[str, float], model: Path, seed: int, tuned: Path, out: Path
 ) -> None:
     """Measure how far a confidence agrees with the scores that it was tuned by (Guo et al. 2018, section 5)."""
     from bitextbench.evaluation.agreement import agreement
 
-    src, tgt, pair_scores = opt.scored_pairs(src_emb, tgt_emb, scores)
-    opt.show(agreement(model, tuned, src, tgt, pair_scores, {"best": best, "worst": worst}, seed), out)
+    opt.show(agreement(model, tuned, *pairs, shares, seed), out)
 
 
 @step.command("measure-distribution")

@@ -18,13 +18,11 @@ rows_option = click.option("--rows", type=FILE, required=True, help="The rows to
 @click.argument("corpus", type=FILE)
 @opt.tokens_option
 @click.option("--spec", type=Spec(), required=True, help="similarity, retrieval, threshold, documents, filter.")
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @click.option(
     "--model", type=FILE, help="An encoder with a calibrated confidence: the threshold is then one of confidence."
 )
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.device_option
 @opt.threads_option
 @opt.bootstrap_option
@@ -33,15 +31,10 @@ def mine_corpus(
     corpus: Path,
     tokens: Path,
     spec: dict[str, Any],
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
-    model: Path | None,
-    src: str,
-    tgt: str,
-    device: str,
-    threads: int,
-    seed: int,
+    shards: opt.Shards,
+    languages: tuple[str, str],
     out: Path,
+    **more: Any,
 ) -> None:
     """Mine pairs from the two sides of a corpus without using its alignment.
 
@@ -50,27 +43,25 @@ def mine_corpus(
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining.corpora import mine
 
-    vectors = read_shards(src_emb), read_shards(tgt_emb)
-    mine(corpus, tokens, vectors, (src, tgt), spec, out, model=model, seed=seed, device=device, threads=threads)
+    vectors = read_shards(shards[0]), read_shards(shards[1])
+    mine(corpus, tokens, vectors, languages, spec, out, **more)
 
 
 @step.command("searched")
 @click.argument("corpus", type=FILE)
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @opt.folder_option
-def searched(corpus: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], out: Path) -> None:
+def searched(corpus: Path, shards: opt.Shards, out: Path) -> None:
     """Write the rows of both sides of a corpus that are searched: not empty, no later copies, each vector once."""
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining.blocks import write_searched
 
-    write_searched(corpus, (read_shards(src_emb), read_shards(tgt_emb)), out)
+    write_searched(corpus, (read_shards(shards[0]), read_shards(shards[1])), out)
 
 
 @step.command("search-block")
 @rows_option
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @click.option(
     "--src-block", type=(NATURAL, COUNT), required=True, help="Number of the block, from 0, and number of blocks."
 )
@@ -81,22 +72,20 @@ def searched(corpus: Path, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...],
 @opt.folder_option
 def search_block(
     rows: Path,
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
+    shards: opt.Shards,
     src_block: tuple[int, int],
     tgt_block: tuple[int, int],
     spec: dict[str, Any],
-    device: str,
-    threads: int,
     out: Path,
+    **more: Any,
 ) -> None:
     """Find the neighbours in a block of sources and a block of targets."""
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining import blocks
 
-    vectors = read_shards(src_emb), read_shards(tgt_emb)
+    vectors = read_shards(shards[0]), read_shards(shards[1])
     block = blocks.Block(*src_block), blocks.Block(*tgt_block)
-    blocks.search(vectors, blocks.searched(rows), block, out, **spec, device=device, threads=threads)
+    blocks.search(vectors, blocks.searched(rows), block, out, **spec, **more)
 
 
 @step.command("mine-blocks")
@@ -104,24 +93,21 @@ def search_block(
 @rows_option
 @click.option("--neighbours", type=FILE, required=True, help="The neighbours that `merge-neighbours` joined.")
 @click.option("--spec", type=Spec(), required=True, help="margin, retrieval, threshold.")
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.out_option
 def mine_blocks(
-    corpus: Path, rows: Path, neighbours: Path, spec: dict[str, Any], src: str, tgt: str, out: Path
+    corpus: Path, rows: Path, neighbours: Path, spec: dict[str, Any], languages: tuple[str, str], out: Path
 ) -> None:
     """Write the pairs out of joined neighbours: score, ids, sentences."""
     from bitextbench.mining import blocks
 
-    blocks.mine(corpus, blocks.searched(rows), neighbours, spec, (src, tgt), out)
+    blocks.mine(corpus, blocks.searched(rows), neighbours, spec, languages, out)
 
 
 @step.command("rescoring-pairs")
 @click.argument("corpus", type=FILE)
-@opt.src_option
-@opt.tgt_option
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.languages_option
+@opt.shards_option
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
 @click.option("--negatives", type=COUNT, default=10, help="Negatives for each positive.")
 @click.option(
@@ -135,36 +121,15 @@ def mine_blocks(
 @opt.threads_option
 @opt.folder_option
 def rescoring_pairs(
-    corpus: Path,
-    src: str,
-    tgt: str,
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
-    ids: tuple[Path, ...],
-    negatives: int,
-    train: float,
-    seed: int,
-    device: str,
-    threads: int,
-    out: Path,
+    corpus: Path, languages: tuple[str, str], shards: opt.Shards, ids: tuple[Path, ...], out: Path, **more: Any
 ) -> None:
     """Mine the pairs that cross-encoders learn from and rescore, one for each half of a comparable corpus (Yang et al. 2019)."""
     from bitextbench.evaluation import rescoring
     from bitextbench.formats.vectors import read_shards
     from bitextbench.mining import comparable
 
-    vectors = read_shards(src_emb), read_shards(tgt_emb)
-    rescoring.prepare(
-        comparable.read(corpus, (src, tgt)),
-        *vectors,
-        ids,
-        out,
-        negatives=negatives,
-        train=train,
-        seed=seed,
-        threads=threads,
-        device=device,
-    )
+    vectors = read_shards(shards[0]), read_shards(shards[1])
+    rescoring.prepare(comparable.read(corpus, languages), *vectors, ids, out, **more)
 
 
 def _vectors(
@@ -246,14 +211,9 @@ def mine(
     tgt_columns: tuple[str, ...],
     skip_bad: bool,
     repair: bool,
-    margin: str | None,
-    retrieval: str,
     threshold: float | None,
     precision_target: float | None,
     gold: Path | None,
-    index: str | None,
-    keep_duplicates: bool,
-    k: int,
     out: Path,
     **search: Any,
 ) -> None:
@@ -276,9 +236,6 @@ def mine(
         out,
         vectors,
         calibration=calibration,
-        margin=margin,
-        retrieval=retrieval,
-        k=k,
         threshold=threshold,
         gold=gold,
         target=precision_target,
@@ -286,19 +243,16 @@ def mine(
         forms=form,
         columns=(src_columns, tgt_columns),
         reading=Reading(skip_bad, repair),
-        keep_duplicates=keep_duplicates,
-        index=index,
         **search,
     )
 
 
 @step.command("bucc-set")
 @click.argument("corpus", type=FILE)
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @click.option("-o", "--out", type=OUT, required=True, help="Writes <out>.src, <out>.tgt and <out>.gold.")
-def bucc_set(corpus: Path, src: str, tgt: str, out: Path) -> None:
+def bucc_set(corpus: Path, languages: tuple[str, str], out: Path) -> None:
     """Write a comparable corpus in BUCC's format: shuffled texts, and the ids of the pairs that are hidden in them."""
     from bitextbench.mining import comparable
 
-    comparable.write(comparable.read(corpus, (src, tgt)), out)
+    comparable.write(comparable.read(corpus, languages), out)

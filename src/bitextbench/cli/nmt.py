@@ -52,17 +52,16 @@ def likelihood_train(
     spec: dict[str, Any],
     max_length: int,
     seed: int,
-    device: str,
-    threads: int,
     checkpoints: Path,
     out: Path,
+    **more: Any,
 ) -> None:
     """Train one of four fairseq models: translation forward or backward, LM of src or tgt; resumes from its last
     checkpoint.
     """
     from bitextbench.nmt.likelihood_models import train
 
-    train(name, data, spec, max_length, seed, out, checkpoints, device=device, threads=threads)
+    train(name, data, spec, max_length, seed, out, checkpoints, **more)
 
 
 @step.command()
@@ -71,22 +70,21 @@ def likelihood_train(
 @opt.batch_tokens_option
 @opt.device_option
 @opt.out_option
-def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], batch_tokens: int, device: str, out: Path) -> None:
+def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], out: Path, **more: Any) -> None:
     """Log-probabilities of the pairs of an id shard (named without .src and .tgt) under the four models; writes a .npz."""
     from bitextbench.nmt.likelihood_models import score
 
-    score(ids, dict(models), out, batch_tokens=batch_tokens, device=device)
+    score(ids, dict(models), out, **more)
 
 
 @step.command("nmt-prepare")
 @click.argument("selected", type=FILE, nargs=-1, required=True)
 @click.option("--valid", type=FILE, required=True, help="Validation corpus, tokenised.")
 @opt.spec_option
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @click.option("-o", "--out", type=Output("either"), multiple=True, required=True, help="Folder of each.")
 def nmt_prepare(
-    selected: tuple[Path, ...], valid: Path, spec: dict[str, Any], src: str, tgt: str, out: tuple[Path, ...]
+    selected: tuple[Path, ...], valid: Path, spec: dict[str, Any], languages: tuple[str, str], out: tuple[Path, ...]
 ) -> None:
     """Learn a BPE on each selection and make fairseq's binary data."""
     from bitextbench.formats.bitext import read_side
@@ -96,15 +94,14 @@ def nmt_prepare(
         raise InputError("unequal numbers of SELECTED and --out", remedy="give each selection a folder")
     validation = read_side(valid, "src"), read_side(valid, "tgt")
     for text, folder in zip(selected, out, strict=True):
-        prepare(text, validation, (src, tgt), spec, folder)
+        prepare(text, validation, languages, spec, folder)
 
 
 @step.command("nmt-train")
 @click.argument("data", type=FILE, nargs=-1, required=True)
 @click.option("--test", "tests", type=Mapping(), multiple=True, help="A tokenised corpus to translate: <test>.<tgt>.")
 @opt.spec_option
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @click.option("--seed", "seeds", type=SEED, multiple=True, required=True, help="Seed of the model of each DATA.")
 @opt.device_option
 @opt.threads_option
@@ -114,13 +111,11 @@ def nmt_train(
     data: tuple[Path, ...],
     tests: tuple[tuple[str, Path], ...],
     spec: dict[str, Any],
-    src: str,
-    tgt: str,
+    languages: tuple[str, str],
     seeds: tuple[int, ...],
-    device: str,
-    threads: int,
     checkpoints: tuple[Path, ...],
     out: tuple[Path, ...],
+    **more: Any,
 ) -> None:
     """Train a fairseq Transformer on each DATA, resuming from its last checkpoint, and translate test sets; writes
     <out>/model.pt.
@@ -135,22 +130,21 @@ def nmt_train(
         raise InputError("unequal numbers of DATA, --seed, --checkpoints and --out", remedy="give each model all four")
     sources = {name: read_side(folder, "src") for name, folder in tests}
     for text, seed, kept, folder in zip(data, seeds, checkpoints, out, strict=True):
-        models = train(text, (src, tgt), spec, seed, folder / "model.pt", kept, device=device, threads=threads)
-        hypotheses = {name: folder / f"{name}.{tgt}" for name in sources}
+        models = train(text, languages, spec, seed, folder / "model.pt", kept, **more)
+        hypotheses = {name: folder / f"{name}.{languages[1]}" for name in sources}
         if sources:
-            translate(models, text, (src, tgt), sources, spec, hypotheses, device=device, threads=threads)
+            translate(models, text, languages, sources, spec, hypotheses, **more)
 
 
 @step.command("training-text")
 @click.option("--selection", "selections", type=FILE, multiple=True, help="A folder of mined or selected pairs.")
 @click.option("--corpus", "corpora", type=Mapping(), multiple=True, help="A whole tokenised corpus.")
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.out_option
 def training_text(
-    selections: tuple[Path, ...], corpora: tuple[tuple[str, Path], ...], src: str, tgt: str, out: Path
+    selections: tuple[Path, ...], corpora: tuple[tuple[str, Path], ...], languages: tuple[str, str], out: Path
 ) -> None:
     """Join selections and corpora to the training text of an NMT model."""
     from bitextbench.nmt.training_text import join
 
-    join(selections, dict(corpora), (src, tgt), out)
+    join(selections, dict(corpora), languages, out)

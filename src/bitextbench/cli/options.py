@@ -3,7 +3,7 @@
 import functools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -195,10 +195,46 @@ class Device(click.ParamType):
         return str(value)
 
 
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def with_options(command: Callable[..., None], options: Sequence[Decorator]) -> Callable[..., None]:
+    """A command with options, in the order of its help."""
+    return functools.reduce(lambda done, option: option(done), reversed(options), command)
+
+
+def both(name: str, **options: Decorator) -> Decorator:
+    """Two options, each by the name of its value, as one argument of a command: the tuple `name`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_both(**given: Any) -> None:
+            command(**{name: tuple(given.pop(option) for option in options)}, **given)
+
+        return with_options(with_both, [*options.values()])
+
+    return decorate
+
+
 OUT, OUT_FOLDER = Output("file"), Output("folder")
 OUT_OR_DASH = Output("file", stream=True)
-src_option = click.option("--src", required=True, help="Source language code.")
-tgt_option = click.option("--tgt", required=True, help="Target language code.")
+languages_option = both(
+    "languages",
+    src=click.option("--src", required=True, help="Source language code."),
+    tgt=click.option("--tgt", required=True, help="Target language code."),
+)
+Shards = tuple[tuple[Path, ...], tuple[Path, ...]]  # of the sources, and of the targets
+shards_option = both(
+    "shards",
+    src_emb=click.option(
+        "--src-emb",
+        type=FILE,
+        multiple=True,
+        required=True,
+        help="Vectors of the sources, .npy [n, d]; or of all shards.",
+    ),
+    tgt_emb=click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets."),
+)
 seed_option = click.option("--seed", type=SEED, default=1, help="Seed of all random draws.")
 bootstrap_option = click.option("--seed", type=SEED, default=12345, help="Seed of the bootstrap.")
 threads_option = click.option(
@@ -305,25 +341,16 @@ def encoder_options(command: Callable[..., None]) -> Callable[..., None]:
         choice = EncoderChoice(encoder, prefix, encoder_precision, threads, device)
         command(encoder=choice, threads=threads, device=device, **others)
 
-    for option in (
-        click.option(
-            "--encoder-precision",
-            type=click.Choice(["fp32", "bf16", "auto"]),
-            default="fp32",
-            show_default=True,
-            help="Number format of a published encoder. bf16 is about three times as fast where the processor has it.",
-        ),
-        prefix_option,
-        click.option("--encoder", help=ENCODER),
-    ):
-        with_choice = option(with_choice)
-    return with_choice
+    precision_option = click.option(
+        "--encoder-precision",
+        type=click.Choice(["fp32", "bf16", "auto"]),
+        default="fp32",
+        show_default=True,
+        help="Number format of a published encoder. bf16 is about three times as fast where the processor has it.",
+    )
+    return with_options(with_choice, [click.option("--encoder", help=ENCODER), prefix_option, precision_option])
 
 
-src_shards_option = click.option(
-    "--src-emb", type=FILE, multiple=True, required=True, help="Vectors of the sources, .npy [n, d]; or of all shards."
-)
-tgt_shards_option = click.option("--tgt-emb", type=FILE, multiple=True, required=True, help="Vectors of the targets.")
 cells_option = click.option(
     "--cell",
     "cells",
@@ -373,33 +400,14 @@ csv_option = click.option("-o", "--out", type=OUT, required=True, help="CSV.")
 SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
 
 
-def search_options(k: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def search_options(k: int) -> Decorator:
     """The options of a search, `k` and the keywords of `neighbours.search`; only k changes the result."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in SEARCH_OPTIONS:
-            command = option(command)
-        return click.option("-k", "--neighbours", "k", type=NEIGHBOURS, default=k, help="Size of a neighbourhood.")(
-            command
-        )
-
-    return decorate
+    of_k = click.option("-k", "--neighbours", "k", type=NEIGHBOURS, default=k, help="Size of a neighbourhood.")
+    return lambda command: with_options(command, [of_k, *SEARCH_OPTIONS])
 
 
 SEARCH_OPTIONS = (
-    click.option(
-        "--backend",
-        type=click.Choice(["torch", "faiss"]),
-        default="torch",
-        help="Library of the search; torch takes the fastest product on a CPU.",
-    ),
-    device_option,
-    click.option(
-        "--precision",
-        type=click.Choice(["auto", "fp32", "bf16"]),
-        default="auto",
-        help="Number format of the search; auto: the fastest.",
-    ),
+    threads_option,
     click.option(
         "--memory",
         type=Numeric(float, 0, 1 << 20, above=True),
@@ -407,7 +415,19 @@ SEARCH_OPTIONS = (
         callback=lambda _, __, gib: int(gib * 2**30),
         help="GiB of working memory, without the vectors and the result.",
     ),
-    threads_option,
+    click.option(
+        "--precision",
+        type=click.Choice(["auto", "fp32", "bf16"]),
+        default="auto",
+        help="Number format of the search; auto: the fastest.",
+    ),
+    device_option,
+    click.option(
+        "--backend",
+        type=click.Choice(["torch", "faiss"]),
+        default="torch",
+        help="Library of the search; torch takes the fastest product on a CPU.",
+    ),
 )
 
 
@@ -420,7 +440,7 @@ def show(result: dict[str, Any], out: Path | None) -> None:
     click.echo(json.dumps(result, indent=2, ensure_ascii=False))
 
 
-def similarities_option(default: str, more: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def similarities_option(default: str, more: str = "") -> Decorator:
     """One or several similarities; `more`: what the help says after their names."""
     text = f"{SIMILARITY}{more} May be given several times."
     return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
@@ -434,25 +454,20 @@ def by_method(scores: tuple[tuple[str, Path], ...]) -> dict[str, list[Path]]:
 
 
 def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Vectors and scores of a corpus, and which of its pairs count as extreme."""
-    for option in (
-        src_shards_option,
-        tgt_shards_option,
-        scores_option,
-        click.option("--model", type=FILE, required=True, help="The encoder that made the vectors."),
-        click.option("--best", type=SHARE, default=0.01, help="The share of the pairs, by score, that are good."),
-        click.option("--worst", type=SHARE, default=0.5, help="The share of the pairs that bad ones are drawn from."),
+    """Vectors and scores of a corpus, and which of its pairs count as extreme: the arguments `pairs` and `shares`."""
+
+    @functools.wraps(command)
+    def with_pairs(shards: Shards, scores: tuple[Path, ...], best: float, worst: float, **others: Any) -> None:
+        from bitextbench.formats.scores import scores_by_id
+        from bitextbench.formats.vectors import read_shards
+
+        pairs = (*map(read_shards, shards), scores_by_id(scores))  # both sides and the scores, in the order of ids
+        command(pairs=pairs, shares={"best": best, "worst": worst}, **others)
+
+    more = (
         seed_option,
-    ):
-        command = option(command)
-    return command
-
-
-def scored_pairs(
-    src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], scores: tuple[Path, ...]
-) -> tuple[Any, Any, Any]:
-    """Both sides and the scores, in the order of ids."""
-    from bitextbench.formats.scores import scores_by_id
-    from bitextbench.formats.vectors import read_shards
-
-    return read_shards(src_emb), read_shards(tgt_emb), scores_by_id(scores)
+        click.option("--worst", type=SHARE, default=0.5, help="The share of the pairs that bad ones are drawn from."),
+        click.option("--best", type=SHARE, default=0.01, help="The share of the pairs, by score, that are good."),
+        click.option("--model", type=FILE, required=True, help="The encoder that made the vectors."),
+    )
+    return with_options(with_pairs, [*more, scores_option, shards_option])

@@ -21,21 +21,17 @@ def mined(name: str, shows: str) -> None:
 
     @examples.command(name, help=shows)
     @click.argument("corpus", type=FILE)
-    @opt.src_option
-    @opt.tgt_option
-    @opt.src_shards_option
-    @opt.tgt_shards_option
+    @opt.languages_option
+    @opt.shards_option
     @opt.threads_option
     @opt.page_option
-    def command(
-        corpus: Path, src: str, tgt: str, src_emb: tuple[Path, ...], tgt_emb: tuple[Path, ...], threads: int, out: Path
-    ) -> None:
+    def command(corpus: Path, languages: tuple[str, str], shards: opt.Shards, threads: int, out: Path) -> None:
         from bitextbench.formats.vectors import read_shards
         from bitextbench.mining import comparable
         from bitextbench.report import examples as pages
 
-        vectors = map(read_shards, (src_emb, tgt_emb))
-        pages.write(out, getattr(pages, name)(comparable.read(corpus, (src, tgt)), *vectors, threads=threads))
+        vectors = map(read_shards, shards)
+        pages.write(out, getattr(pages, name)(comparable.read(corpus, languages), *vectors, threads=threads))
 
 
 mined("scales", "A wrong pair of high cosine and a right one of lower cosine (Artetxe and Schwenk 2019, Table 1).")

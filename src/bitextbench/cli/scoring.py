@@ -37,26 +37,17 @@ def fit_text_similarity(
 @step.command("neighbourhoods")
 @click.argument("similarity")
 @click.option("--spec", type=Spec(), default="{}", help="Its entry of the configuration, as its OPTIONS.")
-@opt.src_shards_option
-@opt.tgt_shards_option
+@opt.shards_option
 @opt.device_option
 @opt.threads_option
 @opt.out_option
-def neighbourhoods(
-    similarity: str,
-    spec: dict[str, Any],
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
-    device: str,
-    threads: int,
-    out: Path,
-) -> None:
+def neighbourhoods(similarity: str, spec: dict[str, Any], shards: opt.Shards, out: Path, **more: Any) -> None:
     """Measure the similarity of both sides of given pairs to their nearest neighbours, which `margin` needs to score."""
     from bitextbench import scoring
     from bitextbench.formats import vectors
 
-    src, tgt = (vectors.read_shards(paths) for paths in (src_emb, tgt_emb))
-    scoring.similarity(similarity).fit(src, tgt, spec, out, threads=threads, device=device)
+    src, tgt = (vectors.read_shards(paths) for paths in shards)
+    scoring.similarity(similarity).fit(src, tgt, spec, out, **more)
 
 
 @step.command("tune-confidence")
@@ -64,36 +55,26 @@ def neighbourhoods(
 @opt.extreme_options
 @opt.out_option
 def tune_confidence(
-    similarity: str,
-    src_emb: tuple[Path, ...],
-    tgt_emb: tuple[Path, ...],
-    scores: tuple[Path, ...],
-    model: Path,
-    best: float,
-    worst: float,
-    seed: int,
-    out: Path,
+    similarity: str, pairs: tuple[Any, Any, Any], shares: dict[str, float], model: Path, seed: int, out: Path
 ) -> None:
     """Fine-tune an encoder's calibrated confidence on the best and the worst pairs by other scores (Guo et al. 2018)."""
     from bitextbench import scoring
 
-    src, tgt, pair_scores = opt.scored_pairs(src_emb, tgt_emb, scores)
-    scoring.similarity(similarity).tune(model, src, tgt, pair_scores, {"best": best, "worst": worst}, seed, out)
+    scoring.similarity(similarity).tune(model, *pairs, shares, seed, out)
 
 
 @step.command("published-scores")
 @click.argument("shard", type=FILE)
 @click.option("--dataset", required=True, help="A data set of the registry.")
 @click.option("--column", required=True, help='A column of numbers, or "label": a second annotator.')
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.data_option
 @opt.out_option
-def published_scores(shard: Path, dataset: str, column: str, src: str, tgt: str, data: Path, out: Path) -> None:
+def published_scores(shard: Path, dataset: str, column: str, languages: tuple[str, str], data: Path, out: Path) -> None:
     """Write the scores that were published with the pairs of a shard."""
     from bitextbench.scoring.similarities.published import published
 
-    published(shard, dataset, column, (src, tgt), data / dataset, out)
+    published(shard, dataset, column, languages, data / dataset, out)
 
 
 neighbours_folder = click.option(
@@ -151,30 +132,19 @@ def merge_neighbours(parts: tuple[Path, ...], out: Path) -> None:
 @click.argument("shard", type=FILE)
 @click.option("--similarity", required=True, help="The name of a module of scoring/similarities.")
 @click.option(
-    "--src-vectors", type=FILE, help="Vectors of the sources, .npy [n, d], for similarities that compare them."
+    "--src-vectors", "src", type=FILE, help="Vectors of the sources, .npy [n, d], for similarities that compare them."
 )
-@click.option("--tgt-vectors", type=FILE, help="The same of the targets.")
+@click.option("--tgt-vectors", "tgt", type=FILE, help="The same of the targets.")
 @click.option("--likelihoods", type=FILE, help="For similarities that combine log-probabilities.")
 @click.option("--tokens", type=FILE, help="The shard tokenised, for similarities that compare words.")
 @click.option("--model", type=FILE, help="What the similarity has learned, if it learns.")
 @opt.seed_option
 @opt.out_option
-def score_shard(
-    shard: Path,
-    similarity: str,
-    src_vectors: Path | None,
-    tgt_vectors: Path | None,
-    likelihoods: Path | None,
-    tokens: Path | None,
-    model: Path | None,
-    seed: int,
-    out: Path,
-) -> None:
+def score_shard(shard: Path, similarity: str, out: Path, **given: Any) -> None:
     """Score the pairs of a shard."""
     from bitextbench.scoring import score
 
-    vectors = {"src": src_vectors, "tgt": tgt_vectors}
-    score.score_shard(shard, similarity, out, **vectors, likelihoods=likelihoods, tokens=tokens, model=model, seed=seed)
+    score.score_shard(shard, similarity, out, **given)
 
 
 @step.command("selected-pairs")
@@ -226,8 +196,7 @@ def fit_similarity(
 @opt.tokens_option
 @opt.scores_option
 @opt.count_option
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.out_option
 def select(
     method: str,
@@ -238,11 +207,10 @@ def select(
     tokens: Path,
     scores: tuple[Path, ...],
     count: str,
-    src: str,
-    tgt: str,
+    languages: tuple[str, str],
     out: Path,
 ) -> None:
     """Take the best-scored pairs up to a number of words (WMT18 rule)."""
     from bitextbench.scoring.select import select as run
 
-    run(method, budget, words, corpus, tokens, scores, (src, tgt), count, out, seed=seed)
+    run(method, budget, words, corpus, tokens, scores, languages, count, out, seed=seed)

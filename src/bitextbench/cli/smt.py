@@ -1,6 +1,7 @@
 """Commands of the hierarchical phrase-based system."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,13 +36,11 @@ def smt_align(tokens: tuple[Path, ...], lowercase: bool, out: Path) -> None:
 @click.option("--limit", type=COUNT, default=20, help="The most rules of one source side.")
 @opt.lowercase_option
 @opt.out_option
-def smt_grammar(
-    tokens: tuple[Path, ...], links: Path, sources: tuple[Path, ...], limit: int, lowercase: bool, out: Path
-) -> None:
+def smt_grammar(tokens: tuple[Path, ...], links: Path, sources: tuple[Path, ...], out: Path, **more: Any) -> None:
     """Extract and score the hierarchical rules that texts can use."""
     from bitextbench.smt.grammar import make
 
-    make(tokens, links, sources, out, limit=limit, lowercase=lowercase)
+    make(tokens, links, sources, out, **more)
 
 
 @step.command("smt-decode")
@@ -49,30 +48,17 @@ def smt_grammar(
 @arpa_option
 @click.option("--weights", type=FILE, required=True, help="JSON: a number for each feature; `smt-tune` writes it.")
 @source_option
-@click.option("--nbest", type=COUNT, default=1, help="Translations of a sentence in --nbest-output.")
-@click.option("--nbest-output", type=OUT, help="N-best lists, as Moses writes them.")
+@click.option("--nbest", "count", type=COUNT, default=1, help="Translations of a sentence in --nbest-output.")
+@click.option("--nbest-output", "list_out", type=OUT, help="N-best lists, as Moses writes them.")
 @beam_option
 @span_option
 @opt.threads_option
 @opt.out_option
-def smt_decode(
-    grammar: Path,
-    arpa: Path,
-    weights: Path,
-    source: Path,
-    nbest: int,
-    nbest_output: Path | None,
-    beam: int,
-    span: int,
-    threads: int,
-    out: Path,
-) -> None:
+def smt_decode(grammar: Path, arpa: Path, weights: Path, source: Path, out: Path, **more: Any) -> None:
     """Translate a text of tokens by a grammar and a language model."""
     from bitextbench.smt.translate import translate
 
-    translate(
-        grammar, arpa, weights, source, out, beam=beam, span=span, threads=threads, count=nbest, list_out=nbest_output
-    )
+    translate(grammar, arpa, weights, source, out, **more)
 
 
 @step.command("smt-tune")
@@ -82,7 +68,7 @@ def smt_decode(
 @click.option("--references", type=FILE, multiple=True, required=True, help="A translation of the text.")
 @click.argument("more", metavar="[REFERENCES]...", type=FILE, nargs=-1)
 @opt.seed_option
-@click.option("--nbest", type=COUNT, default=100, help="Translations of a sentence in a round.")
+@click.option("--nbest", "count", type=COUNT, default=100, help="Translations of a sentence in a round.")
 @click.option("--rounds", type=COUNT, default=12, help="The most decodings.")
 @beam_option
 @span_option
@@ -94,32 +80,15 @@ def smt_tune(
     source: Path,
     references: tuple[Path, ...],
     more: tuple[Path, ...],
-    seed: int,
-    nbest: int,
-    rounds: int,
-    beam: int,
-    span: int,
-    threads: int,
     out: Path,
+    **search: Any,
 ) -> None:
     """Find the weights with the highest BLEU on a text, by minimum error rate training; the rounds go to
     <out>.rounds.json.
     """
     from bitextbench.smt.tuning import tune_files
 
-    tune_files(
-        grammar,
-        arpa,
-        source,
-        [*references, *more],
-        out,
-        seed=seed,
-        count=nbest,
-        rounds=rounds,
-        beam=beam,
-        span=span,
-        threads=threads,
-    )
+    tune_files(grammar, arpa, source, [*references, *more], out, **search)
 
 
 @step.command("smt-text")
@@ -156,13 +125,11 @@ def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercas
 @opt.device_option
 @opt.threads_option
 @opt.out_option
-def smt_similarity(
-    grammar: Path, model: Path, pieces: Path, lowercase: bool, device: str, threads: int, out: Path
-) -> None:
+def smt_similarity(grammar: Path, model: Path, pieces: Path, out: Path, **more: Any) -> None:
     """Add the similarity of their phrases to the features of rules."""
     from bitextbench.smt.similarity import add
 
-    add(grammar, model, pieces, out, lowercase=lowercase, threads=threads, device=device)
+    add(grammar, model, pieces, out, **more)
 
 
 references_option = click.option(

@@ -36,15 +36,14 @@ def wordpiece_ids(shard: Path, pieces: Path, out: Path) -> None:
 
 @step.command()
 @click.argument("shard", type=FILE)
-@opt.src_option
-@opt.tgt_option
+@opt.languages_option
 @opt.chinese_option
 @opt.out_option
-def tokens(shard: Path, src: str, tgt: str, chinese: str, out: Path) -> None:
+def tokens(shard: Path, languages: tuple[str, str], chinese: str, out: Path) -> None:
     """Normalise and Moses-tokenise a shard."""
     from bitextbench.text.tokens import tokenize_shard
 
-    tokenize_shard(shard, (src, tgt), out, chinese=chinese)
+    tokenize_shard(shard, languages, out, chinese=chinese)
 
 
 @step.command()
