@@ -122,9 +122,9 @@ def test_blocks_of_any_size_give_the_same_lines(parts, size):
     data = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK", size)
-        lines, wrong = gathered([line] for line in files.decode_lines(io.BytesIO(data), "text", max_bytes=20))
+        lines, wrong = gathered([line] for line in files.decode_lines(io.BytesIO(data), "text", files.Limits(20)))
         arrays, same = gathered(
-            block.to_pylist() for block in files.decode_arrays(io.BytesIO(data), "text", max_bytes=20)
+            block.to_pylist() for block in files.decode_arrays(io.BytesIO(data), "text", files.Limits(20))
         )
     assert [*lines, *wrong] == list(line_by_line(data, 20))
     assert same == wrong

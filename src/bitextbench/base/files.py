@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -289,22 +289,33 @@ def unpacked(packed: io.BufferedReader, path: Path, source: Any, packing: str = 
     return io.BufferedReader(Ahead(io.BufferedReader(Guarded(stream, path, source), BLOCK)), BLOCK)
 
 
-class Ahead(io.RawIOBase):
+class Readable(io.RawIOBase):
+    """A stream whose next bytes, at most so many, are what `some` returns."""
+
+    def some(self, count: int) -> bytes | memoryview:
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.some(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class Ahead(Readable):
     """A stream that a separate thread reads one block ahead; an error of the thread is raised in place of its block."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.thread, self.block = stream, ThreadPoolExecutor(1), memoryview(b"")
         self.following = self.thread.submit(stream.read, BLOCK)
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def some(self, count: int) -> memoryview:
         if not self.block and (data := self.following.result()):
             self.block, self.following = memoryview(data), self.thread.submit(self.stream.read, BLOCK)
-        size = min(len(buffer), len(self.block))
-        buffer[:size], self.block = self.block[:size], self.block[size:]
-        return size
+        held, self.block = self.block[:count], self.block[count:]
+        return held
 
     def close(self) -> None:
         self.thread.shutdown()
@@ -312,7 +323,7 @@ class Ahead(io.RawIOBase):
         super().close()
 
 
-class Streams(io.RawIOBase):
+class Streams(Readable):
     """Streams of xz or bzip2 one behind the other, to the end of the file.
 
     lzma.open and bz2.open accept any bytes after a stream as the end of the file.
@@ -321,10 +332,7 @@ class Streams(io.RawIOBase):
     def __init__(self, packed: IO[bytes], decompressor: Callable[[], Any]) -> None:
         self.packed, self.decompressor, self.current = packed, decompressor, decompressor()
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def some(self, count: int) -> bytes:
         while True:
             held = b""
             if self.current.eof:
@@ -332,16 +340,15 @@ class Streams(io.RawIOBase):
                 while held and not (held := held.lstrip(b"\0")):  # xz may pad its streams
                     held = self.packed.read(BLOCK)
                 if not held:
-                    return 0
+                    return b""
                 self.current = self.decompressor()
             elif self.current.needs_input and not (held := self.packed.read(BLOCK)):
                 raise EOFError("it ends too early")
-            if data := self.current.decompress(held, len(buffer)):
-                buffer[: len(data)] = data
-                return len(data)
+            if data := self.current.decompress(held, count):
+                return bytes(data)
 
 
-class Guarded(io.RawIOBase):
+class Guarded(Readable):
     """An unpacking stream with limits of size; `packed.size`, or `packed`, is the number of packed bytes: of the whole file, as
     a text may begin with what packs best.
     """
@@ -349,19 +356,15 @@ class Guarded(io.RawIOBase):
     def __init__(self, stream: Any, path: Path, packed: Any) -> None:
         self.stream, self.path, self.packed, self.count = stream, path, packed, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def some(self, count: int) -> bytes:
         with damage(self.path):
-            data = self.stream.read(len(buffer))
+            data = self.stream.read(count)
         self.count += len(data)
         packed = self.packed if isinstance(self.packed, int) else self.packed.size
         if self.count > MAX_BYTES or self.count > max(RATIO_FROM, MAX_RATIO * packed):
             what = f"unpacks to more than {self.count:,} bytes from {packed:,}"
             raise InputError(what, self.path, remedy="is this the right file? If it is, unpack it first")
-        buffer[: len(data)] = data
-        return len(data)
+        return bytes(data)
 
     def close(self) -> None:
         self.stream.close()
@@ -388,63 +391,49 @@ def damage(path: str | Path) -> Iterator[None]:
         raise InputError(f"damaged or truncated archive ({what})", path, remedy="fetch it again") from None
 
 
-def read_lines(
-    path: str | Path,
-    *,
-    max_bytes: int = MAX_LINE_BYTES,
-    too_long: list[int] | None = None,
-    bad: dict[int, str] | None = None,
-) -> Iterator[str]:
+class Limits(NamedTuple):
+    """What a line may be: at most `max_bytes` long, UTF-8 without NUL.
+
+    Other lines are errors. With `too_long`, over-long lines are read as empty, and their numbers (from 1) are added to it.
+    With `bad`, lines with NUL or invalid UTF-8 are read as empty, and `bad` gets what is wrong, by number.
+    """
+
+    max_bytes: int = MAX_LINE_BYTES
+    too_long: list[int] | None = None
+    bad: dict[int, str] | None = None
+
+
+LIMITS = Limits()
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a text file (plain, .gz, .bz2, .xz, .zst), without their line ends.
 
     Only LF (and a CR before it) ends a line, as U+0085 and U+2028 occur inside sentences of real corpora. Other CRs are
     counted in the log.
 
-    Over-long lines are errors. With `too_long` they are read as empty, and their numbers (from 1) are added to it. With
-    `bad`, lines with NUL or invalid UTF-8 are read as empty, and `bad` gets what is wrong, by number.
-
     Raises InputError, with the line, for UTF-16, invalid UTF-8, NUL bytes and over-long lines. It also raises it for a
     text whose lines end with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
-        yield from decode_lines(stream, path, max_bytes=max_bytes, too_long=too_long, bad=bad)
+        yield from decode_lines(stream, path)
 
 
-def decode_lines(
-    stream: IO[bytes],
-    name: str | Path,
-    *,
-    max_bytes: int = MAX_LINE_BYTES,
-    too_long: list[int] | None = None,
-    bad: dict[int, str] | None = None,
-) -> Iterator[str]:
+def decode_lines(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -> Iterator[str]:
     """The lines of an open byte stream; `name` is for messages. See `read_lines`."""
-    for lines in _verified(stream, name, max_bytes, _decoded, too_long, bad):
+    for lines in _verified(stream, name, limits, _decoded):
         yield from lines
 
 
-def read_arrays(
-    path: str | Path,
-    *,
-    max_bytes: int = MAX_LINE_BYTES,
-    too_long: list[int] | None = None,
-    bad: dict[int, str] | None = None,
-) -> Iterator[pa.StringArray]:
+def read_arrays(path: str | Path) -> Iterator[pa.StringArray]:
     """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line."""
     with open_bytes(path) as stream:
-        yield from decode_arrays(stream, path, max_bytes=max_bytes, too_long=too_long, bad=bad)
+        yield from decode_arrays(stream, path)
 
 
-def decode_arrays(
-    stream: IO[bytes],
-    name: str | Path,
-    *,
-    max_bytes: int = MAX_LINE_BYTES,
-    too_long: list[int] | None = None,
-    bad: dict[int, str] | None = None,
-) -> Iterator[pa.StringArray]:
+def decode_arrays(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -> Iterator[pa.StringArray]:
     """The same of an open byte stream; `name` is for messages."""
-    for lines in _verified(stream, name, max_bytes, _as_array, too_long, bad):
+    for lines in _verified(stream, name, limits, _as_array):
         yield lines if isinstance(lines, pa.StringArray) else pa.array([*lines], pa.string())
 
 
@@ -475,22 +464,17 @@ def side_by_side(texts: Sequence[Iterator[pa.StringArray]]) -> Iterator[tuple[pa
 
 
 def _verified(
-    stream: IO[bytes],
-    name: str | Path,
-    max_bytes: int,
-    decode: Callable[[bytes, int], Any],
-    too_long: list[int] | None = None,
-    bad: dict[int, str] | None = None,
+    stream: IO[bytes], name: str | Path, limits: Limits, decode: Callable[[bytes, int], Any]
 ) -> Iterator[Any]:
     """Blocks of lines as `decode` returns them; for None, an iterator over the lines that raises at the first wrong
     one.
     """
     number = returns = 0
-    for block in _blocks(stream, max_bytes, cut=too_long is not None):
+    for block in _blocks(stream, limits.max_bytes, cut=limits.too_long is not None):
         if not number and block.startswith(UTF16):
             raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
-        lines = decode(block, max_bytes)
-        yield _checked(block, name, number, max_bytes, too_long, bad) if lines is None else lines
+        lines = decode(block, limits.max_bytes)
+        yield _checked(block, name, number, limits) if lines is None else lines
         number += block.count(b"\n") if lines is None else len(lines)
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
@@ -549,15 +533,9 @@ def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
     return pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
-def _checked(
-    block: bytes,
-    name: str | Path,
-    before: int,
-    max_bytes: int,
-    too_long: list[int] | None,
-    bad: dict[int, str] | None,
-) -> Iterator[str]:
+def _checked(block: bytes, name: str | Path, before: int, limits: Limits) -> Iterator[str]:
     """The lines of a block, checked one by one; `before`: the number of lines before the block."""
+    max_bytes, too_long, bad = limits
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
         text = line.removesuffix(b"\r")
         if len(text) > max_bytes and too_long is not None:

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import BLOCK, open_bytes, unpacked_by_magic
+from bitextbench.base.files import BLOCK, Readable, open_bytes, unpacked_by_magic
 from bitextbench.base.outputs import atomic, scratch
 
 STDIN = Path("standard input")  # for messages
@@ -32,20 +32,16 @@ def shown(path: Path, *, output: bool = False) -> str:
     return str(path) if not is_dash(path) else "standard output" if output else str(STDIN)
 
 
-class Unsized(io.RawIOBase):
+class Unsized(Readable):
     """A stream of bytes whose size is what was read of it; it stays open."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.size = stream, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.stream.read1(len(buffer)) if hasattr(self.stream, "read1") else self.stream.read(len(buffer))
-        buffer[: len(data)] = data
+    def some(self, count: int) -> bytes:
+        data = self.stream.read1(count) if hasattr(self.stream, "read1") else self.stream.read(count)
         self.size += len(data)
-        return len(data)
+        return bytes(data)
 
 
 def standard_input() -> IO[bytes]:

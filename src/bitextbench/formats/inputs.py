@@ -37,6 +37,7 @@ from bitextbench.base.files import (
     COMPRESSED,
     MAX_LINE_BYTES,
     Guarded,
+    Limits,
     UnequalError,
     damage,
     decode_arrays,
@@ -232,10 +233,12 @@ class Input:
 
     # ---- lines
 
+    def _limits(self, max_bytes: int) -> Limits:
+        return Limits(max_bytes, self.too_long, self.bad if self.reading.skip_bad else None)
+
     def arrays(self, stream: IO[bytes]) -> Iterator[pa.StringArray]:
         """The lines of a stream of text."""
-        bad = self.bad if self.reading.skip_bad else None
-        for number, lines in enumerate(decode_arrays(stream, self.name, too_long=self.too_long, bad=bad)):
+        for number, lines in enumerate(decode_arrays(stream, self.name, self._limits(MAX_LINE_BYTES))):
             if not number and len(lines) and lines[0].as_py().startswith(BOM):
                 if not self.reading.quiet:
                     log(f"{self.name}: begins with a byte-order mark, which is left out")
@@ -292,14 +295,7 @@ class Input:
 
     def _json(self, stream: IO[bytes], wanted: Wanted) -> Iterator[pa.Table]:
         chosen: dict[str, str] = {}
-        lines = decode_lines(
-            stream,
-            self.name,
-            max_bytes=JSON_BYTES,
-            too_long=self.too_long,
-            bad=self.bad if self.reading.skip_bad else None,
-        )
-        done = 0
+        lines, done = decode_lines(stream, self.name, self._limits(JSON_BYTES)), 0
         while some := [*itertools.islice(lines, bitext.BLOCK)]:
             rows = [self._object(text, number) for number, text in enumerate(some, done + 1)]
             if not chosen and (first := next(filter(None, rows), None)):

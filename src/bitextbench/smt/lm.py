@@ -154,7 +154,7 @@ def read(path: Path, vocabulary: Vocabulary) -> Model:
 def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
     """Blocks of lines with n-grams of one order: the order, the number of the first line, the lines."""
     order, number, ended = 0, 1, False
-    for block in read_arrays(path, max_bytes=1 << 16):
+    for block in read_arrays(path):
         marks = np.flatnonzero(pc.starts_with(block, "\\").to_numpy(zero_copy_only=False))
         for start, end in zip([-1, *marks.tolist()], [*marks.tolist(), len(block)], strict=True):
             if start >= 0:
