@@ -16,6 +16,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli import options
 from bitextbench.cli.main import cli
 from bitextbench.cli.options import Numeric, Output
+from bitextbench.mining import retrieval
+from bitextbench.scoring import margins
 
 LANGUAGES = ("--src-language", "de", "--tgt-language", "en")
 PAIRS = "Der Hund ist sehr stark.\tThe dog is very strong.\nDie Katze ist heute neu.\tThe cat is new today.\n"
@@ -45,6 +47,12 @@ def test_outputs_of_all_commands_have_one_type():
     assert not [
         (name, param.name) for name, param in PARAMETERS if param.name == "out" and not isinstance(param.type, Output)
     ]
+
+
+def test_names_are_those_of_the_code():
+    assert options.MARGINS == margins.MARGINS
+    assert {*options.SIMILARITIES} == {*margins.SIMILARITIES}
+    assert options.STRATEGIES == retrieval.STRATEGIES
 
 
 @pytest.mark.parametrize(

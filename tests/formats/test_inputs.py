@@ -351,7 +351,7 @@ def test_streams_of_the_commands():
     done = shell("$B filter <(cat p.tsv) --columns 2,3,1 $L -o - --explain why.tsv | cut -f2,4; cat why.tsv")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"doc0\t{DE[0]}\ndoc1\t{DE[1]}\n1\tkept\t0.0\n2\tkept\t0.0\n"
-    assert "2 kept in standard output" in done.stderr
+    assert "2 of the 2 that passed the rules are kept in standard output" in done.stderr
     assert not Path("-").exists()
     assert "two outputs to standard output" in shell("$B filter p.tsv --columns 2,3 $L -o - --explain -").stderr
     Path("many.tsv").write_text("a\tb\n" * 200_000)

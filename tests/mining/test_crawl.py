@@ -77,8 +77,22 @@ def test_every_line_has_its_fate(crawl):
     with open("kept.tsv", encoding="utf-8", newline="") as file:
         for _, number, _, src, tgt in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             assert (src, tgt) == crawl[int(number) - 1]
-    said = re.search(r"filter: (\d+) pairs(.*); (\d+) kept", done.output)
+    passed = "that passed the rules and are no copies are kept in"
+    said = re.search(rf"filter: (\d+) pairs(.*); (\d+) of the (\d+) {passed}", done.output)
     assert int(said[1]) == len(crawl) == sum(map(int, re.findall(r", (\d+) ", said[2]))) + int(said[3])
+    assert int(said[3]) == int(said[4]) == len(kept.src)
+
+
+def test_swapped_languages_are_warned_of():
+    Path("p.tsv").write_text("Der Hund schläft heute in der Sonne.\tThe dog is sleeping in the sun today.\n" * 3)
+    texts = ["filter", "p.tsv", "-o", "kept.tsv"]
+    right, swapped = (
+        CliRunner().invoke(cli, [*texts, "--src-language", a, "--tgt-language", b]).output
+        for a, b in (("de", "en"), ("en", "de"))
+    )
+    assert "3 pairs, 2 duplicate; 1 of the 1 that passed the rules and are no copies are kept in kept.tsv" in right
+    assert "warning" not in right
+    assert "the rule `language` dropped 3 of 3 pairs; check that --src-language and --tgt-language are those" in swapped
 
 
 def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
@@ -115,11 +129,11 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--share", "0.5", "--margin", "ration"], "--margin: unknown margin 'ration'; known: cosine, absolute"),
+        (["--share", "0.5", "--margin", "ration"], "--margin: unknown name 'ration'; did you mean ratio?"),
         (["--share", "0.5", "--similarity", "distance"], "distance is a margin; give `filter` --margin distance"),
         (["--share", "0.5", "--similarity", "random", "--margin", "ratio"], "random has no margin; leave out one of"),
-        (["--encoder", "E"], "no option says how much to keep; give one of --words"),
-        (["--encoder", "E", "--share", "0.5", "--pairs", "3"], "both --pairs and --share"),
+        (["--encoder", "E"], "no option says how much to keep; give exactly one of --words"),
+        (["--encoder", "E", "--share", "0.5", "--pairs", "3"], "both --pairs and --share are given"),
         (
             ["--encoder", "E", "--share", "0.5", "--similarity", "zipporah"],
             "zipporah learns from clean pairs; give them: --clean A B",
@@ -134,6 +148,7 @@ def test_what_users_get_wrong_is_one_line(crawl, encoder, arguments, message):
     done = run(*[encoder if part == "E" else part for part in ["-o", "kept.tsv", *arguments]])
     assert isinstance(done.exception, InputError)  # `main` makes one line and exit code 2 of it
     assert message in str(done.exception)
+    assert not done.output  # nothing is begun first
     assert not Path("kept.tsv").exists()
 
 

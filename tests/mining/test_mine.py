@@ -177,8 +177,8 @@ def test_bad_files(files, tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--margin", "ration", "unknown margin 'ration'; known: cosine, dot"),
-        ("--retrieval", "best", "unknown retrieval 'best'"),
+        ("--margin", "ration", "--margin: unknown name 'ration'; did you mean ratio?"),
+        ("--retrieval", "best", "--retrieval: unknown name 'best'; known: forward"),
         ("-k", "0", "-k: 0 is out of range; give 1 to 16,384"),
         ("--memory", "0.001", "bytes of memory are too few"),
         ("--src-emb", "none.npy", "none.npy: no such file"),
@@ -196,6 +196,25 @@ def test_bad_options(files, tmp_path, option, value, message):
     done = run("mine", *arguments(files), option, value, "-o", tmp_path / "o.tsv")
     assert isinstance(done.exception, InputError)
     assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.de", "b.en", "--margin", "cos"], "--margin: unknown name 'cos'; did you mean cosine?"),
+        (["a.de", "c.en"], "c.en: no such file; check the path"),
+        (["a.de", "b.en", "--gold", "none", "--precision-target", "0.9"], "none: no such file"),
+        (["a.de", "b.en", "-o", "pairs.csv"], "pairs.csv: the suffix is not that of a format of pairs"),
+    ],
+)
+def test_bad_options_are_found_before_an_encoder_is_loaded(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.de", "b.en"):
+        Path(name).write_text("a sentence\n")
+    done = run("mine", "-o", "pairs.tsv", *arguments)
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
+    assert not done.output
 
 
 def test_zero_vectors_are_searched_and_reported(files, tmp_path):

@@ -9,7 +9,7 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example
-from bitextbench.cli.options import COUNT, FILE, LANGUAGE, LIMIT, OUT, OUT_OR_DASH, SHARE, Names, Spec
+from bitextbench.cli.options import COUNT, INPUT, LANGUAGE, LIMIT, MARGINS, OUT, OUT_OR_DASH, SHARE, Names, OneOf, Spec
 
 
 def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -21,14 +21,14 @@ def scorer_options(command: Callable[..., None]) -> Callable[..., None]:
 PAIRS = """Line n of A belongs to line n of B. Or A alone has the pairs: text with tabs, JSON lines, TMX (each plain or
     packed), Parquet, or a Moses zip. - is standard input."""
 SCORER_OPTIONS = (
-    click.argument("texts", type=FILE, nargs=-1, required=True, metavar="A [B]"),
+    click.argument("texts", type=INPUT, nargs=-1, required=True, metavar="A [B]"),
     click.option("--columns", type=Names(3), default=(), help=f"Columns of one file of pairs: sources, targets, perhaps ids: {opt.KINDS}"),
     opt.skip_bad_option,
     opt.repair_option,
     opt.encoder_options,
-    click.option("--clean", type=FILE, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
+    click.option("--clean", type=INPUT, nargs=2, help="Two aligned texts of good pairs, from which a similarity learns."),
     click.option("--settings", type=Spec(), default="{}", help="Settings of the similarity: its OPTIONS, as in a configuration."),
-    click.option("--scorer", type=FILE, multiple=True, help="A scorer that `filter --save-scorer` wrote."),
+    click.option("--scorer", type=INPUT, multiple=True, help="A scorer that `filter --save-scorer` wrote."),
     opt.chinese_option,
     opt.seed_option,
     opt.device_option,
@@ -59,10 +59,9 @@ def scorers_of(
     from bitextbench.mining import scorers
     from bitextbench.scoring import declared
 
-    for name in similarities:
-        check_name(name)
     names = [*similarities, *(scorers.fitted(path).name for path in files)]
-    wanted = encoder.named or any("vectors" in declared(name).needs for name in names)
+    needs = [declared(name).needs for name in names]
+    wanted = encoder.named or any("vectors" in need for need in needs)
     more: dict[str, Any] = {"encoder": encoder.load() if wanted else None, "chinese": chinese, "seed": seed}
     return [
         *(scorers.Scorer(name, languages, **more) for name in similarities),
@@ -74,8 +73,8 @@ ONE_AMOUNT = "With a score exactly one of --words, --pairs, --share, --threshold
 
 
 def check_name(similarity: str) -> None:
-    """Raises InputError for several similarities in one option, and for a margin, which is no similarity's name."""
-    from bitextbench.scoring.margins import MARGINS
+    """Raises InputError for an unknown similarity, for several in one option, and for a margin."""
+    from bitextbench.scoring import declared
 
     if "," in similarity:
         again = " ".join(f"--similarity {name.strip()}" for name in similarity.split(","))
@@ -83,6 +82,7 @@ def check_name(similarity: str) -> None:
     if similarity in MARGINS:
         remedy = f"give `filter` --margin {similarity}; `score` has none, as a margin needs the whole crawl"
         raise InputError(f"{similarity} is a margin", "--similarity", remedy=remedy)
+    declared(similarity)
 
 
 def score_of(
@@ -90,19 +90,14 @@ def score_of(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The similarity that `filter` scores by, none or one, and its settings; a margin where a score is `wanted`.
 
-    Raises InputError for a margin that is unknown, or that another similarity does not have.
+    Raises InputError for a margin of a similarity that has none.
     """
-    from bitextbench.scoring.margins import SIMILARITIES
-
     if margin is None:
         return ((similarity or "margin",) if wanted or similarity else ()), settings
-    known = {name: rule for name, (metric, rule) in SIMILARITIES.items() if metric == "cosine"}
-    if margin not in known:
-        raise InputError(f"unknown margin {margin!r}", "--margin", remedy=f"known: {', '.join(known)}")
     if similarity not in (None, "margin"):
         remedy = "leave out one of --similarity and --margin"
         raise InputError(f"{similarity} has no margin", "--margin", remedy=remedy)
-    return ("margin",), settings | {"margin": known[margin]}
+    return ("margin",), settings | {"margin": "absolute" if margin == "cosine" else margin}
 
 
 @cli.command(
@@ -122,7 +117,9 @@ def score_of(
     "--similarity", help="Score of a pair: margin (the default), cosine, mlp, zipporah, ...: `list similarities`."
 )
 @click.option(
-    "--margin", help="Which margin: absolute, distance, ratio (the default), csls, yang9 or yang10: `list margins`."
+    "--margin",
+    type=OneOf(("cosine", *MARGINS)),
+    help="Which margin; the default is ratio. `list margins` has formulas; cosine and absolute are the same.",
 )
 @click.option("--save-scorer", type=OUT, help="Save what the similarity has learned: one file, .npz.")
 @click.option("--words", type=COUNT, help=f"Keep the best pairs, up to this many words of the targets. {ONE_AMOUNT}")
@@ -175,14 +172,20 @@ def filter_command(
     unless an encoder or a similarity is named. Exactly one of --words, --pairs, --share and --threshold says how much is
     kept. Without these and without a scorer nothing is scored, and all pairs that pass the rules are kept.
     """
+    from bitextbench.corpus.prefilter import check_rules
     from bitextbench.mining import crawl
 
+    for name in filter(None, [similarity]):
+        check_name(name)
     if len(scorer) + bool(similarity or margin) > 1:
         raise InputError("more than one scorer is given", remedy="give one --similarity or --margin, or one --scorer")
     limit = crawl.Limit(words, pairs, share, threshold)
     wanted = not scorer and (encoder.named is not None or limit != crawl.ALL)
     names, settings = score_of(similarity, margin, settings, wanted)
     languages = (src_language, tgt_language)
+    crawl.check_limit(limit, scored=bool(names or scorer))  # all of this before an encoder is loaded
+    check_rules(rules or {}, languages)
+    crawl.check_outputs(languages, out, explain, save_scorer)
     scorers = scorers_of(names, scorer, languages, encoder, chinese, seed)
     crawl.filter_crawl(
         pairs_of(texts, columns, skip_bad=skip_bad, repair=repair),
@@ -238,7 +241,9 @@ def score(
 
     languages = src_language, tgt_language
     files = pairs_of(texts, columns, languages=languages, skip_bad=skip_bad, repair=repair)
-    scorers = scorers_of(similarities, scorer, languages, encoder, chinese, seed)
-    if not scorers:
+    if not similarities and not scorer:
         raise InputError("nothing says what to score by", remedy="give a --similarity, or a fitted --scorer")
+    for name in similarities:
+        check_name(name)
+    scorers = scorers_of(similarities, scorer, languages, encoder, chinese, seed)
     stream.score_stream(files, scorers, out, append=append, clean=clean or (), settings=settings)

@@ -9,7 +9,20 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import COUNT, FILE, LANGUAGE, LIMIT, NATURAL, OUT, OUT_OR_DASH, SHARE, Names, Spec
+from bitextbench.cli.options import (
+    COUNT,
+    FILE,
+    INPUT,
+    LANGUAGE,
+    LIMIT,
+    NATURAL,
+    OUT,
+    OUT_OR_DASH,
+    SHARE,
+    Names,
+    OneOf,
+    Spec,
+)
 
 rows_option = click.option("--rows", type=FILE, required=True, help="The rows to search: what `step searched` wrote.")
 
@@ -158,14 +171,14 @@ def _vectors(
 
 
 @cli.command(epilog=example("mine crawl.de crawl.en -o pairs.tsv"))
-@click.argument("src_text", type=FILE, metavar="A")
-@click.argument("tgt_text", type=FILE, metavar="B")
+@click.argument("src_text", type=INPUT, metavar="A")
+@click.argument("tgt_text", type=INPUT, metavar="B")
 @opt.encoder_options
 @click.option("--src-language", type=LANGUAGE, help="Language code of A; a published encoder needs none.")
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
 @opt.cache_option
-@click.option("--src-emb", type=FILE, help="Vectors of A instead of an encoder, .npy [n, d].")
-@click.option("--tgt-emb", type=FILE, help="Vectors of B.")
+@click.option("--src-emb", type=INPUT, help="Vectors of A instead of an encoder, .npy [n, d].")
+@click.option("--tgt-emb", type=INPUT, help="Vectors of B.")
 @opt.form_option
 @click.option("--src-columns", type=Names(2), default=(), help=f"Column of A with {opt.COLUMNS}")
 @click.option("--tgt-columns", type=Names(2), default=(), help="The same of B.")
@@ -173,9 +186,15 @@ def _vectors(
 @opt.repair_option
 @click.option(
     "--margin",
-    help=f"Score of a pair: {opt.SIMILARITY} By default distance for muse, ratio for others; `list margins` has formulas.",
+    type=OneOf(opt.SIMILARITIES),
+    help="Score of a pair; `list margins` has formulas. The default is distance with muse, and ratio with other encoders.",
 )
-@click.option("--retrieval", default="max", help="forward, backward, intersection or max.")
+@click.option(
+    "--retrieval",
+    type=OneOf(opt.STRATEGIES),
+    default="max",
+    help="Which candidates become pairs. max searches both directions and uses each sentence once.",
+)
 @click.option(
     "--threshold",
     type=LIMIT,
@@ -184,7 +203,7 @@ def _vectors(
 @click.option(
     "--precision-target", type=SHARE, help="Choose the threshold that reaches this precision on --gold, 0 to 1."
 )
-@click.option("--gold", type=FILE, help="All pairs that are right: source id<TAB>target id.")
+@click.option("--gold", type=INPUT, help="All pairs that are right: source id<TAB>target id.")
 @click.option(
     "--index", help="Approximate search, by an index of faiss: IVF4096,Flat:nprobe=32, HNSW32, ... Exact without it."
 )
@@ -222,6 +241,7 @@ def mine(
     A text is a sentence a line, id<TAB>sentence, JSON lines or TMX (each plain, .gz, .bz2, .xz or .zst), Parquet, or a
     Moses zip. - is standard input.
     """
+    from bitextbench.formats import mined_pairs
     from bitextbench.formats.inputs import Reading
     from bitextbench.mining import texts
 
@@ -229,6 +249,7 @@ def mine(
         remedy = "give --threshold, or --precision-target with --gold"
         raise InputError("these options of the threshold exclude each other, or one is missing", remedy=remedy)
     languages = src_language, tgt_language
+    mined_pairs.check_output(out, languages)  # before an encoder is loaded
     vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache)
     texts.mine(
         src_text,

@@ -9,13 +9,36 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from bitextbench.base.errors import InputError
+from bitextbench.base.errors import InputError, near
 from bitextbench.base.parallel import cores
 
 if TYPE_CHECKING:
     from bitextbench.encoders.interface import SentenceEncoder  # it imports torch
 
 FILE = click.Path(path_type=Path)
+
+
+class Input(click.Path):
+    """An input path that has to be there before the work begins; "-" is standard input."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if str(path) != "-" and not path.exists():
+            raise InputError("no such file", path, remedy="check the path")
+        return path
+
+
+INPUT = Input(path_type=Path)
+
+
+class OneOf(click.Choice[str]):
+    """One of some names. Raises InputError for any other, with the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            where = param.opts[0] if param else None
+            raise InputError(f"unknown name {str(value)[:40]!r}", where, remedy=near(str(value), self.choices))
+        return str(value)
 
 
 class Numeric(click.ParamType):
@@ -397,7 +420,17 @@ def provenance_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 csv_option = click.option("-o", "--out", type=OUT, required=True, help="CSV.")
-SIMILARITY = "cosine, dot, euclidean, absolute, distance, ratio, csls, yang9 or yang10."
+MARGINS = (
+    "absolute",
+    "distance",
+    "ratio",
+    "csls",
+    "yang9",
+    "yang10",
+)  # as in `scoring.margins`, whose import takes long
+SIMILARITIES = ("cosine", "dot", "euclidean", *MARGINS)
+SIMILARITY = f"{', '.join(SIMILARITIES[:-1])} or {SIMILARITIES[-1]}."
+STRATEGIES = ("forward", "backward", "intersection", "max")
 
 
 def search_options(k: int) -> Decorator:

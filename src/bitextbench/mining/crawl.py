@@ -82,17 +82,12 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
     """Raises InputError for no limit or several, a limit without a scorer, a scorer that learns without clean text, and
     clean text that no scorer needs.
     """
-    given = [key for key, value in limit._asdict().items() if value is not None]
+    check_limit(limit, scored=scorer is not None)
     if scorer is None:
         if lesson.settings or lesson.clean or lesson.save:
             remedy = "give a --similarity, or leave out --settings, --clean and --save-scorer"
             raise InputError("nothing here learns from pairs", remedy=remedy)
-        if given:
-            raise InputError(f"--{given[0]} needs a score", remedy="name a similarity, or leave it out")
         return
-    if len(given) != 1:
-        what = f"both --{' and --'.join(given)}" if given else "no option says how much to keep"
-        raise InputError(what, remedy="give one of --words, --pairs, --share, --threshold")
     scorer.settings(lesson.settings)
     if lesson.settings and not scorer.learns and scorer.fit != "neighbourhoods":
         raise InputError(f"{scorer.name} learns nothing here", remedy="leave out --settings")
@@ -104,6 +99,16 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
         raise InputError(f"{scorer.name} learns nothing from clean pairs", remedy="leave out --clean")
     if lesson.save and not scorer.learns:
         raise InputError("there is no new scorer to save", remedy="leave out --save-scorer")
+
+
+def check_limit(limit: Limit, *, scored: bool) -> None:
+    """Raises InputError unless pairs that are scored have exactly one limit, and others none."""
+    given = [key for key, value in limit._asdict().items() if value is not None]
+    if not scored and given:
+        raise InputError(f"--{given[0]} needs a score", remedy="name a similarity, or leave it out")
+    if scored and len(given) != 1:
+        what = f"both --{' and --'.join(given)} are given" if given else "no option says how much to keep"
+        raise InputError(what, remedy="give exactly one of --words, --pairs, --share, --threshold")
 
 
 def filter_crawl(
@@ -131,7 +136,7 @@ def filter_crawl(
     rules = usual_rules(languages) if rules is None else rules
     check_rules(rules, languages)
     check(limit, scorer, lesson)
-    _check_outputs(languages, out, explain, lesson)
+    check_outputs(languages, out, explain, lesson.save)
     with scratch(None if is_dash(out) else out) as temporary:
         files = _at_hand(files, languages, temporary)
         before = _states(files)
@@ -157,6 +162,7 @@ def filter_crawl(
     result = {
         "in": counts["in"],
         "dropped": counts["dropped"],
+        "passed": n,
         "scored": n if scorer else 0,
         "below": int((~keep).sum()),
         "kept": int(keep.sum()),
@@ -168,11 +174,12 @@ def filter_crawl(
     return result
 
 
-def _check_outputs(languages: Languages, out: Path, explain: Path | None, lesson: Lesson) -> None:
+def check_outputs(languages: Languages, out: Path, explain: Path | None, save: Path | None) -> None:
+    """Raises InputError for an output that cannot be written, or whose suffix is not that of a format of pairs."""
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
-    if lesson.save:
-        check_output(lesson.save)
+    if save:
+        check_output(save)
 
 
 def _at_hand(files: Files, languages: Languages, folder: Path) -> Files:
@@ -316,8 +323,15 @@ def _explain(
 def _summary(counts: Mapping[str, Any], out: Path) -> str:
     dropped = Counter(counts["dropped"])
     reasons = "".join(f", {number:,} {reason}" for reason, number in dropped.most_common())
-    below = f", {counts['below']:,} below {counts['cutoff']:.4f}" if counts["below"] else ""
-    return (
-        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} kept in {shown(out, output=True)}\n"
-        f"filter: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most"
-    )
+    below = f", {counts['below']:,} below the score {counts['cutoff']:.4f}" if counts["below"] else ""
+    once = " and are no copies" if dropped["duplicate"] else ""
+    lines = [
+        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} of the {counts['passed']:,} that passed the "
+        f"rules{once} are kept in {shown(out, output=True)}"
+    ]
+    if 2 * (wrong := dropped["language"]) > counts["in"]:
+        lines.append(
+            f"warning: the rule `language` dropped {wrong:,} of {counts['in']:,} pairs; check that --src-language and "
+            "--tgt-language are those of the texts, and are not swapped"
+        )
+    return "\n".join([*lines, f"filter: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most"])

@@ -97,10 +97,10 @@ def mine(
     options of `neighbours.search`. Raises InputError for bad input, before the search where that can be.
     """
     started = time.monotonic()
-    margin, threshold, calibration = settled(margin, threshold, target, calibration)
-    metric, rule = metric_and_margin(margin, "margin")
     check_strategy(retrieval)
     mined_pairs.check_output(out, languages)
+    margin, threshold, calibration = settled(margin, threshold, target, calibration)
+    metric, rule = SIMILARITIES[margin]
     log("1 of 4: read")
     texts = _read((src_text, tgt_text), forms, languages, columns, reading)
     truth = read_gold(gold, *texts) if gold else None
@@ -161,8 +161,9 @@ def settled(
     """The margin, the threshold, and the calibration if it is one of this margin.
 
     What is not given is that of the calibration; without one, the margin is ratio, and there is no threshold, which the
-    log says.
+    log says. Raises InputError for an unknown margin.
     """
+    metric_and_margin(margin or "ratio", "margin")
     if calibration and margin in (None, calibration.margin):
         usual = calibration.threshold if target is None else None
         return calibration.margin, usual if threshold is None else threshold, calibration
