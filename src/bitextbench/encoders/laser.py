@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bitextbench.base import names
-from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.encode import MOST_TOKENS
 from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of, verify_weights
@@ -32,21 +32,13 @@ class Laser(Published):
     sum, and a `prefix`.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        prefix: str | None = None,
-        precision: str = "fp32",
-        threads: int = 1,
-        device: str = "cpu",
-    ) -> None:
+    def __init__(self, folder: Path, *, prefix: str | None = None, **machine: Any) -> None:
         from sacremoses import MosesPunctNormalizer
 
         if prefix is not None:
             raise InputError("takes no prefix", folder, remedy="leave out --prefix")
-        self.name, self.device = str(folder), setup(threads, device)
-        self.dtype = number_format(precision, self.device)
+        super().__init__(**machine)
+        self.name = str(folder)
         path = model_file(folder)
         files = [path, path.with_suffix(".spm")]
         verify_weights(folder, files)

@@ -17,12 +17,12 @@ the batch.
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.device import exact, number_format, one_thread_each, setup, torch
+from bitextbench.base.device import exact, one_thread_each, torch
 from bitextbench.encoders.encode import ROWS
 from bitextbench.encoders.interface import Calibration
 from bitextbench.encoders.packages import WeightsPackage
@@ -60,10 +60,9 @@ class Muse(Published):
     name, dimension, languages = NAME, DIMENSION, LANGUAGES
     calibration: Calibration | None = CALIBRATION
 
-    def __init__(self, *, threads: int = 1, device: str = "cpu", precision: str = "fp32") -> None:
+    def __init__(self, **machine: Any) -> None:
         weights, pieces = PACKAGE.paths()
-        self.device, self.threads = setup(threads, device), threads
-        self.dtype = number_format(precision, self.device)
+        super().__init__(**machine)
         self.most = 1 if exact(self.device) else ON_GPU
         self.pieces = load_bpe(pieces)
         with np.load(weights) as arrays:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bitextbench.base import names
-from bitextbench.base.device import number_format, setup, torch
+from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.encoders import published_json
@@ -39,17 +39,9 @@ class Pretrained(Published):
     weights that differ from their sums.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        prefix: str | None = None,
-        precision: str = "fp32",
-        threads: int = 1,
-        device: str = "cpu",
-    ) -> None:
-        self.name, self.device = str(folder), setup(threads, device)
-        self.dtype = number_format(precision, self.device)
+    def __init__(self, folder: Path, *, prefix: str | None = None, **machine: Any) -> None:
+        super().__init__(**machine)
+        self.name = str(folder)
         self.prefix = default_prompt(folder) if prefix is None else prefix
         verify_weights(folder, sorted(folder.rglob("*.safetensors")))
         modules = published_json.read(folder / MARKS[0], published_json.MODULES, usual=[])

@@ -11,7 +11,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from bitextbench.base import sums
-from bitextbench.base.device import autocast, torch
+from bitextbench.base.device import autocast, number_format, setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
 from bitextbench.base.languages import check_language, other_script
@@ -51,8 +51,11 @@ class Published:
     device: torch.device
     languages: tuple[str, ...] = ()  # that it was trained on, where they are known
     calibration: Calibration | None = None
-    dtype = torch.float32  # of its products
     warned = False  # of text in another script
+
+    def __init__(self, *, precision: str = "fp32", threads: int = 1, device: str = "cpu") -> None:
+        self.device, self.threads = setup(threads, device), threads
+        self.dtype = number_format(precision, self.device)  # of its products
 
     def tokens(self, lines: list[str]) -> ModelTokens:
         """The tokens of sentences, none of them empty."""
