@@ -45,6 +45,7 @@ POOL, BUDGETS, SELECTED_BY = (config["selection"][key] for key in ("corpus", "bu
 BATCHES = batches(config)
 TESTS = config["nmt"]["tests"]
 LEAST = config["memory"]  # of rules whose need grows with the scale
+ID_FILES = [f".{side}.{part}.npy" for side in SIDES for part in ("ids", "offsets")]
 TABLE2 = CELLS.pop("kim2019/table2")  # of selections; the others are of single metrics
 
 

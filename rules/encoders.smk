@@ -85,13 +85,7 @@ rule hard_negatives:
         vectors=lambda w: files.vectors(encoder_entry(w)["hard"]["by"], encoder_entry(w)["corpora"]["bitext"], "src"),
         ids=lambda w: files.ids(encoder_entry(w)["features"], encoder_entry(w)["corpora"]["bitext"]),
     output:
-        multiext(
-            f"{WORK}/hard_negatives/{{encoder}}",
-            ".src.ids.npy",
-            ".src.offsets.npy",
-            ".tgt.ids.npy",
-            ".tgt.offsets.npy",
-        ),
+        multiext(f"{WORK}/hard_negatives/{{encoder}}", *ID_FILES),
     log:
         f"logs/{RUN}/hard_negatives/{{encoder}}.log",
     benchmark:

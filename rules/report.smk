@@ -405,12 +405,13 @@ rule kim2019_table4:
         runtime=hours(2),
     params:
         version=code("step examples"),
-        scores=option("--scores", named_scores(example("kim2019/table4", "methods") or [])),
+        page=lambda w, input: ["corners", input.corpus],
+        options=option("--scores", named_scores(example("kim2019/table4", "methods") or [])),
     shell:
-        "python -m bitextbench step examples corners {input.corpus:q} {params.scores:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step examples {params.page:q} {params.options:q} --out {output:q} 2> {log:q}"
 
 
-rule guo2018_table1:
+use rule kim2019_table4 as guo2018_table1 with:
     input:
         corpus=lambda w: files.corpus(config["encoders"][example("guo2018/table1", "encoder")]["corpora"]["bitext"]),
         hard=lambda w: files.hard_negatives(example("guo2018/table1", "encoder")),
@@ -418,35 +419,27 @@ rule guo2018_table1:
         f"{RESULTS}/guo2018/table1.md",
     log:
         f"logs/{RUN}/examples/guo2018/table1.log",
-    conda:
-        "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(2, 1500),
         runtime=hours(2),
     params:
-        version=code("step examples"),
-        hard=lambda w, input: input.hard[0].removesuffix(".src.ids.npy"),
-        seed=config["seed"],
-    shell:
-        "python -m bitextbench step examples negatives {input.corpus:q} --hard {params.hard:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+        page=lambda w, input: ["negatives", input.corpus, "--hard", input.hard[0].removesuffix(".src.ids.npy")],
+        options=["--seed", config["seed"]],
 
 
-rule zhang2016_table1:
+use rule kim2019_table4 as zhang2016_table1 with:
     input:
         lambda w: files.smt_grammar(example("zhang2016/table1", "system")),
     output:
         f"{RESULTS}/zhang2016/table1.md",
     log:
         f"logs/{RUN}/examples/zhang2016/table1.log",
-    conda:
-        "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(20, 1500),
         runtime=hours(2),
     params:
-        version=code("step examples"),
-    shell:
-        "python -m bitextbench step examples phrases {input:q} --out {output:q} 2> {log:q}"
+        page=lambda w, input: ["phrases", *input],
+        options=[],
 
 
 rule audit:

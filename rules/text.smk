@@ -91,13 +91,7 @@ rule ids:
         tokens=f"{WORK}/tokens/{{corpus}}/{{shard}}.parquet",
         model=lambda w: files.text_model(w.features),
     output:
-        multiext(
-            f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}",
-            ".src.ids.npy",
-            ".src.offsets.npy",
-            ".tgt.ids.npy",
-            ".tgt.offsets.npy",
-        ),
+        multiext(f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}", *ID_FILES),
     log:
         f"logs/{RUN}/ids/{{features}}.{{corpus}}.{{shard}}.log",
     benchmark:
@@ -145,13 +139,7 @@ rule wordpiece_ids:
         corpus=f"{WORK}/corpus/{{corpus}}",
         pieces=lambda w: files.text_model(w.features),
     output:
-        multiext(
-            f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}",
-            ".src.ids.npy",
-            ".src.offsets.npy",
-            ".tgt.ids.npy",
-            ".tgt.offsets.npy",
-        ),
+        multiext(f"{WORK}/features/{{features}}/{{corpus}}/{{shard}}", *ID_FILES),
     log:
         f"logs/{RUN}/wordpiece_ids/{{features}}.{{corpus}}.{{shard}}.log",
     benchmark:
