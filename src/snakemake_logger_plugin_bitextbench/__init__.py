@@ -26,6 +26,12 @@ class LogHandlerSettings(LogHandlerSettingsBase):
 class LogHandler(LogHandlerBase):
     """Writes each job, and the number of the submission that it goes into the queue with."""
 
+    writes_to_stream = False
+    writes_to_file = True
+    has_filter = True  # all events, however quiet the run
+    has_formatter = True
+    needs_rulegraph = False
+
     def __post_init__(self) -> None:
         self.submission, self.baseFilename = 0, str(self.settings.out)
         self.written = open(self.settings.out, "w", encoding="utf-8")  # noqa: SIM115  until `close`
@@ -45,23 +51,3 @@ class LogHandler(LogHandlerBase):
     def close(self) -> None:
         self.written.close()
         super().close()
-
-    @property
-    def writes_to_stream(self) -> bool:
-        return False
-
-    @property
-    def writes_to_file(self) -> bool:
-        return True
-
-    @property
-    def has_filter(self) -> bool:
-        return True  # all events, however quiet the run
-
-    @property
-    def has_formatter(self) -> bool:
-        return True
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        return False

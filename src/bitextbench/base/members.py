@@ -9,9 +9,9 @@ import.
 """
 
 import ast
+import contextlib
 import os
 import pkgutil
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,20 +71,16 @@ def _body(path: Path) -> list[ast.stmt]:
 
 def constants(path: Path) -> dict[str, Any]:
     """The names in capitals that a module sets to literals."""
-    return dict(_constants(path))
-
-
-def _constants(path: Path) -> Iterator[tuple[str, Any]]:
+    found = {}
     for node in _body(path):
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ) if name.isupper():
-                try:
-                    yield name, ast.literal_eval(value)
-                except ValueError:  # computed, so that it declares nothing
-                    continue
+                with contextlib.suppress(ValueError):  # computed, so that it declares nothing
+                    found[name] = ast.literal_eval(value)
+    return found
 
 
 def arguments(path: Path, name: str) -> dict[str, Argument] | None:

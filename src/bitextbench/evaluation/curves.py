@@ -38,7 +38,7 @@ def curve(scores: NDArray[np.float32], correct: NDArray[np.bool_]) -> Curve:
 
 
 def average_precision(
-    scores: NDArray[np.float32], correct: NDArray[np.bool_], gold: int, *, seed: int = SEED, signature: str = ""
+    scores: NDArray[np.float32], correct: NDArray[np.bool_], gold: int, *, seed: int = SEED
 ) -> dict[str, Any]:
     """The sum over thresholds of precision times the gain in recall, in percent; the interval is over pairs."""
     points = curve(scores, correct)
@@ -51,7 +51,7 @@ def average_precision(
         return average(gain, loss, gain.sum(1) + weights[:, -1])
 
     counts = np.concatenate([right, wrong, missed])
-    return measure_types("average precision", counts, statistic, seed=seed, signature=signature)
+    return measure_types("average precision", counts, statistic, seed=seed)
 
 
 def average(right: NDArray[np.float64], wrong: NDArray[np.float64], gold: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -297,17 +297,8 @@ def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -
 
 
 def _number(cell: Printed, measured: Found | None) -> Number:
-    number = Number(
-        cell.paper,
-        cell.table,
-        cell.row,
-        cell.row_label,
-        cell.column,
-        cell.unit,
-        cell.condition,
-        str(cell.value),
-        note=cell.note,
-    )
+    printed = {name: getattr(cell, name) for name in references.FILLED}
+    number = Number(**printed, printed=str(cell.value), note=cell.note)
     if measured is None or cell.value is None:
         return number
     line = measured.line

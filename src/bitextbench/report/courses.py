@@ -41,10 +41,9 @@ def draw(courses: Sequence[Course], path: Path) -> None:
         figure = Figure(figsize=(4 * len(courses) + 2, 0.17 * len(rules) + 1), layout="constrained")
         for axes, course in zip(figure.subplots(1, len(courses), sharey=True, squeeze=False)[0], courses, strict=True):
             bars = _bars(course.runs)
+            on_gpus = {run.job.rule for run in course.runs if run.job.gpus}
             for place, rule in enumerate(rules):
-                axes.broken_barh(
-                    bars[rule], (place - 0.4, 0.8), color="tab:orange" if _gpus(course, rule) else "tab:blue"
-                )
+                axes.broken_barh(bars[rule], (place - 0.4, 0.8), color="tab:orange" if rule in on_gpus else "tab:blue")
             axes.set(
                 title=f"{course.gpus} GPUs",
                 xlabel="days",
@@ -54,10 +53,6 @@ def draw(courses: Sequence[Course], path: Path) -> None:
             )
         with atomic(path) as part:
             figure.savefig(part, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def _gpus(course: Course, rule: str) -> int:
-    return max(run.job.gpus for run in course.runs if run.job.rule == rule)
 
 
 def _bars(runs: Sequence[JobRun]) -> dict[str, list[tuple[float, float]]]:

@@ -16,6 +16,7 @@ from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.formats.records import Hundredths
 from bitextbench.report.cells import summarise
+from bitextbench.report.table import aligned
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -156,7 +157,5 @@ def _shown(line: Retrieved, name: str) -> str:
 
 def render(table: Sequence[Retrieved]) -> str:
     """The table for a terminal."""
-    body = cells(table)
-    widths = [max(map(len, column)) for column in zip(*body, strict=True)]
-    texts = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in body]
+    texts = aligned(cells(table))
     return "\n".join([texts[0], "-" * max(map(len, texts)), *texts[1:]]) + "\n"

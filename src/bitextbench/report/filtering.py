@@ -84,12 +84,8 @@ def shares(selections: Sequence[Selection]) -> list[Share]:
     return [
         Share(one.method, one.budget, one.seeds, one.budget_words, one.words, one.pairs, label, count)
         for one in pooled(selections)
-        for label, count in _labels(one)
+        for label, count in (dict[str, int | None](one.words_by_label) or {"": None}).items()
     ]
-
-
-def _labels(selection: Selection) -> list[tuple[str, int | None]]:
-    return [*selection.words_by_label.items()] or [("", None)]
 
 
 def read_selections(path: Path) -> list[Selection]:
@@ -121,7 +117,7 @@ def cells(
     """
     rows = list(dict.fromkeys(one.row for one in measurements))
     columns = list(dict.fromkeys(one.column for one in measurements))
-    budgets = list(dict.fromkeys(map(_budget, columns)))
+    budgets = list(dict.fromkeys(column.partition("/")[0] for column in columns))
     seeds = sorted({one.seed for one in measurements}) or [1]
     by_cell = {(one.row, one.column, one.seed) for one in measurements}
     by_row = {(one.method, one.budget, one.seed) for one in selections}
@@ -140,10 +136,6 @@ def cells(
         cell = replace(cell, budget=budget, test=test)
         table.append(_with_selection(cell, together[cell.row, budget]) if cell.ours is not None else cell)
     return table
-
-
-def _budget(column: str) -> str:
-    return column.partition("/")[0]
 
 
 def _test(one: Measurement) -> str:

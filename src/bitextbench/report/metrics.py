@@ -60,10 +60,7 @@ SCHEMA = {
     "additionalProperties": False,
     "properties": {
         "metrics": {"type": "object", "additionalProperties": UNIT},
-        "unprinted": {
-            "type": "object",
-            "additionalProperties": {"type": "object", "additionalProperties": ROW},
-        },
+        "unprinted": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": ROW}},
     },
 }
 

@@ -261,13 +261,7 @@ class Grid:
     def drawn(self, draw: Callable[[str, Figure], None], titles: Iterable[str], name: str, label: str) -> list[str]:
         """Each panel as an SVG element of its own; a screen reader reads its title and `label`."""
         return [
-            svg(
-                partial(draw, title),
-                self.width,
-                self.height,
-                f"{name}{number}",
-                f"{title}: {label}",
-            )
+            svg(partial(draw, title), self.width, self.height, f"{name}{number}", f"{title}: {label}")
             for number, title in enumerate(titles)
         ]
 

@@ -43,10 +43,10 @@ class Request(NamedTuple):
     threads: int
 
 
-def profile(names: Sequence[str], folder: Path = Path()) -> dict[str, Any]:
+def profile(names: Sequence[str]) -> dict[str, Any]:
     """The settings of profiles, the later over the earlier, found as Snakemake finds them."""
     settings: dict[str, Any] = {}
-    places = (folder, Path.home() / ".config/snakemake", Path("/etc/xdg/snakemake"))
+    places = (Path(), Path.home() / ".config/snakemake", Path("/etc/xdg/snakemake"))
     for name in names:
         found = next((path for place in places if (path := place / name / "config.yaml").exists()), None)
         if not found:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from bitextbench.report.plan import HOUR, KEPT, Job, JobCost
 
 CHECKPOINT = HOUR / 2  # of training, between two checkpoints
+ATTEMPTS = 3  # of a training, each with its own time limit
 AGAIN = 120  # seconds until a lost job runs again
 
 
@@ -124,6 +125,6 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
     return took + left, failures, lost
 
 
-def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost], attempts: int = 3) -> list[Job]:
+def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> list[Job]:
     """The jobs that exceed their time limit; a training may use the limits of all its attempts."""
-    return [job for job in jobs if costs[job].seconds > job.limit * (attempts if job.rule in KEPT else 1)]
+    return [job for job in jobs if costs[job].seconds > job.limit * (ATTEMPTS if job.rule in KEPT else 1)]

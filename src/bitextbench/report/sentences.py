@@ -19,12 +19,7 @@ VERDICTS = {
     NOT_COMPARABLE: "states the paper's own figures",
     NOT_RUN: "a table that it needs was not computed",
 }
-MANY = {
-    "holds": "hold",
-    "fails": "fail",
-    "yes": "as in the paper",
-    "no": "different, with a reason",
-}
+MANY = {"holds": "hold", "fails": "fail", "yes": "as in the paper", "no": "different, with a reason"}
 ABOUT = {  # what the rows of tables are that no paper has
     "precision": "The share of good words among the words that a method selects. Rows negatives-* are the MLP with the negatives of Table 5 of Kim et al. 2019.",
     "quality": "ROC-AUC is 50 for a random score. The rows human_* are releases of ParaCrawl with the labels of people. A row that names a fault, such as misaligned, compares good pairs with bad pairs of that kind alone.",

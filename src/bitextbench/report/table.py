@@ -199,7 +199,9 @@ def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
     Below it follow the sentences of `reading`, the reasons for empty cells, and notes.
     """
     labels = TextColumn("", "ours [95% interval] (paper)", [short(label) for label, _ in rows_of(table)])
-    texts = [_aligned(_rows([labels, *part])) for part in _parts(labels, _columns(table))]
+    height = 1 + len(labels.texts)
+    parts = [_rows([labels, *part]) for part in _parts(labels, _columns(table))]
+    texts = [aligned(part, spanning=len(part) - height) for part in parts]
     rule = "-" * max(len(line) for part in texts for line in part)
     body: list[str] = []
     for part in texts:
@@ -269,9 +271,9 @@ def _precision(cells: Mapping[str, Cell], columns: Sequence[str]) -> str:
     return "" if share is None else f"{share:.1%}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines of text; a heading over several columns may be wider than the first of them."""
-    widths = [max(map(len, column)) for column in zip(*rows[len(rows) > 2 and not rows[0][0] :], strict=True)]
+def aligned(rows: Sequence[Sequence[str]], spanning: int = 0) -> list[str]:
+    """Rows as lines of text; the first `spanning` have headings over several columns, wider than the first of them."""
+    widths = [max(map(len, column)) for column in zip(*rows[spanning:], strict=True)]
     lines = []
     for row in rows:
         line, at = "", 0
