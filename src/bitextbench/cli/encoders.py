@@ -19,13 +19,7 @@ from bitextbench.cli.options import COUNT, FILE, LANGUAGE, OUT, OUT_OR_DASH, SHA
 @click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
 @click.option("--checkpoints", type=FILE, help="Folder where a killed run finds its last epoch.")
 @click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format.")
-def skip_gram(
-    tokens: tuple[Path, ...],
-    side: str,
-    spec: dict[str, int],
-    out: Path,
-    **more: Any,
-) -> None:
+def skip_gram(tokens: tuple[Path, ...], side: str, spec: dict[str, int], out: Path, **more: Any) -> None:
     """Learn word vectors from shards of tokenised text by skip-gram, as fastText does, or without `subwords` as word2vec."""
     from bitextbench.encoders import word_mapping
 
@@ -54,15 +48,7 @@ def skip_gram(
     required=True,
     help="A folder, for mapped.src.vec and mapped.tgt.vec.",
 )
-def map_words(
-    src: Path,
-    tgt: Path,
-    spec: dict[str, Any],
-    threads: int,
-    report: Path,
-    out: Path,
-    **more: Any,
-) -> None:
+def map_words(src: Path, tgt: Path, spec: dict[str, Any], threads: int, report: Path, out: Path, **more: Any) -> None:
     """Map the word vectors of two languages into one space, with or without a dictionary; `train --vectors` takes them."""
     from bitextbench.base.device import setup
     from bitextbench.encoders import word_mapping

@@ -101,8 +101,7 @@ def score_of(
 
 
 @cli.command(
-    "filter",
-    epilog=example("filter crawl.de crawl.en --src-language de --tgt-language en --share 0.3 -o good.tsv.gz"),
+    "filter", epilog=example("filter crawl.de crawl.en --src-language de --tgt-language en --share 0.3 -o good.tsv.gz")
 )
 @scorer_options
 @click.option("--src-language", type=LANGUAGE, required=True, help="Language code of the sources.")

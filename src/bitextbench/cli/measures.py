@@ -19,13 +19,7 @@ from bitextbench.cli.options import FILE, SEED, Mapping
 @opt.threads_option
 @opt.out_option
 def measure_encoder(
-    name: str,
-    test: str,
-    training: Path,
-    shards: opt.Shards,
-    corpus: Path,
-    threads: int,
-    out: Path,
+    name: str, test: str, training: Path, shards: opt.Shards, corpus: Path, threads: int, out: Path
 ) -> None:
     """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
     from bitextbench.base.files import write_json
@@ -74,12 +68,7 @@ def measure_mining(
 @opt.bootstrap_option
 @opt.json_option
 def measure_rescoring(
-    corpus: Path,
-    languages: tuple[str, str],
-    pairs: Path,
-    models: tuple[Path, ...],
-    out: Path | None,
-    **more: Any,
+    corpus: Path, languages: tuple[str, str], pairs: Path, models: tuple[Path, ...], out: Path | None, **more: Any
 ) -> None:
     """Hidden pairs of a comparable corpus that a cross-encoder selects (Yang et al. 2019, section 6.2)."""
     from bitextbench.evaluation import rescoring
@@ -96,12 +85,7 @@ def measure_rescoring(
 @opt.search_options(k=10)
 @opt.json_option
 def measure_separation(
-    shards: opt.Shards,
-    tgt_text: Path,
-    form: tuple[str, str],
-    k: int,
-    out: Path | None,
-    **settings: Any,
+    shards: opt.Shards, tgt_text: Path, form: tuple[str, str], k: int, out: Path | None, **settings: Any
 ) -> None:
     """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
     from bitextbench.evaluation.separation import separation

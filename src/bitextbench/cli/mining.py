@@ -123,12 +123,7 @@ def mine_blocks(
 @opt.shards_option
 @click.option("--ids", type=FILE, multiple=True, required=True, help="Id shards of the corpus, without .src and .tgt.")
 @click.option("--negatives", type=COUNT, default=10, help="Negatives for each positive.")
-@click.option(
-    "--train",
-    type=SHARE,
-    default=0.8,
-    help="The part that is trained on; the rest is for development.",
-)
+@click.option("--train", type=SHARE, default=0.8, help="The part that is trained on; the rest is for development.")
 @opt.seed_option
 @opt.device_option
 @opt.threads_option

@@ -47,14 +47,7 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @opt.checkpoints_option
 @opt.out_option
 def likelihood_train(
-    name: str,
-    data: Path,
-    spec: dict[str, Any],
-    max_length: int,
-    seed: int,
-    checkpoints: Path,
-    out: Path,
-    **more: Any,
+    name: str, data: Path, spec: dict[str, Any], max_length: int, seed: int, checkpoints: Path, out: Path, **more: Any
 ) -> None:
     """Train one of four fairseq models: translation forward or backward, LM of src or tgt; resumes from its last
     checkpoint.

@@ -121,10 +121,7 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 @opt.out_option
 @opt.provenance_options
 def figure_margins(
-    points: tuple[tuple[float, int, Path, Path], ...],
-    scale: Any,
-    measurements: Path | None,
-    out: Path,
+    points: tuple[tuple[float, int, Path, Path], ...], scale: Any, measurements: Path | None, out: Path
 ) -> None:
     """Table F1 and mean cosines over the margins of training (Yang et al. 2019, figure 4)."""
     from bitextbench.config import FIGURE4

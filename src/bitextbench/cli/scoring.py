@@ -88,10 +88,7 @@ neighbours_folder = click.option(
 @click.option("--src-rows", type=Rows(), default=":", help="The sources of this job.")
 @click.option("--tgt-rows", type=Rows(), default=":", help="The targets of this job.")
 @click.option(
-    "--metric",
-    type=click.Choice(["cosine", "dot", "euclidean"]),
-    default="cosine",
-    help="Similarity of neighbours.",
+    "--metric", type=click.Choice(["cosine", "dot", "euclidean"]), default="cosine", help="Similarity of neighbours."
 )
 @opt.search_options(k=4)
 @neighbours_folder

@@ -25,12 +25,7 @@ IN_PACKAGES = ("muse", "e5-small")  # the encoders whose weights are in packages
 
 
 def sentence_encoder(
-    named: str | Path,
-    *,
-    prefix: str | None = None,
-    precision: str = "fp32",
-    threads: int = 1,
-    device: str = "cpu",
+    named: str | Path, *, prefix: str | None = None, precision: str = "fp32", threads: int = 1, device: str = "cpu"
 ) -> SentenceEncoder:
     """The encoder of a package by its name (see IN_PACKAGES), or the one in a folder: one that was trained here, or one
     of sentence-transformers, transformers or LASER.

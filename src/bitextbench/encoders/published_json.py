@@ -54,10 +54,7 @@ MODE = {"type": ["string", "null", "array"], "items": TEXT, "minItems": 1, "maxI
 POOLING = of(pooling_mode=MODE, include_prompt={"type": "boolean"}, word_embedding_dimension=size(1 << 16)) | {
     "patternProperties": {"^pooling_mode_": FLAG}
 }
-SENTENCES = of(
-    max_seq_length={"type": ["integer", "null"], "minimum": 1, "maximum": 1 << 20},
-    do_lower_case=FLAG,
-)
+SENTENCES = of(max_seq_length={"type": ["integer", "null"], "minimum": 1, "maximum": 1 << 20}, do_lower_case=FLAG)
 PROMPTS = of(
     prompts={"type": ["object", "null"], "additionalProperties": TEXT}, default_prompt_name={"type": ["string", "null"]}
 )

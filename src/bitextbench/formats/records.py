@@ -95,12 +95,7 @@ def write_columns(path: Path, held: "Mapping[str, Any] | DataFrame", numbers: st
 
 
 def read(
-    path: str | Path,
-    schema: type[Line],
-    what: str,
-    *,
-    absent: Sequence[str] = (),
-    remedy: str = "make the file again",
+    path: str | Path, schema: type[Line], what: str, *, absent: Sequence[str] = (), remedy: str = "make the file again"
 ) -> list[Line]:
     """The lines of a file that `write` wrote; `what` names them in errors, which end with `remedy`. Columns of `absent`
     may be missing.

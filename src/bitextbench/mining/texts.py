@@ -40,11 +40,7 @@ def metric_and_margin(name: str, what: str = "similarity") -> tuple[str, str]:
 
 
 def mine_pairs(
-    both: Both,
-    margin: str,
-    retrieval: str,
-    threshold: float | None,
-    copies: tuple[Distinct, Distinct] | None = None,
+    both: Both, margin: str, retrieval: str, threshold: float | None, copies: tuple[Distinct, Distinct] | None = None
 ) -> tuple[Mined, dict[str, int]]:
     """Score the neighbours, retrieve pairs, and keep those that reach the threshold; of `copies`, each has its pair.
 

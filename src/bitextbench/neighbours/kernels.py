@@ -55,10 +55,7 @@ def keep_best(
 
 @compiled
 def join_best(
-    values: NDArray[np.float32],
-    ids: NDArray[np.int32],
-    more: NDArray[np.float32],
-    more_ids: NDArray[np.int32],
+    values: NDArray[np.float32], ids: NDArray[np.int32], more: NDArray[np.float32], more_ids: NDArray[np.int32]
 ) -> None:
     """Add the best K of other elements to those of each row [n, K]."""
     for i in range(len(values)):
