@@ -90,8 +90,10 @@ def score_of(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The similarity that `filter` scores by, none or one, and its settings; a margin where a score is `wanted`.
 
-    Raises InputError for a margin of a similarity that has none.
+    Raises InputError for a margin of a similarity that has none, and as `check_name` does.
     """
+    if similarity:
+        check_name(similarity)
     if margin is None:
         return ((similarity or "margin",) if wanted or similarity else ()), settings
     if similarity not in (None, "margin"):
@@ -171,20 +173,15 @@ def filter_command(
     unless an encoder or a similarity is named. Exactly one of --words, --pairs, --share and --threshold says how much is
     kept. Without these and without a scorer nothing is scored, and all pairs that pass the rules are kept.
     """
-    from bitextbench.corpus.prefilter import check_rules
     from bitextbench.mining import crawl
 
-    for name in filter(None, [similarity]):
-        check_name(name)
     if len(scorer) + bool(similarity or margin) > 1:
         raise InputError("more than one scorer is given", remedy="give one --similarity or --margin, or one --scorer")
     limit = crawl.Limit(words, pairs, share, threshold)
     wanted = not scorer and (encoder.named is not None or limit != crawl.ALL)
     names, settings = score_of(similarity, margin, settings, wanted)
     languages = (src_language, tgt_language)
-    crawl.check_limit(limit, scored=bool(names or scorer))  # all of this before an encoder is loaded
-    check_rules(rules or {}, languages)
-    crawl.check_outputs(languages, out, explain, save_scorer)
+    crawl.check_options(limit, bool(names or scorer), rules or {}, languages, (out, explain, save_scorer))
     scorers = scorers_of(names, scorer, languages, encoder, chinese, seed)
     crawl.filter_crawl(
         pairs_of(texts, columns, skip_bad=skip_bad, repair=repair),

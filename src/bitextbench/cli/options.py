@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 
-class Input(click.Path):
+class InputPath(click.Path):
     """An input path that has to be there before the work begins; "-" is standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -28,7 +28,7 @@ class Input(click.Path):
         return path
 
 
-INPUT = Input(path_type=Path)
+INPUT = InputPath(path_type=Path)
 
 
 class OneOf(click.Choice[str]):

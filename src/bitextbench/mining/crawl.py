@@ -111,6 +111,15 @@ def check_limit(limit: Limit, *, scored: bool) -> None:
         raise InputError(what, remedy="give exactly one of --words, --pairs, --share, --threshold")
 
 
+def check_options(
+    limit: Limit, scored: bool, rules: Mapping[str, Any], languages: Languages, outputs: Sequence[Path | None]
+) -> None:
+    """Check what can be checked before an encoder is loaded; `outputs`: pairs, explanation, scorer. Raises InputError."""
+    check_limit(limit, scored=scored)
+    check_rules(rules, languages)
+    _check_outputs(languages, *outputs)
+
+
 def filter_crawl(
     files: Files,
     languages: Languages,
@@ -136,7 +145,7 @@ def filter_crawl(
     rules = usual_rules(languages) if rules is None else rules
     check_rules(rules, languages)
     check(limit, scorer, lesson)
-    check_outputs(languages, out, explain, lesson.save)
+    _check_outputs(languages, out, explain, lesson.save)
     with scratch(None if is_dash(out) else out) as temporary:
         files = _at_hand(files, languages, temporary)
         before = _states(files)
@@ -162,7 +171,6 @@ def filter_crawl(
     result = {
         "in": counts["in"],
         "dropped": counts["dropped"],
-        "passed": n,
         "scored": n if scorer else 0,
         "below": int((~keep).sum()),
         "kept": int(keep.sum()),
@@ -174,8 +182,7 @@ def filter_crawl(
     return result
 
 
-def check_outputs(languages: Languages, out: Path, explain: Path | None, save: Path | None) -> None:
-    """Raises InputError for an output that cannot be written, or whose suffix is not that of a format of pairs."""
+def _check_outputs(languages: Languages, out: Path | None, explain: Path | None, save: Path | None) -> None:
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
     if save:
@@ -324,9 +331,10 @@ def _summary(counts: Mapping[str, Any], out: Path) -> str:
     dropped = Counter(counts["dropped"])
     reasons = "".join(f", {number:,} {reason}" for reason, number in dropped.most_common())
     below = f", {counts['below']:,} below the score {counts['cutoff']:.4f}" if counts["below"] else ""
+    passed = counts["kept"] + counts["below"]
     once = " and are no copies" if dropped["duplicate"] else ""
     lines = [
-        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} of the {counts['passed']:,} that passed the "
+        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} of the {passed:,} that passed the "
         f"rules{once} are kept in {shown(out, output=True)}"
     ]
     if 2 * (wrong := dropped["language"]) > counts["in"]:
