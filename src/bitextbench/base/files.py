@@ -24,7 +24,7 @@ import yaml
 
 from bitextbench.base import names, sums
 from bitextbench.base.errors import InputError
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import write_text
 from bitextbench.base.progress import Meter, log, meters
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
@@ -62,11 +62,10 @@ def sha256(path: str | Path) -> str:
 
 def write_json(path: str | Path, value: Any) -> None:
     """Write JSON atomically: keys in the order given, one final newline."""
-    with atomic(path) as part:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
-        if not names.is_utf8(text):  # the name of a file
-            text = json.dumps(value, indent=2)
-        part.write_text(f"{text}\n", encoding="utf-8")
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if not names.is_utf8(text):  # the name of a file
+        text = json.dumps(value, indent=2)
+    write_text(path, f"{text}\n")
 
 
 def read_json(path: str | Path) -> Any:

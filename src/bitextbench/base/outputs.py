@@ -112,6 +112,12 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text to a file, as UTF-8, atomically."""
+    with atomic(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
 def _put(part: Path, path: Path) -> None:
     """Rename a file or folder to its place, with the sum of a file where it has one (`sums.seal`)."""
     for number in itertools.count():

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from bitextbench.base import outputs
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
-from bitextbench.base.outputs import atomic
 from bitextbench.formats.sentences import Sentences
 
 Gold = list[tuple[str, str]]
@@ -50,8 +50,8 @@ def check_ids(
 
 
 def write_gold(path: Path, gold: Gold) -> None:
-    """Write pairs of ids in BUCC's format."""
-    _write_lines(path, gold)
+    """Write pairs of ids, or ids and sentences, in BUCC's format."""
+    outputs.write_text(path, "".join(f"{a}\t{b}\n" for a, b in gold))
 
 
 def write_text(path: Path, sentences: Sentences) -> None:
@@ -64,9 +64,4 @@ def write_text(path: Path, sentences: Sentences) -> None:
                 line=number,
                 remedy="remove white space from ids, and line breaks from sentences",
             )
-    _write_lines(path, list(zip(sentences.ids, sentences.text, strict=True)))
-
-
-def _write_lines(path: Path, rows: Gold) -> None:
-    with atomic(path) as part:
-        part.write_text("".join(f"{a}\t{b}\n" for a, b in rows), encoding="utf-8", newline="\n")
+    write_gold(path, list(zip(sentences.ids, sentences.text, strict=True)))

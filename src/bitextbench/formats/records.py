@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_args,
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import atomic, write_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -78,9 +78,7 @@ def to_csv(schema: type[Line], lines: Iterable[Line], separator: str = ",") -> s
 
 def write(path: Path, schema: type[Line], lines: Iterable[Line]) -> None:
     """Write the lines to a file, atomically."""
-    text = to_csv(schema, lines, _separator(path))
-    with atomic(path) as part:
-        part.write_text(text, encoding="utf-8")
+    write_text(path, to_csv(schema, lines, _separator(path)))
 
 
 def write_columns(path: Path, held: "Mapping[str, Any] | DataFrame", numbers: str | None = None) -> None:

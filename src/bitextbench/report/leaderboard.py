@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import atomic
+from bitextbench.base.outputs import write_text
 from bitextbench.formats import records
 from bitextbench.report import cells, plots
 from bitextbench.report.leaderboard_layout import groups
+from bitextbench.report.site import templates
 
 LINE = 0.16  # inches: the height of a mark and its interval
 HEAD = """# Leaderboard
@@ -68,10 +68,8 @@ def write(runs: Sequence[Path], references: Path, out: Path) -> str:
     """
     standings = joined(runs, references)
     texts = made(standings)
-    out.mkdir(parents=True, exist_ok=True)
     for suffix, text in texts.items():
-        with atomic(out / f"leaderboard.{suffix}") as part:
-            part.write_text(text, encoding="utf-8")
+        write_text(out / f"leaderboard.{suffix}", text)
     encoders = {one.encoder for one in standings if not one.source}
     return f"{out / 'leaderboard.html'}: {len(encoders)} encoders of {len(runs)} runs, {len(standings):,} numbers"
 
@@ -159,14 +157,7 @@ def table(standings: Sequence[Standing]) -> dict[str, Any]:
 
 def page(standings: Sequence[Standing], drawn: str) -> str:
     """The page, which needs no other file."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("bitextbench.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("leaderboard.html").render(**table(standings), picture=drawn)
+    return templates().get_template("leaderboard.html").render(**table(standings), picture=drawn)
 
 
 def markdown(standings: Sequence[Standing]) -> str:

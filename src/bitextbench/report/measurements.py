@@ -12,7 +12,7 @@ from pathlib import Path
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_json
 from bitextbench.base.items import packed, unpacked
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import write_text
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report.cells import Measurement
 
@@ -22,8 +22,7 @@ FIELDS = {"row": str, "column": str, "seed": int, "value": (int, float), "interv
 def save(place: str, measured: Sequence[Measurement], out: Path) -> None:
     """Write the measurements of the table at `place`, atomically."""
     lines = ",\n".join(json.dumps(_fields(one), ensure_ascii=False) for one in measured)
-    with atomic(out) as part:
-        part.write_text(f'{{"table": {json.dumps(place)}, "measurements": [\n{lines}\n]}}\n', encoding="utf-8")
+    write_text(out, f'{{"table": {json.dumps(place)}, "measurements": [\n{lines}\n]}}\n')
 
 
 def load(path: Path) -> tuple[str, list[Measurement]]:

@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import write_text
 from bitextbench.evaluation.curves import Threshold
 from bitextbench.evaluation.selections import Step
 from bitextbench.report.cells import Cell, short
@@ -74,8 +74,7 @@ def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, 
 
 def save(drawn: str, path: Path) -> None:
     """Write an SVG element of a page as a file, atomically."""
-    with atomic(path) as part:
-        part.write_text(alone(drawn), encoding="utf-8")
+    write_text(path, alone(drawn))
 
 
 def alone(drawn: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import write_text
 from bitextbench.config import FIGURE4
 from bitextbench.report import encoders, filtering, maps, plots, sentences, settings
 from bitextbench.report.audit import DECIDED, Judgement, Tried
@@ -37,10 +37,19 @@ def write(folder: Path) -> str:
     run = load(folder)
     made = Site(run).pages()
     for name, text in made.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        with atomic(folder / name) as part:
-            part.write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     return f"the report: {folder / 'index.html'}, {len(made)} pages"
+
+
+def templates() -> jinja2.Environment:
+    """The templates of pages."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("bitextbench.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
 
 
 class Site:
@@ -50,13 +59,7 @@ class Site:
         self.run = run
         self.warning = sentences.warning(run)
         self.states = maps.states(run)
-        self.environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("bitextbench.report"),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
+        self.environment = templates()
         self.environment.filters.update(
             short=short,
             place=title,
