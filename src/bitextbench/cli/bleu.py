@@ -71,17 +71,12 @@ def significance(
     out: Path,
 ) -> None:
     """Compare the rows of a table with each other by paired bootstrap; writes CSV."""
-    from bitextbench.base.files import read_lines
-    from bitextbench.evaluation.significance import compare, write
+    from bitextbench.evaluation.significance import compare, write_columns
     from bitextbench.formats.bitext import read_side
 
-    columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
-    for row, budget, test, path in hypotheses:
-        columns.setdefault((budget, test), {}).setdefault(row, []).append([*read_lines(path)])
     texts = {test: read_side(folder, "tgt") for test, folder in references}
     of = dict(languages)
-    compared = (compare(systems, texts[test], of[test], budget, test) for (budget, test), systems in columns.items())
-    write([comparison for column in compared for comparison in column], out)
+    write_columns(hypotheses, lambda systems, budget, test: compare(systems, texts[test], of[test], budget, test), out)
 
 
 @step.command("measure-translation")

@@ -174,13 +174,11 @@ def smt_significance(
 ) -> None:
     """Compare the rows of a table with each other by paired bootstrap of tokens; writes CSV."""
     from bitextbench.base.files import read_lines
-    from bitextbench.evaluation.significance import compare_nist, write
+    from bitextbench.evaluation.significance import compare_nist, write_columns
 
     texts: dict[str, list[list[str]]] = {}
     for test, path in references:
         texts.setdefault(test, []).append([*read_lines(path)])
-    columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
-    for row, column, test, path in hypotheses:
-        columns.setdefault((column, test), {}).setdefault(row, []).append([*read_lines(path)])
-    compared = (compare_nist(systems, texts.get(test, []), column, test) for (column, test), systems in columns.items())
-    write([comparison for column in compared for comparison in column], out)
+    write_columns(
+        hypotheses, lambda systems, column, test: compare_nist(systems, texts.get(test, []), column, test), out
+    )

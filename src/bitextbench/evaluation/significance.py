@@ -17,7 +17,7 @@ training is unknown and left out, and the table says so. Intervals and p are tho
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_lines
 from bitextbench.evaluation import sacrebleu_internals
 from bitextbench.evaluation.bleu import SAMPLES, SEED, Nist, sacre
 from bitextbench.formats import records
@@ -189,6 +190,22 @@ def read(path: str | Path) -> list[Comparison]:
 def write(comparisons: Sequence[Comparison], out: Path) -> None:
     """Write the comparisons as CSV, atomically."""
     records.write(out, Comparison, comparisons)
+
+
+def write_columns(
+    hypotheses: Iterable[tuple[str, str, str, Path]],
+    compared: Callable[[dict[str, list[list[str]]], str, str], Iterable[Comparison]],
+    out: Path,
+) -> None:
+    """Compare the rows of each column with each other on each test, and write the comparisons.
+
+    `hypotheses`: row, column, test, translation. `compared` has those of the rows of a column on a test.
+    """
+    columns: dict[tuple[str, str], dict[str, list[list[str]]]] = {}
+    for row, column, test, path in hypotheses:
+        columns.setdefault((column, test), {}).setdefault(row, []).append([*read_lines(path)])
+    found = (compared(systems, column, test) for (column, test), systems in columns.items())
+    write([*itertools.chain.from_iterable(found)], out)
 
 
 def adjusted(p: Sequence[float]) -> list[float]:
