@@ -47,13 +47,13 @@ def sample_targets(
     """
     if draw not in DRAWS:
         raise InputError(f"unknown draw {draw!r}", remedy=f"known: {', '.join(DRAWS)}")
-    if empty := [number for number, words in enumerate(references, 1) if not len(words)]:
+    if empty := [number for number, reference in enumerate(references, 1) if not len(reference)]:
         raise InputError(f"reference {empty[0]} has no words ({len(empty)} such)", remedy="leave empty sentences out")
-    tokens = [word for words in references for word in words]
+    tokens = [word for reference in references for word in reference]
     words = np.array(sorted(set(tokens)) if draw == "types" else tokens, dtype=object)
     rng = np.random.default_rng(seed)
     lengths = rng.integers(
-        1, np.array([len(words) for words in references])[:, None], (len(references), samples), endpoint=True
+        1, np.array([len(reference) for reference in references])[:, None], (len(references), samples), endpoint=True
     )
     return [[rng.choice(words, length).tolist() for length in row] for row in lengths]
 
@@ -118,11 +118,11 @@ def scores(
     ]
     references = [target.split() for _, target in pairs]
     draws = [sample_targets(references, seed + number, draw=draw) for number in range(evaluations)]
-    sampled = [words for drawn in draws for targets in drawn for words in targets]
+    sampled = [target for drawn in draws for targets in drawn for target in targets]
     by_similarity = {name: blind(name, references, sampled) for name in similarities if name in BLIND}
     with scratch() as folder:
         sources, targets = ids(encoder, [*zip(*pairs, strict=True)], pieces, folder / "pairs", lowercase)
-        lines = [" ".join(words) for words in sampled]
+        lines = [" ".join(target) for target in sampled]
         _, false = ids(encoder, [(None,) * len(lines), lines], pieces, folder / "sampled", lowercase)
         rows = np.tile(np.arange(len(pairs)).repeat(SAMPLES), evaluations)
         for similarity in set(similarities) - set(BLIND):
@@ -138,11 +138,11 @@ def blind(similarity: str, references: Sequence[Sequence[str]], sampled: Sequenc
 
     `length` is the number of words; `unigram` their log-probability, by their frequencies in the references.
     """
-    counts = Counter(word for words in references for word in words)
+    counts = Counter(word for reference in references for word in reference)
     total = math.log(counts.total())
     worth = {word: 1.0 if similarity == "length" else math.log(count) - total for word, count in counts.items()}
     first, second = (
-        np.array([math.fsum(worth[word] for word in words) for words in targets], np.float32)
+        np.array([math.fsum(worth[word] for word in target) for target in targets], np.float32)
         for targets in (references, sampled)
     )
     return first, second

@@ -18,13 +18,13 @@ def keep_best(
     column_values: NDArray[np.float32],
     column_ids: NDArray[np.int32],
 ) -> None:
-    for kept, tile, own, other in (
+    for kept, tile, first, offset in (
         (Kept(row_values, row_ids), keys, row, column),
         (Kept(column_values, column_ids), np.ascontiguousarray(keys.T), column, row),
     ):
         width = min(kept.values.shape[1], tile.shape[1])
         best = np.argpartition(tile, tile.shape[1] - width, axis=1)[:, -width:]
-        kept.add(slice(own, own + len(tile)), np.take_along_axis(tile, best, 1), best + other)
+        kept.add(slice(first, first + len(tile)), np.take_along_axis(tile, best, 1), best + offset)
 
 
 def join_best(

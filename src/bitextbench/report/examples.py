@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bitextbench import neighbours
 from bitextbench.base.errors import InputError
-from bitextbench.base.outputs import atomic
+from bitextbench.base.outputs import write_text
 from bitextbench.evaluation import bucc
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
@@ -30,8 +30,7 @@ from bitextbench.smt.words import unescaped
 
 def write(out: Path, lines: Iterable[str]) -> None:
     """Write the lines of a page, atomically."""
-    with atomic(out) as part:
-        part.write_text("\n".join(lines), encoding="utf-8")
+    write_text(out, "\n".join(lines))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -91,8 +90,8 @@ def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 
     extracted = {pair for pair, _ in taken}
     positives = [(pair, score) for pair, score in taken if pair not in truth]
     missed = np.array([pair for pair in gold if pair not in extracted], np.int64).reshape(-1, 2)
-    lines = [rows[ids].tolist() for rows, ids in zip(corpus.rows, missed.T, strict=True)]
-    left, right = (side.take(np.array(rows, np.int64)) for side, rows in zip((src, tgt), lines, strict=True))
+    rows = [of_ids[ids] for of_ids, ids in zip(corpus.rows, missed.T, strict=True)]
+    left, right = (side.take(places) for side, places in zip((src, tgt), rows, strict=True))
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = np.vecdot(left, right) / np.maximum(lengths, np.finfo(np.float32).tiny)
     order = np.argsort(-cosines, kind="stable")[:count]
@@ -101,8 +100,8 @@ def failures(corpus: Comparable, src: Embeddings, tgt: Embeddings, count: int = 
     yield "Chosen as in Yang et al. 2019, Table 7: false positives are not in the gold pairs, false negatives are gold pairs not mined.\n"
     for title, kind in (("False positives", positives[:count]), ("False negatives", negatives)):
         yield f"**{title}**\n"
-        rows = ((f"{score:.3f}", corpus.src.text[i], corpus.tgt.text[j]) for (i, j), score in kind)
-        yield from table(("cosine", "source", "target"), rows)
+        lines = ((f"{score:.3f}", corpus.src.text[i], corpus.tgt.text[j]) for (i, j), score in kind)
+        yield from table(("cosine", "source", "target"), lines)
 
 
 def corners(corpus: Path, scores: Mapping[str, NDArray[np.float32]], share: float = 0.01) -> Iterator[str]:
