@@ -234,14 +234,13 @@ rule yang2019_figure4:
         config=whole_config,
         provenance=provenance,
         version=code("step figure-margins"),
-        points=option("--point", MARGIN_POINTS),
-        scale=config["scale"],
+        command=["figure-margins", *option("--point", MARGIN_POINTS), "--scale", config["scale"]],
+        outputs=lambda w, output: ["--measurements", output.measurements],
     shell:
-        "python -m bitextbench step figure-margins {params.points:q} --scale {params.scale:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        "python -m bitextbench step {params.command:q} {params.outputs:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-rule artetxe2019_figure2:
+use rule yang2019_figure4 as artetxe2019_figure2 with:
     input:
         [f"{WORK}/metrics/development_bleu/{name}.json" for name in THRESHOLD_MODELS.values()],
     output:
@@ -249,21 +248,13 @@ rule artetxe2019_figure2:
         provenance=f"{RESULTS}/artetxe2019/figure2.provenance.json",
     log:
         f"logs/{RUN}/artetxe2019_figure2.log",
-    conda:
-        "../envs/embed.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
-        config=whole_config,
-        provenance=provenance,
         version=code("step figure-thresholds"),
-        points=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
-    shell:
-        "python -m bitextbench step figure-thresholds {params.points:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        command=lambda w, input: ["figure-thresholds", *option("--point", zip(THRESHOLD_MODELS, input))],
+        outputs=[],
 
 
-rule quality_table:
+use rule yang2019_figure4 as quality_table with:
     input:
         [path for *_, path in JUDGED],
     output:
@@ -273,22 +264,16 @@ rule quality_table:
         provenance=f"{RESULTS}/quality.provenance.json",
     log:
         f"logs/{RUN}/quality_table.log",
-    conda:
-        "../envs/embed.yaml"
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
-        config=whole_config,
-        provenance=provenance,
         version=code("step quality-table"),
-        scale=config["scale"],
-        cells=cell_options(
-            {"row": corpus, "column": method, "files": [path], "seed": seed} for corpus, method, seed, path in JUDGED
-        ),
-    shell:
-        "python -m bitextbench step quality-table {params.cells:q} --scale {params.scale:q} --roc {output.roc:q}"
-        " --measurements {output.measurements:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        command=[
+            *("quality-table", "--scale", config["scale"]),
+            *cell_options(
+                {"row": corpus, "column": method, "files": [path], "seed": seed}
+                for corpus, method, seed, path in JUDGED
+            ),
+        ],
+        outputs=lambda w, output: ["--roc", output.roc, "--measurements", output.measurements],
 
 
 use rule kim2019_section3 as precision_table with:
