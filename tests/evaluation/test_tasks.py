@@ -295,6 +295,7 @@ def test_bucc_command(tmp_path):
         "0.8,3,2,66.6667,66.6667",
         "0.1,4,2,50.0,66.6667",
     ]
+    assert run("evaluate", "bucc", *files[2:]).stdout == run("evaluate", "bucc", *files).stdout  # without the texts
     done = run("evaluate", "bucc", *files, "--threshold", "0.85", "-o", tmp_path / "o.json")
     assert done.stdout.startswith("P 100.0 R 33.3 F1 50.0 (1 of 4 pairs")
     result = json.loads((tmp_path / "o.json").read_text())
@@ -327,13 +328,13 @@ def test_two_folds_are_tuned_on_the_other_half():
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("G", "s1\tt1\ns9\tt1\n", r"G:2: id 's9' is not in .*S; is the source id first"),
-        ("G", "t1\ts1\n", "G:1: id 't1' is not in"),
-        ("G", "s1\tt1\n\n", "G:2: line is not `source id<TAB>target id`"),
+        ("G", "s1\tt1\ns9\tt1\n", r"G:2: the source id 's9' is not in .*S; check that the source id comes first"),
+        ("G", "t1\ts1\n", "G:1: the source id 't1' is not in"),
+        ("G", "s1\tt1\n\n", "G:2: the line does not have two columns between tabs; write source id, tab, target id"),
         ("G", "s1\tt1\ns1\tt1\n", "G:2: repeats the pair of line 1"),
         ("G", "", "G: has no pairs"),
         ("S", "s1\ta\ns1\tb\n", "S:2: id 's1' is also in line 1"),
-        ("P", "1\ts1\tt9\n", "P:1: id 't9' is not in"),
+        ("P", "1\ts1\tt9\n", "P:1: the target id 't9' is not in"),
     ],
 )
 def test_bad_bucc_files(tmp_path, name, content, message):

@@ -83,7 +83,8 @@ def test_every_line_has_its_fate(crawl):
     assert int(said[3]) == int(said[4]) == len(kept.src)
 
 
-def test_swapped_languages_are_warned_of():
+def test_swapped_languages_are_warned_of(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     Path("p.tsv").write_text("Der Hund schläft heute in der Sonne.\tThe dog is sleeping in the sun today.\n" * 3)
     texts = ["filter", "p.tsv", "-o", "kept.tsv"]
     right, swapped = (

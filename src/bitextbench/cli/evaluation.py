@@ -8,26 +8,35 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import evaluate, example
-from bitextbench.cli.options import COUNT, FILE, LIMIT, OUT
+from bitextbench.cli.options import COUNT, FILE, INPUT, LIMIT, OUT
 
 
-def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, candidates: Path) -> tuple[Any, ...]:
-    """Both texts, the gold pairs and the candidates."""
+def _truth(
+    src_text: Path | None, tgt_text: Path | None, form: tuple[str, str], gold: Path, candidates: Path
+) -> tuple[Any, ...]:
+    """Both texts or none, the gold pairs and the candidates."""
     from bitextbench.formats import mined_pairs as pairs
     from bitextbench.formats import sentences
     from bitextbench.formats.gold import read_gold
 
-    src, tgt = sentences.read(src_text, "src", form[0]), sentences.read(tgt_text, "tgt", form[1])
+    if (src_text is None) != (tgt_text is None):
+        raise InputError("only one text is given", remedy="give both --src-text and --tgt-text, or neither")
+    texts = zip((src_text, tgt_text), ("src", "tgt"), form, strict=True)
+    src, tgt = (sentences.read(path, side, kind) if path else None for path, side, kind in texts)
     return src, tgt, read_gold(gold, src, tgt), pairs.read(candidates)
 
 
-@evaluate.command(
-    "bucc", epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv --src-text a.de --tgt-text a.en")
+@evaluate.command("bucc", epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv"))
+@click.option(
+    "--candidates", type=INPUT, required=True, help="Mined pairs, as `mine` writes them: score, source id, target id."
 )
-@click.option("--candidates", type=FILE, required=True, help="Mined pairs: score, source id, target id.")
-@opt.src_text_option
-@opt.tgt_text_option
-@click.option("--gold", type=FILE, required=True, help="source id<TAB>target id.")
+@click.option("--gold", type=INPUT, required=True, help="All right pairs: source id<TAB>target id; or line numbers.")
+@click.option(
+    "--src-text",
+    type=INPUT,
+    help="The text of the sources. With both texts, ids are checked, and the JSON counts gold pairs lost to duplicates.",
+)
+@click.option("--tgt-text", type=INPUT, help="The same of the targets.")
 @opt.form_option
 @click.option("--threshold", type=LIMIT, help="The least score; without it the one with the best F1 on these pairs.")
 @click.option("--curve", type=OUT, help="Write precision and recall at every threshold as CSV.")
@@ -35,8 +44,8 @@ def _truth(src_text: Path, tgt_text: Path, form: tuple[str, str], gold: Path, ca
 @click.option("-o", "--out", type=OUT, help="Write all figures as JSON, with intervals.")
 def evaluate_bucc(
     candidates: Path,
-    src_text: Path,
-    tgt_text: Path,
+    src_text: Path | None,
+    tgt_text: Path | None,
     gold: Path,
     form: tuple[str, str],
     threshold: float | None,
@@ -46,7 +55,7 @@ def evaluate_bucc(
 ) -> None:
     """Precision, recall and F1 of mined pairs against a gold file: BUCC's, or of your own texts.
 
-    Prints a line. The JSON has intervals, average precision and a two-fold figure, too.
+    Pairs are compared by ids, so the texts themselves are not needed. Prints a line. The JSON has intervals, average precision and a two-fold figure, too.
     """
     import numpy as np
 

@@ -88,6 +88,6 @@ def step() -> None:
     """One step of the workflow. Each rule of Snakemake calls one of these; all of them work without Snakemake."""
 
 
-@cli.group(epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv --src-text a.de --tgt-text a.en"))
+@cli.group(epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv"))
 def evaluate() -> None:
     """Measure how well pairs, scores or vectors fit the truth; prints JSON, or `bucc` a line. Your own mined pairs: `bucc`."""

@@ -321,8 +321,7 @@ SKIP_BAD = "Count bad lines (not UTF-8, NUL, too few columns) as empty and log t
 skip_bad_option = click.option("--skip-bad", is_flag=True, help=SKIP_BAD)
 REPAIR = "Mend entities, mojibake, invisible characters, NFC and quotes first; the log counts lines by kind."
 repair_option = click.option("--repair", is_flag=True, help=REPAIR)
-src_text_option = click.option("--src-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
-tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="The same of the targets.")
+tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
 tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
 ENCODER = (

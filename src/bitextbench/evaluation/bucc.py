@@ -86,8 +86,8 @@ def lost_to_duplicates(gold: Gold, src: Sentences, tgt: Sentences) -> int:
 def evaluate(
     candidates: Candidates,
     gold: Gold,
-    src: Sentences,
-    tgt: Sentences,
+    src: Sentences | None = None,
+    tgt: Sentences | None = None,
     *,
     threshold: float | None = None,
     seed: int = SEED,
@@ -95,6 +95,7 @@ def evaluate(
 ) -> dict[str, Any]:
     """Precision, recall and F1 of mined pairs, at `threshold`, or at the best one on these pairs; and two-fold.
 
+    Without the texts, ids are not checked, lost pairs are not counted, and intervals are over the sources that occur.
     Raises InputError for a candidate with an unknown id; `where` is the file that it names.
     """
     check_ids(candidates.src, candidates.tgt, src, tgt, where)
@@ -103,13 +104,14 @@ def evaluate(
     chosen = tune(candidates.scores, correct, len(gold)) if threshold is None else threshold
     taken = candidates.scores >= np.float32(np.inf if chosen is None else chosen)
     how = "given" if threshold is not None else "best F1 on these pairs"
+    names = src.ids if src else dict.fromkeys([*candidates.src, *(name for name, _ in gold)])
+    places = {name: place for place, name in enumerate(names)}
     taken_by_half, thresholds = two_fold(candidates.scores, candidates.src, correct, gold, seed)
 
     def measured(taken: NDArray[np.bool_], signature: str) -> dict[str, Any]:
-        places = [[src.index[name] for name in compress(candidates.src, mask)] for mask in (taken & correct, taken)] + [
-            [src.index[name] for name, _ in gold]
-        ]
-        counts = np.stack([np.bincount(np.array(rows, np.int64), minlength=len(src.ids)) for rows in places], 1)
+        found = [[*compress(candidates.src, mask)] for mask in (taken & correct, taken)] + [[name for name, _ in gold]]
+        rows = [np.array([places[name] for name in ids], np.int64) for ids in found]
+        counts = np.stack([np.bincount(row, minlength=len(places)) for row in rows], 1)
         return scores_of(counts, seed=seed, signature=signature)
 
     return {
@@ -119,7 +121,7 @@ def evaluate(
         "candidates": len(correct),
         "pairs": int(taken.sum()),
         "gold": len(gold),
-        "gold_lost_to_duplicates": lost_to_duplicates(gold, src, tgt),
+        "gold_lost_to_duplicates": lost_to_duplicates(gold, src, tgt) if src and tgt else None,
         "two_fold": {**measured(taken_by_half, "threshold:two-fold"), "thresholds": thresholds},
     }
 

@@ -11,42 +11,40 @@ from bitextbench.formats.sentences import Sentences
 Gold = list[tuple[str, str]]
 
 
-def read_gold(path: Path, src: Sentences, tgt: Sentences) -> Gold:
-    """Pairs of ids. Raises InputError for a line that is not two ids, an unknown id, a repeated pair, and no pairs."""
+def read_gold(path: Path, src: Sentences | None = None, tgt: Sentences | None = None) -> Gold:
+    """Pairs of ids. Raises InputError for a line that is not two ids, an unknown id, a repeated pair, and no pairs.
+
+    Without the texts no id is unknown.
+    """
     gold: dict[tuple[str, str], int] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")
         if len(fields) != 2:
-            raise InputError(
-                "line is not `source id<TAB>target id`", path, line=number, remedy="write one pair of ids a line"
-            )
+            what = "the line does not have two columns between tabs"
+            raise InputError(what, path, line=number, remedy="write source id, tab, target id")
         pair = fields[0], fields[1]
         check_ids([pair[0]], [pair[1]], src, tgt, path, number)
         if (first := gold.setdefault(pair, number)) != number:
             raise InputError(f"repeats the pair of line {first}", path, line=number, remedy="remove one of them")
     if not gold:
-        raise InputError("has no pairs", path, remedy="is this the gold file?")
+        raise InputError("has no pairs", path, remedy="check that this is the gold file")
     return list(gold)
 
 
 def check_ids(
     src_ids: Sequence[str],
     tgt_ids: Sequence[str],
-    src: Sentences,
-    tgt: Sentences,
+    src: Sentences | None,
+    tgt: Sentences | None,
     where: str | Path,
     first_line: int = 1,
 ) -> None:
-    """Raises InputError, with the line, for an id that is not in its text."""
-    for ids, text in ((src_ids, src), (tgt_ids, tgt)):
+    """Raises InputError, with the line, for an id that is not in its text; a text that is not given has any id."""
+    for side, ids, text in (("source", src_ids, src), ("target", tgt_ids, tgt)):
         for number, name in enumerate(ids, first_line):
-            if name not in text.index:
-                raise InputError(
-                    f"id {name!r} is not in {text.name}",
-                    where,
-                    line=number,
-                    remedy="is the source id first, and is it the gold file of these texts?",
-                )
+            if text is not None and name not in text.index:
+                remedy = "check that the source id comes first, and that this file belongs to these texts"
+                raise InputError(f"the {side} id {name!r} is not in {text.name}", where, line=number, remedy=remedy)
 
 
 def write_gold(path: Path, gold: Gold) -> None:
