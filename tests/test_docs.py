@@ -117,6 +117,13 @@ def test_the_citation_has_the_papers_of_the_readme():
     assert {one["title"] for one in cited} == {*titles}
 
 
+def test_answers_of_the_readme_are_short():
+    """An interval counts as one word."""
+    for line in re.findall(r"^\| [^|]+\? \| \*\*.+$", TEXTS[ROOT / "README.md"], flags=re.M):
+        for cell in re.sub(r" \([\d.]+ to [\d.]+\)", "", line).strip("| ").split(" | "):
+            assert len(cell.split()) <= 30, cell
+
+
 def test_the_readme_is_short():
     assert len(TEXTS[ROOT / "README.md"].splitlines()) <= 150
 

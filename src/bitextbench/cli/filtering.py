@@ -120,7 +120,7 @@ def score_of(
 @click.option(
     "--margin",
     type=OneOf(("cosine", *MARGINS)),
-    help="Which margin; the default is ratio. `list margins` has formulas; cosine and absolute are the same.",
+    help="Which margin; the default is ratio with any encoder. With muse, cosine (or absolute, which is the same) is about as good by the labels of people; with weaker encoders a margin is better. `list margins` has formulas.",
 )
 @click.option("--save-scorer", type=OUT, help="Save what the similarity has learned: one file, .npz.")
 @click.option("--words", type=COUNT, help=f"Keep the best pairs, up to this many words of the targets. {ONE_AMOUNT}")
