@@ -234,10 +234,11 @@ rule yang2019_figure4:
         config=whole_config,
         provenance=provenance,
         version=code("step figure-margins"),
-        command=["figure-margins", *option("--point", MARGIN_POINTS), "--scale", config["scale"]],
+        command=["step", "figure-margins"],
+        options=[*option("--point", MARGIN_POINTS), "--scale", config["scale"]],
         outputs=lambda w, output: ["--measurements", output.measurements],
     shell:
-        "python -m bitextbench step {params.command:q} {params.outputs:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
+        "python -m bitextbench {params.command:q} {params.options:q} {params.outputs:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
 use rule yang2019_figure4 as artetxe2019_figure2 with:
@@ -250,7 +251,8 @@ use rule yang2019_figure4 as artetxe2019_figure2 with:
         f"logs/{RUN}/artetxe2019_figure2.log",
     params:
         version=code("step figure-thresholds"),
-        command=lambda w, input: ["figure-thresholds", *option("--point", zip(THRESHOLD_MODELS, input))],
+        command=["step", "figure-thresholds"],
+        options=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
         outputs=[],
 
 
@@ -266,13 +268,11 @@ use rule yang2019_figure4 as quality_table with:
         f"logs/{RUN}/quality_table.log",
     params:
         version=code("step quality-table"),
-        command=[
-            *("quality-table", "--scale", config["scale"]),
-            *cell_options(
-                {"row": corpus, "column": method, "files": [path], "seed": seed}
-                for corpus, method, seed, path in JUDGED
-            ),
-        ],
+        command=["step", "quality-table"],
+        options=["--scale", config["scale"]]
+        + cell_options(
+            {"row": corpus, "column": method, "files": [path], "seed": seed} for corpus, method, seed, path in JUDGED
+        ),
         outputs=lambda w, output: ["--roc", output.roc, "--measurements", output.measurements],
 
 
