@@ -19,7 +19,7 @@ from bitextbench.base.files import decode_lines
 from bitextbench.data import parsers
 from bitextbench.data.fetch import fetch
 from bitextbench.data.parsers import Row
-from bitextbench.data.registry import TIERS, DataSet, File, Parser, load
+from bitextbench.data.registry import TIERS, DataSet, File, Parser, entry, load
 from bitextbench.data.unpack import open_place
 
 DE_EN = ("de", "en")
@@ -439,7 +439,7 @@ SPECIAL = {
 @pytest.mark.parametrize("name", mirrored())
 def test_real_data_parses(name: str, index: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     data_set = load()[name]
-    fetch(name, tmp_path, [mirror()], tmp_path / "lock")
+    fetch(entry(name), tmp_path, [mirror()], tmp_path / "lock")
     languages = (data_set.langs[0], data_set.langs[-1]) if len(data_set.langs) > 1 else DE_EN
     found = list(rows(name, languages, tmp_path))
     lines = {index[file.url].get("lines") for file in data_set.files}
@@ -457,7 +457,7 @@ def test_documents_hold_the_text_of_the_plain_set(tmp_path: Path) -> None:
     """Two publications of newstest2016, in two formats."""
     found = {}
     for name in ("newstest2016.de-en", "newstest2016-docs.de-en"):
-        fetch(name, tmp_path / name, [mirror()], tmp_path / "lock")
+        fetch(entry(name), tmp_path / name, [mirror()], tmp_path / "lock")
         found[name] = [
             (row.src.strip(), row.tgt.strip()) for row in rows(name, DE_EN, tmp_path / name) if row.src and row.tgt
         ]
@@ -467,7 +467,7 @@ def test_documents_hold_the_text_of_the_plain_set(tmp_path: Path) -> None:
 @needs_mirror
 def test_mlqe_texts_and_edits_belong_together(tmp_path: Path) -> None:
     """HTER comes from another archive than the text: its own tokenised source has the same letters, line for line."""
-    fetch("mlqe-pe.en-de", tmp_path, [mirror()], tmp_path / "lock")
+    fetch(entry("mlqe-pe.en-de"), tmp_path, [mirror()], tmp_path / "lock")
     tokenised = [
         line
         for split, stem in (("train", "en-de-train/train"), ("dev", "en-de-dev/dev"), ("test", "en-de-test20/test20"))

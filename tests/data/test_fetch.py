@@ -14,8 +14,8 @@ import pytest
 
 from bitextbench.base.errors import InputError
 from bitextbench.data import fetch as module
-from bitextbench.data.fetch import fetch, fetch_data_set, mirror_places
-from bitextbench.data.registry import DataSet, File
+from bitextbench.data.fetch import fetch, mirror_places
+from bitextbench.data.registry import DataSet, File, entry
 
 TEXT = bytes(range(256)) * 12_000  # three chunks
 
@@ -99,7 +99,7 @@ def left(folder: Path) -> list[str]:
 
 def test_network_and_rerun(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    fetch_data_set(data_set(published(server)), out, [], tmp_path / "lock.json")
+    fetch(data_set(published(server)), out, [], tmp_path / "lock.json")
     assert left(out) == ["a.bin", "manifest.json"]
     assert (out / "a.bin").read_bytes() == TEXT
     first = (out / "manifest.json").stat().st_mtime_ns, (out / "manifest.json").read_bytes()
@@ -114,16 +114,16 @@ def test_network_and_rerun(server: Server, tmp_path: Path, capsys: pytest.Captur
         }
     ]
     assert "licence: CC0" in capsys.readouterr().err
-    fetch_data_set(data_set(published(server)), out, [], tmp_path / "lock.json")
+    fetch(data_set(published(server)), out, [], tmp_path / "lock.json")
     assert len(server.requests) == 1
     assert first == ((out / "manifest.json").stat().st_mtime_ns, (out / "manifest.json").read_bytes())
     assert not (tmp_path / "lock.json").exists()
 
 
 def test_damaged_file_is_fetched_again(server: Server, tmp_path: Path) -> None:
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     (tmp_path / "a.bin").write_bytes(TEXT[:-1] + b"?")
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
 
@@ -131,7 +131,7 @@ def test_damaged_file_is_fetched_again(server: Server, tmp_path: Path) -> None:
 def test_broken_connection_is_resumed(server: Server, tmp_path: Path, known: bool) -> None:
     server.cut = [2_000_000, 500_000]
     file = published(server) if known else File(server.url("/x/a.bin"), "a.bin")
-    fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(file), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == TEXT
     starts = [int(wanted.split("=")[1].rstrip("-")) for _, wanted in server.requests if wanted]
     assert len(server.requests) == 3
@@ -140,14 +140,14 @@ def test_broken_connection_is_resumed(server: Server, tmp_path: Path, known: boo
 
 def test_part_of_a_killed_run_is_resumed(server: Server, tmp_path: Path) -> None:
     (tmp_path / "a.bin.part").write_bytes(TEXT[:1000])
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert server.requests == [("/x/a.bin", "bytes=1000-")]
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
 
 def test_whole_part_is_taken(server: Server, tmp_path: Path) -> None:
     (tmp_path / "a.bin.part").write_bytes(TEXT)
-    fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
     assert server.requests == [("/x/a.bin", f"bytes={len(TEXT)}-")]
     assert left(tmp_path) == [".lock.guard", "a.bin", "lock", "manifest.json"]
 
@@ -155,7 +155,7 @@ def test_whole_part_is_taken(server: Server, tmp_path: Path) -> None:
 def test_server_without_ranges_starts_again(server: Server, tmp_path: Path) -> None:
     server.ranges = False
     server.cut = [1_500_000]
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
 
@@ -164,7 +164,7 @@ def test_server_without_ranges_starts_again(server: Server, tmp_path: Path) -> N
 )
 def test_part_of_another_file_is_thrown_away(server: Server, tmp_path: Path, old: bytes) -> None:
     (tmp_path / "a.bin.part").write_bytes(old)
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
 
@@ -173,18 +173,18 @@ def test_always_truncated(server: Server, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"a\.bin: .*; try again later \(a download goes on where it stopped\)"
     ) as error:
-        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert "\n" not in str(error.value)
     assert left(tmp_path) == ["a.bin.part"]
     server.cut.clear()
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
 
 def test_wrong_checksum(server: Server, tmp_path: Path) -> None:
     server.content["/x/a.bin"] = wrong = TEXT[::-1]
     with pytest.raises(InputError) as error:
-        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     found, wanted = (hashlib.sha256(text).hexdigest() for text in (wrong, TEXT))
     assert f"{tmp_path / 'a.bin'}: {server.url('/x/a.bin')}: sha256 {found}, expected {wanted}; the publisher" in str(
         error.value
@@ -195,12 +195,12 @@ def test_wrong_checksum(server: Server, tmp_path: Path) -> None:
 
 def test_wrong_size_and_sha1(server: Server, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"bytes \d+, expected 10"):
-        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin", bytes=10)), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(File(server.url("/x/a.bin"), "a.bin", bytes=10)), tmp_path, [], tmp_path / "lock")
     with pytest.raises(InputError, match=r"sha1 \w{40}, expected 0{40}"):
-        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin", sha1="0" * 40)), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(File(server.url("/x/a.bin"), "a.bin", sha1="0" * 40)), tmp_path, [], tmp_path / "lock")
     assert left(tmp_path) == []
     sha1 = hashlib.sha1(TEXT).hexdigest()
-    fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin", sha1=sha1)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(File(server.url("/x/a.bin"), "a.bin", sha1=sha1)), tmp_path, [], tmp_path / "lock")
     assert manifest(tmp_path)["files"][0]["checksum"] == "published"
 
 
@@ -209,7 +209,7 @@ def test_second_address(server: Server, tmp_path: Path) -> None:
     server.content["/good"] = TEXT
     file = published(server, mirrors=(server.url("/wrong"), server.url("/good")))
     server.status["/x/a.bin"] = 403
-    fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(file), tmp_path, [], tmp_path / "lock")
     assert [path for path, _ in server.requests] == ["/x/a.bin", "/wrong", "/good"]
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
@@ -217,19 +217,19 @@ def test_second_address(server: Server, tmp_path: Path) -> None:
 def test_server_error_is_tried_again_and_missing_is_not(server: Server, tmp_path: Path) -> None:
     server.status["/x/a.bin"] = 503
     with pytest.raises(InputError, match="503"):
-        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert len(server.requests) == module.ROUNDS
     server.requests.clear()
     server.status["/x/a.bin"] = 404
     with pytest.raises(InputError, match="404 Not Found"):
-        fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")
     assert len(server.requests) == 1
 
 
 def test_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT", 0.01)
     with pytest.raises(InputError, match=r"127\.0\.0\.1.*put the file into a mirror folder"):
-        fetch_data_set(data_set(File("http://127.0.0.1:9/a", "a")), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(File("http://127.0.0.1:9/a", "a")), tmp_path, [], tmp_path / "lock")
 
 
 def test_mirror_folders_come_first_in_their_order(server: Server, tmp_path: Path) -> None:
@@ -240,18 +240,18 @@ def test_mirror_folders_come_first_in_their_order(server: Server, tmp_path: Path
         place.write_bytes(text)
     (tmp_path / "one").mkdir()
     mirrors = [tmp_path / name for name in ("one", "two", "three")]
-    fetch_data_set(data_set(file), tmp_path / "out", mirrors, tmp_path / "lock")
+    fetch(data_set(file), tmp_path / "out", mirrors, tmp_path / "lock")
     assert not server.requests
     assert manifest(tmp_path / "out")["files"][0]["from"] == "mirror"
     with pytest.raises(InputError, match=r"three.*: bytes 7, expected 3072000; mend this mirror's copy") as error:
-        fetch_data_set(data_set(published(server)), tmp_path / "out2", mirrors[::-1], tmp_path / "lock")
+        fetch(data_set(published(server)), tmp_path / "out2", mirrors[::-1], tmp_path / "lock")
     assert "\n" not in str(error.value)
     assert left(tmp_path / "out2") == []
 
 
 def test_lock_records_the_first_download(server: Server, tmp_path: Path) -> None:
     lock, file = tmp_path / "registry.lock.json", File(server.url("/x/a.bin"), "a.bin")
-    fetch_data_set(data_set(file), tmp_path / "one", [], lock)
+    fetch(data_set(file), tmp_path / "one", [], lock)
     assert manifest(tmp_path / "one")["files"][0]["checksum"] == "recorded"
     wanted = {server.url("/x/a.bin"): {"bytes": len(TEXT), "sha256": hashlib.sha256(TEXT).hexdigest()}}
     assert json.loads(lock.read_text()) == wanted
@@ -259,12 +259,12 @@ def test_lock_records_the_first_download(server: Server, tmp_path: Path) -> None
     with pytest.raises(
         InputError, match=r"bytes 3072001, expected 3072000; the publisher has changed the file.*lock file"
     ):
-        fetch_data_set(data_set(file), tmp_path / "two", [], lock)
+        fetch(data_set(file), tmp_path / "two", [], lock)
     assert json.loads(lock.read_text()) == wanted
 
 
 def fetch_one(url: str, folder: Path) -> None:
-    fetch_data_set(data_set(File(url, "a.bin")), folder, [], folder / "lock.json")
+    fetch(data_set(File(url, "a.bin")), folder, [], folder / "lock.json")
 
 
 def test_several_fetches_at_once(server: Server, tmp_path: Path) -> None:
@@ -286,20 +286,20 @@ def test_the_end_of_a_file_has_to_be_known(server: Server, tmp_path: Path, lengt
     with pytest.raises(
         InputError, match=r"Content-Length.*; open the address in a browser, and give the file's sha256"
     ):
-        fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(file), tmp_path, [], tmp_path / "lock")
     assert left(tmp_path) == []
     server.cut = [1_000_000]
-    fetch_data_set(data_set(published(server)), tmp_path, [], tmp_path / "lock")  # its checksum tells
+    fetch(data_set(published(server)), tmp_path, [], tmp_path / "lock")  # its checksum tells
     assert [wanted for _, wanted in server.requests] == [None, None, "bytes=1000000-"]
     server.cut = [1_000_000]
     file = File(server.url("/x/a.bin"), "b.bin", sha256=hashlib.sha256(TEXT).hexdigest())
-    fetch_data_set(data_set(file), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(file), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes() == TEXT
 
 
 def test_chunks_tell_their_end(server: Server, tmp_path: Path) -> None:
     server.headers = {"Content-Length": None, "Transfer-Encoding": "chunked"}
-    fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
     assert (tmp_path / "a.bin").read_bytes() == TEXT
 
 
@@ -307,17 +307,17 @@ def test_a_page_is_no_data(server: Server, tmp_path: Path) -> None:
     server.content["/x/a.bin"] = page = b"<html>Please accept the licence.</html>"
     server.headers = {"Content-Type": "text/html; charset=utf-8"}
     with pytest.raises(InputError, match=r"an HTML page \(text/html\), not data; open the address in a browser"):
-        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
     assert left(tmp_path) == []
     server.content["/x/a.html"] = page
-    fetch_data_set(data_set(File(server.url("/x/a.html"), "a.html")), tmp_path, [], tmp_path / "lock")
-    fetch_data_set(data_set(published(server, page)), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(File(server.url("/x/a.html"), "a.html")), tmp_path, [], tmp_path / "lock")
+    fetch(data_set(published(server, page)), tmp_path, [], tmp_path / "lock")
 
 
 def test_no_bytes_are_no_data(server: Server, tmp_path: Path) -> None:
     server.content["/x/a.bin"] = b""
     with pytest.raises(InputError, match=r"an empty file; open"):
-        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
 
 
 def test_a_file_that_cannot_fit_is_not_begun(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +325,7 @@ def test_a_file_that_cannot_fit_is_not_begun(server: Server, tmp_path: Path, mon
     with pytest.raises(
         InputError, match=r"a\.bin\.part: needs 1,152,921,504,606,846,976 bytes more, and [\d,]+ are free"
     ):
-        fetch_data_set(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
+        fetch(data_set(File(server.url("/x/a.bin"), "a.bin")), tmp_path, [], tmp_path / "lock")
 
 
 def test_two_first_downloads_that_differ(tmp_path: Path) -> None:
@@ -357,5 +357,5 @@ def test_mirror_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_unknown_data_set(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no data set 'bibel'.*did you mean bible"):
-        fetch("bibel", tmp_path / "out", [], tmp_path / "lock")
+        fetch(entry("bibel"), tmp_path / "out", [], tmp_path / "lock")
     assert not (tmp_path / "out").exists()

@@ -19,6 +19,7 @@ from bitextbench.corpus.language_id import identify
 from bitextbench.data import fetch as module
 from bitextbench.data import parsers, registry
 from bitextbench.data.fetch import fetch, mirror_places
+from bitextbench.data.registry import entry
 from bitextbench.text import wordpieces
 from bitextbench.workflow import Files
 
@@ -39,7 +40,7 @@ def fetched(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("publishers")
     with Server(files) as server:
         for name in NAMES:
-            fetch(name, folder / name, [server.address], folder / "lock")
+            fetch(entry(name), folder / name, [server.address], folder / "lock")
     return folder
 
 
@@ -149,7 +150,7 @@ def test_bert(fetched: Path) -> None:
 
 def test_changed_content_is_named(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in (SMALL, SUMLESS):
-        fetch(name, tmp_path / name, [server.address], tmp_path / "lock")
+        fetch(entry(name), tmp_path / name, [server.address], tmp_path / "lock")
         manifest = json.loads((tmp_path / name / "manifest.json").read_text())
         assert {(file["checksum"], file["from"]) for file in manifest["files"]} == {("changed", "mirror")}
     assert not (tmp_path / "lock").exists()
@@ -163,11 +164,11 @@ def test_changed_content_of_a_folder(
 ) -> None:
     publishers.write(tmp_path / "mirror", files)
     assert publishers.read(tmp_path / "mirror") == files
-    fetch(SMALL, tmp_path / "out", [tmp_path / "mirror"], tmp_path / "lock")
+    fetch(entry(SMALL), tmp_path / "out", [tmp_path / "mirror"], tmp_path / "lock")
     assert "WARNING" in capsys.readouterr().err
     (tmp_path / "mirror" / "changed.json").unlink()
     with pytest.raises(InputError, match=r"mend this mirror's copy"):
-        fetch(SMALL, tmp_path / "two", [tmp_path / "mirror"], tmp_path / "lock")
+        fetch(entry(SMALL), tmp_path / "two", [tmp_path / "mirror"], tmp_path / "lock")
 
 
 def test_changed_content_never_stands_for_the_publishers(server: Server, tmp_path: Path) -> None:
@@ -177,14 +178,14 @@ def test_changed_content_never_stands_for_the_publishers(server: Server, tmp_pat
     place = tmp_path / "true" / url.split("://")[1]
     place.parent.mkdir(parents=True)
     place.write_bytes(b"true")
-    fetch(SUMLESS, out, [server.address], lock)
-    fetch(SUMLESS, out, [tmp_path / "true"], lock)
+    fetch(entry(SUMLESS), out, [server.address], lock)
+    fetch(entry(SUMLESS), out, [tmp_path / "true"], lock)
     assert (out / place.name).read_bytes() == b"true"
     assert json.loads((out / "manifest.json").read_text())["files"][0]["checksum"] == "recorded"
     with pytest.raises(
         InputError, match=r"is the publisher's file, and a mirror has another for it; fetch into another"
     ):
-        fetch(SUMLESS, out, [server.address], lock)
+        fetch(entry(SUMLESS), out, [server.address], lock)
     assert (out / place.name).read_bytes() == b"true"
 
 
@@ -199,13 +200,13 @@ def test_a_mirror_without_changed_content_is_held_to_the_registry(server: Server
 def test_a_first_download_from_a_mirror_is_recorded(server: Server, tmp_path: Path) -> None:
     """Of four volumes, whose sums nobody publishes, one changes."""
     server.files = {place: data for place, data in server.files.items() if place != "changed.json"}
-    fetch("un-v1-6way", tmp_path / "one", [server.address], tmp_path / "lock")
+    fetch(entry("un-v1-6way"), tmp_path / "one", [server.address], tmp_path / "lock")
     manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
     assert {(file["checksum"], file["from"]) for file in manifest["files"]} == {("recorded", "mirror")}
     place = publishers.url("un-v1-6way", 3).split("://")[1]
     server.files[place] += b"!"
     begun = len(server.requests)
-    fetch("un-v1-6way", tmp_path / "one", [server.address], tmp_path / "lock")
+    fetch(entry("un-v1-6way"), tmp_path / "one", [server.address], tmp_path / "lock")
     assert [place for place, _ in server.requests[begun:]] == ["changed.json"]
     source = module._source(registry.entry("un-v1-6way").files[3], {server.address: {}})
     with pytest.raises(module._Wrong, match="expected"):
@@ -219,7 +220,7 @@ def test_a_mirror_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(
         InputError, match=r"http://127\.0\.0\.1:9: the mirror does not answer .*; start it, or leave it out"
     ):
-        fetch(SMALL, tmp_path / "out", ["http://127.0.0.1:9"], tmp_path / "lock")
+        fetch(entry(SMALL), tmp_path / "out", ["http://127.0.0.1:9"], tmp_path / "lock")
 
 
 def test_addresses_among_mirrors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +246,7 @@ def test_by_command(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def meets(server: Server, name: str, folder: Path, kind: str, times: int = 1) -> None:
     """Fetch a data set from a server with a fault; its files are right in the end."""
     server.faults = [Fault(kind, times=times)]
-    fetch(name, folder / name, [server.address], folder / "lock")
+    fetch(entry(name), folder / name, [server.address], folder / "lock")
     for file in registry.entry(name).files:
         assert (folder / name / file.path).read_bytes() == server.files[file.url.split("://")[1]]
     assert len(server.met) == times * len(registry.entry(name).files)
@@ -266,7 +267,7 @@ def test_a_stalled_reply_is_left(server: Server, tmp_path: Path, monkeypatch: py
 
 def test_truncated_and_ranges_refused(server: Server, tmp_path: Path) -> None:
     server.faults = [Fault("truncate"), Fault("norange")]
-    fetch(SUMLESS, tmp_path / "out", [server.address], tmp_path / "lock")
+    fetch(entry(SUMLESS), tmp_path / "out", [server.address], tmp_path / "lock")
     assert [kind for _, kind in server.met] == ["truncate", "norange"]
     place = publishers.url(SUMLESS)
     assert (tmp_path / "out" / place.rsplit("/", 1)[1]).read_bytes() == server.files[place.split("://")[1]]
@@ -276,7 +277,7 @@ def test_truncated_and_ranges_refused(server: Server, tmp_path: Path) -> None:
 def test_wrong_bytes_are_refused_and_right_ones_taken_the_next_time(server: Server, tmp_path: Path, kind: str) -> None:
     server.faults = [Fault(kind, "*.gz")]
     with pytest.raises(InputError, match=r"expected"):
-        fetch(SUMLESS, tmp_path / SUMLESS, [server.address], tmp_path / "lock")
+        fetch(entry(SUMLESS), tmp_path / SUMLESS, [server.address], tmp_path / "lock")
     assert not [path for path in (tmp_path / SUMLESS).iterdir() if path.name != ".lock"]
     meets(server, SUMLESS, tmp_path, kind)
 
@@ -284,7 +285,7 @@ def test_wrong_bytes_are_refused_and_right_ones_taken_the_next_time(server: Serv
 def test_a_missing_file_of_a_mirror(server: Server, tmp_path: Path) -> None:
     server.faults = [Fault("404", "*.de")]
     with pytest.raises(InputError, match=r"newstest2016\.de: 404 Not Found; try again; if it stays so"):
-        fetch(SMALL, tmp_path / "out", [server.address], tmp_path / "lock")
+        fetch(entry(SMALL), tmp_path / "out", [server.address], tmp_path / "lock")
 
 
 @pytest.mark.parametrize("spec", ["500", "503:*:2:3", ""])

@@ -37,4 +37,4 @@ def fetch(dataset: str, mirrors: tuple[str, ...], lock: Path | None, out: Path) 
         e5.export(out)
         record(data_set, out)
         return
-    run(dataset, out, mirror_places(mirrors), lock or Path("registry.lock", f"{dataset}.json"))
+    run(data_set, out, mirror_places(mirrors), lock or Path("registry.lock", f"{dataset}.json"))

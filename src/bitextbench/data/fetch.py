@@ -19,7 +19,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import parse, read_json, write_json
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log, progress
-from bitextbench.data.registry import DataSet, File, entry
+from bitextbench.data.registry import DataSet, File
 
 CHUNK = 1 << 20
 ROUNDS = 4  # attempts at each address
@@ -46,8 +46,8 @@ def mirror_places(configured: Sequence[str | Path] = ()) -> list[Mirror]:
     return places
 
 
-def fetch(name: str, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> None:
-    """Fetch the files of a registry data set into `folder`, as they are served; `folder/manifest.json` is written last.
+def fetch(data_set: DataSet, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> None:
+    """Fetch the files of a data set into `folder`, as they are served; `folder/manifest.json` is written last.
 
     A file is searched at `<mirror>/<url without scheme>` in each of `mirrors`, folders first, then on the network.
     Files already in `folder` are verified and kept. Sizes and checksums are those of the registry. Where the publisher
@@ -62,18 +62,13 @@ def fetch(name: str, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> Non
     file without a checksum must not come as an HTML page or without its length. A changed file is refused in place of
     the publisher's.
     """
-    fetch_data_set(entry(name), folder, mirrors, lock)
-
-
-def fetch_data_set(data_set: DataSet, folder: Path, mirrors: Sequence[Mirror], lock: Path) -> None:
-    """`fetch`, for an entry of the registry."""
     log(f"{data_set.name}: licence: {data_set.licence} ({data_set.tier})")
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / "manifest.json"
     before = {file["path"]: file for file in read_json(manifest)["files"]} if manifest.exists() else {}
     changed = {mirror: _changed(mirror) for mirror in mirrors}
     files = [_bring(file, folder, _source(file, changed), lock, before.get(file.path, {})) for file in data_set.files]
-    value = {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
+    value = _manifest(data_set, files)
     if not manifest.exists() or read_json(manifest) != value:
         with _locked(folder / ".lock"):
             write_json(manifest, value)
@@ -84,8 +79,11 @@ def record(data_set: DataSet, folder: Path) -> None:
     """Write the manifest of a data set whose files were made here, out of a package: their sizes and sums."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [{"path": str(path.relative_to(folder)), **_sums(path), "from": "package"} for path in paths]
-    value = {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
-    write_json(folder / "manifest.json", value)
+    write_json(folder / "manifest.json", _manifest(data_set, files))
+
+
+def _manifest(data_set: DataSet, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"dataset": data_set.name, "licence": data_set.licence, "tier": data_set.tier, "files": files}
 
 
 @dataclass(frozen=True)
