@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
+from bitextbench.base import versions
 from bitextbench.base.files import read_json
 from bitextbench.report import provenance
 
@@ -55,7 +56,7 @@ def machine() -> dict[str, Any]:
         "cpu": provenance.hardware()["cpu"],
         "flags": [flag for flag in FLAGS if flag in cpu_flags()],
         "libc": " ".join(platform.libc_ver()),
-        "packages": {"python": platform.python_version(), **{name: provenance.version(name) for name in PACKAGES}},
+        "packages": {"python": platform.python_version(), **{name: versions.installed(name) for name in PACKAGES}},
     }
 
 

@@ -31,7 +31,7 @@ def package(tmp_path, monkeypatch):
 
 
 def forget() -> None:
-    for cached in (sources._version, sources.modules, sources._file, sources._text, sources._blocks, sources._commands):
+    for cached in (sources.version, sources.modules, sources._file, sources._text, sources._blocks, sources._commands):
         cached.cache_clear()
 
 

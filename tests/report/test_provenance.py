@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from bitextbench.base import versions
 from bitextbench.base.errors import InputError
 from bitextbench.report import provenance
 
@@ -126,4 +127,4 @@ def test_commit(tmp_path):
 
 
 def test_an_absent_package_has_no_version():
-    assert provenance.version("no-such-package-here") is None
+    assert versions.installed("no-such-package-here") is None

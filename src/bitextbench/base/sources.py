@@ -27,16 +27,12 @@ GROUPS = {"cli": "", "step": "step ", "evaluate": "evaluate ", "examples": ""}
 _FUNCTION = re.compile(r"^def (\w+)\(", re.M)
 
 
+@cache
 def version(command: str, *named: str | Path) -> str:
     """The version of the code that a command runs, as in "step corpus"; `named`: modules and files that its arguments name.
 
     Raises InputError for an unknown command.
     """
-    return _version(command, named)
-
-
-@cache
-def _version(command: str, named: tuple[str | Path, ...]) -> str:
     known = _commands()
     if command not in known:
         raise InputError(f"no command {command!r}")

@@ -8,13 +8,13 @@ import socket
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_text, read_yaml
+from bitextbench.base.versions import installed
 from bitextbench.config import Config
 from bitextbench.config.overlays import read
 from bitextbench.data import registry
@@ -161,13 +161,13 @@ def environment(jobs: Iterable[Job], settings: Mapping[str, Any], lock: Path) ->
         yield _conda()
         return
     pins = re.findall(r"^([\w.-]+)==([^\s\\]+)", read_text(lock), flags=re.M)
-    wrong = [f"{name} {found or 'is missing'}" for name, wanted in pins if (found := _version(name)) != wanted]
+    wrong = [f"{name} {found or 'is missing'}" for name, wanted in pins if (found := installed(name)) != wanted]
     remedy = "make env, or the profile with conda (profiles/slurm-conda)" if wrong else ""
     yield Checked("packages", ", ".join(wrong[:5]) if wrong else f"all {len(pins)} of {lock}", remedy)
     gpus = sorted({job.rule for job in jobs if job.gpus})
-    if gpus and "+cpu" in (_version("torch") or "+cpu"):
+    if gpus and "+cpu" in (installed("torch") or "+cpu"):
         remedy = "pip install --no-deps --require-hashes -r envs/lock/cuda.txt in this environment"
-        yield Checked("torch", f"{_version('torch')} has no CUDA, and these ask for GPUs: {', '.join(gpus)}", remedy)
+        yield Checked("torch", f"{installed('torch')} has no CUDA, and these ask for GPUs: {', '.join(gpus)}", remedy)
 
 
 def _conda() -> Checked:
@@ -177,13 +177,6 @@ def _conda() -> Checked:
     numbers = tuple(map(int, re.findall(r"\d+", said)[:3]))
     needed = ".".join(map(str, CONDA))
     return Checked("conda", said.strip() or "does not answer", "" if numbers >= CONDA else f"Snakemake needs {needed}")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def gpus(jobs: Iterable[Job], memory: int) -> Iterator[Checked]:

@@ -7,7 +7,6 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from bitextbench import __version__
 from bitextbench.base import processor
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing, read_json, sha256, write_json
+from bitextbench.base.versions import installed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -48,7 +48,7 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
             "config_sha256": hash_of(config),
             "config": config,
             "hardware": hardware(),
-            "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+            "packages": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
             "time_and_memory": totals(rules),
             "rules": rules,
         },
@@ -68,7 +68,7 @@ def collect_own(config: dict[str, Any], inputs: Sequence[Path], out: Path) -> No
             "inputs": [{"path": path.as_posix(), "sha256": sha256(path)} for path in files],
             "config_sha256": hash_of(config),
             "hardware": hardware(),
-            "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+            "packages": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
         },
     )
 
@@ -140,14 +140,6 @@ def totals(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "max_rss_mb": _over(max, rules, "max_rss_mb"),
         "note": TIME_NOTE,
     }
-
-
-def version(package: str) -> str | None:
-    """The installed version of a package; None if it is not installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def commit(folder: Path = Path(__file__).parent) -> dict[str, Any]:
