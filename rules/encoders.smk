@@ -131,7 +131,7 @@ rule train_encoder:
     wildcard_constraints:
         encoder=trained,
     priority: 10  # the longest chain of jobs begins here
-    retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(72, attempts=8)  # a job killed by the scheduler goes on from its checkpoint; the longest takes 20 days
     conda:
         "../envs/embed.yaml"
     threads: lambda w: 2 * max(1, encoder_gpus(w))  # of all processes: each draws its batches itself

@@ -53,9 +53,10 @@ def run(network: nn.Module, x: torch.Tensor, start: Any = None) -> torch.Tensor:
     """The states [b, t, D] of a recurrent network that reads `x` [b, t, E] from the state `start`.
 
     Off the CPU it is computed in the format of its weights, float32 or bfloat16. Torch's autocast would cast cuDNN's
-    networks to float16, whatever it is asked for, and without scaling of the loss.
+    networks to float16, whatever it is asked for, and without scaling of the loss. A CPU without AVX-512 has no LSTM in
+    bfloat16.
     """
-    if exact(x.device):
+    if exact(x.device) and (casting(x.device) == torch.float32 or torch.cpu.get_capabilities().get("avx512_f")):
         return network(x, start)[0]
     format = next(network.parameters()).dtype
     start = torch_internals.tree_map_only(torch.Tensor, lambda part: part.to(format), start)

@@ -181,7 +181,7 @@ class Costs:
 
     def _flops(self, flops: float, share: str, updates: int = 0, gpus: int = 1) -> JobCost:
         gpu = self.rates["gpu"]
-        return JobCost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates / gpu["updates"]))
+        return JobCost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates * gpu["update"].get(share, 0)))
 
     def _products(self, job: Job, flops: float, share: str) -> JobCost:
         """The cost of products without an update: on the job's GPUs, or else on its cores."""
@@ -222,12 +222,13 @@ class Costs:
         )
 
     def _fairseq(self, size: Mapping[str, Any]) -> JobCost:
-        tokens = size["max_tokens"] * size["update_freq"] * size["max_updates"]
+        batches = size["update_freq"] * size["max_updates"]
+        tokens = size["max_tokens"] * batches
         if "hidden_dim" in size:  # a language model of LSTMs
             width, inner = size["embed_dim"], size["hidden_dim"]
             network = 4 * inner * (width + inner) + (size["layers"] - 1) * 8 * inner**2 + inner * self._vocabulary()
-            return self._flops(6 * network * tokens, "recurrent", size["max_updates"] * size["update_freq"])
-        return self._flops(6 * amounts.transformer(size, self._vocabulary(size)) * tokens, "transformer")
+            return self._flops(6 * network * tokens, "recurrent", batches)
+        return self._flops(6 * amounts.transformer(size, self._vocabulary(size)) * tokens, "fairseq", batches)
 
     def _vocabulary(self, size: Mapping[str, Any] | None = None) -> int:
         return (size or {}).get("vocab_size") or self.config["text"]["features"]["joint"]["vocab"]

@@ -35,7 +35,7 @@ class Update(NamedTuple):
 
     def hours(self, spec: Mapping[str, Any], share: str, gpu: Mapping[str, Any]) -> float:
         """Of the training on one GPU, at the rates of `rates.yaml`."""
-        seconds = max(1e9 * self.gflop / gpu["flops"] / gpu["shares"][share], 1 / gpu["updates"])
+        seconds = max(1e9 * self.gflop / gpu["flops"] / gpu["shares"][share], gpu["update"][share])
         return spec["training"]["updates"] * seconds / 3600
 
 
