@@ -155,9 +155,11 @@ def peaks(repo: Path, held: list[Job]) -> dict[str, tuple[float, float]]:
 
 def report(run: Run, targets: list[str], seconds: float) -> None:
     repo, held = run.repo, jobs(run.env)
-    done = ran(repo) | {job.rule for job in held if job.state == "COMPLETED"}
+    planned = run.plan(targets)
+    local = {job.rule for job in planned if all((repo / file).exists() for file in job.makes)}  # the login node's, too
+    done = ran(repo) | local | {job.rule for job in held if job.state == "COMPLETED"}
     (repo / "ran.txt").write_text("\n".join(sorted(done)) + "\n")
-    wanted = {job.rule for job in run.plan(targets)}
+    wanted = {job.rule for job in planned}
     states = Counter(job.state for job in held)
     print(f"{seconds:.0f} s; {len(held)} submissions: {', '.join(f'{n} {name}' for name, n in sorted(states.items()))}")
     print(

@@ -282,7 +282,10 @@ def test_bucc_command(tmp_path):
     done = run("evaluate", "bucc", *files, "--curve", tmp_path / "c.csv", "-o", tmp_path / "o.json")
     assert done.exit_code == 0, done.output
     result = json.loads((tmp_path / "o.json").read_text())
-    assert done.stdout == "P 66.7 R 66.7 F1 66.7 (3 of 4 pairs, 3 in gold; threshold 0.4500, best F1 on these pairs)\n"
+    assert (
+        done.stdout
+        == "P 66.7 R 66.7 F1 66.7 (3 of 4 pairs reach the threshold 0.4500, best F1 on these pairs; 3 pairs in gold)\n"
+    )
     # of equal scores both or none are taken: 2 right of 3 pairs, 3 gold
     for name in ("precision", "recall", "f1"):
         assert result[name]["value"] == pytest.approx(200 / 3)

@@ -417,3 +417,15 @@ def test_lines_without_ids_are_numbered_from_one(tmp_path):
     assert held.index == {"1": 0, "2": 1, "3": 2, "4": 3}
     with pytest.raises(IndexError):
         held.ids[4]
+
+
+@pytest.mark.parametrize("line", ["0.39\t56\t162\tein Satz\ta sentence", "-1e-3\tde-1\ten-2\tein Satz\ta sentence"])
+def test_what_mine_wrote_is_read_without_naming_columns(place, line, capsys):
+    (place / "pairs.tsv").write_text(f"{line}\n\n{line}\n", encoding="utf-8")
+    assert [row[:2] for row in rows("pairs.tsv")] == [("ein Satz", "a sentence"), ("", ""), ("ein Satz", "a sentence")]
+    assert "as `mine` writes them: columns 4,5" in capsys.readouterr().err
+
+
+def test_other_lines_of_five_fields_are_read_from_the_first_two(place):
+    (place / "pairs.tsv").write_text("1984\t1984 is a novel\t0.1\t0.2\t0.3\n", encoding="utf-8")
+    assert [row[:2] for row in rows("pairs.tsv")] == [("1984", "1984 is a novel")]

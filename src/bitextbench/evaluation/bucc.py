@@ -132,5 +132,5 @@ def summary(result: Mapping[str, Any]) -> str:
         f"{name} {result[key]['value']:.1f}" for name, key in (("P", "precision"), ("R", "recall"), ("F1", "f1"))
     )
     threshold = "none" if result["threshold"] is None else f"{result['threshold']:.4f}"
-    how = f"threshold {threshold}, {result['threshold_from']}"
-    return f"{figures} ({result['pairs']:,} of {result['candidates']:,} pairs, {result['gold']:,} in gold; {how})"
+    taken = f"{result['pairs']:,} of {result['candidates']:,} pairs reach the threshold {threshold}"
+    return f"{figures} ({taken}, {result['threshold_from']}; {result['gold']:,} pairs in gold)"

@@ -251,7 +251,7 @@ class Input:
             for lines in self.arrays(stream):
                 yield pa.table({wanted.sides[0]: lines})
             return
-        columns = wanted.columns or ("1", "2")
+        columns = wanted.columns
         if not all(str(column).isdecimal() and int(column) for column in columns):
             given = ",".join(map(str, columns))
             raise InputError(
@@ -259,6 +259,7 @@ class Input:
             )
         places, done = [int(column) - 1 for column in columns], 0
         for lines in self.arrays(stream):
+            places = places or self._usual_places(lines)
             filled = pc.if_else(pc.equal(lines, ""), "\t" * max(places), lines)
             fields = pc.split_pattern(filled, "\t")
             lengths = pc.list_value_length(fields)
@@ -271,6 +272,15 @@ class Input:
             named = {name: pc.list_element(fields, place) for name, place in zip(wanted.names, places, strict=True)}
             yield pa.table(named | {"line": lines})
             done += len(lines)
+
+    def _usual_places(self, lines: pa.Array) -> list[int]:
+        """Where the two texts of a line are: in the first two fields, or in the last two of what `mine` wrote."""
+        fields = next((line.as_py() for line in lines if line.as_py()), "").split("\t")
+        if len(fields) == 5 and _is_number(fields[0]) and not any(" " in field for field in fields[1:3]):
+            if not self.reading.quiet:
+                log(f"{self.name}: lines of score, two ids and two texts, as `mine` writes them: columns 4,5")
+            return [3, 4]
+        return [0, 1]
 
     # ---- rows
 
@@ -518,3 +528,11 @@ def side_by_side_of(
         totals = [f"{name} has {count:,}" for name, count in zip(names, error.counts, strict=True)]
         what = f"the two sides differ in lines: {' and '.join(totals)}"
         raise InputError(what, remedy="align them line by line") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

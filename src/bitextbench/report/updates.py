@@ -86,7 +86,7 @@ def table() -> dict[str, Update]:
 def page(config: Config, gpu: Mapping[str, Any], share: Any) -> str:
     """The table in Markdown, of one encoder of each size; `share`: the kind of products of an encoder's type."""
     lines = [
-        "| encoder | and others | sentences | tokens | peak GiB | GFLOP | products in fp32 | hours | host waits |",
+        "| encoder | others of its size | sentences | tokens | peak GiB | GFLOP | products in fp32 | hours | host waits |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for name, spec, names in distinct(config):
