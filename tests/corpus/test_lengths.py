@@ -108,7 +108,7 @@ def test_codes_of_one_language_mean_the_same(codes):
 def test_a_language_that_is_not_identified_leaves_that_rule_out(capsys):
     tibetan = ["ང་དེབ་ཀློག་པར་དགའ།"]
     assert kept(tibetan, ["I like reading books."], ("bo", "en")) == 1
-    assert "py3langid does not know bo: the rule `language` is left out" in capsys.readouterr().err
+    assert "py3langid cannot identify bo; the rule `language` is left out" in capsys.readouterr().err
 
 
 def test_words_of_a_language_without_spaces():

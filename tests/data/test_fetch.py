@@ -330,7 +330,7 @@ def test_a_file_that_cannot_fit_is_not_begun(server: Server, tmp_path: Path, mon
 
 def test_two_first_downloads_that_differ(tmp_path: Path) -> None:
     module._record(tmp_path / "lock", "http://h/a", {"bytes": 1, "sha256": "0" * 64, "sha1": ""})
-    with pytest.raises(InputError, match="another fetch got another file: sha256 111"):
+    with pytest.raises(InputError, match="the file differs from that of an earlier download: sha256 111"):
         module._record(tmp_path / "lock", "http://h/a", {"bytes": 1, "sha256": "1" * 64, "sha1": ""})
 
 

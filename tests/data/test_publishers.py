@@ -182,9 +182,7 @@ def test_changed_content_never_stands_for_the_publishers(server: Server, tmp_pat
     fetch(entry(SUMLESS), out, [tmp_path / "true"], lock)
     assert (out / place.name).read_bytes() == b"true"
     assert json.loads((out / "manifest.json").read_text())["files"][0]["checksum"] == "recorded"
-    with pytest.raises(
-        InputError, match=r"is the publisher's file, and a mirror has another for it; fetch into another"
-    ):
+    with pytest.raises(InputError, match=r"is the publisher's file, but a mirror has another one; fetch into another"):
         fetch(entry(SUMLESS), out, [server.address], lock)
     assert (out / place.name).read_bytes() == b"true"
 
@@ -284,7 +282,7 @@ def test_wrong_bytes_are_refused_and_right_ones_taken_the_next_time(server: Serv
 
 def test_a_missing_file_of_a_mirror(server: Server, tmp_path: Path) -> None:
     server.faults = [Fault("404", "*.de")]
-    with pytest.raises(InputError, match=r"newstest2016\.de: 404 Not Found; try again; if it stays so"):
+    with pytest.raises(InputError, match=r"newstest2016\.de: 404 Not Found; try again; if the error stays"):
         fetch(entry(SMALL), tmp_path / "out", [server.address], tmp_path / "lock")
 
 

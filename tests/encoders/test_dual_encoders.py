@@ -291,7 +291,7 @@ def test_hard_negatives_are_trained_on(tmp_path: Path, name):
     assert easy["examples"] == {"ranking": 40}
     assert (tmp_path / "easy.pt").read_bytes() != (tmp_path / "model.pt").read_bytes()
     data = {"bitext": [cipher(tmp_path, "few", 7)], "hard": [tmp_path / "hard"]}
-    with pytest.raises(InputError, match="hard negatives for 40 pairs, but there are 7; mine them again"):
+    with pytest.raises(InputError, match="the hard negatives are of 40 pairs, but the bitext has 7; mine them again"):
         trainer.train(wanted, V, data, tmp_path / "model.pt", tmp_path / "kept")
 
 
@@ -345,7 +345,7 @@ def test_one_thread_or_two_train_the_same_bytes(tmp_path: Path, name):
     ("name", "model", "training", "message"),
     [
         ("dan_dual", {"words": 1}, {}, "dan_dual: model: words: 1 of 50, .*features `words` or `ngrams`"),
-        ("dan_dual", {"layers": []}, {}, "layers: .*give it sizes of layers"),
+        ("dan_dual", {"layers": []}, {}, "layers: .*layers is a list of sizes"),
         ("dan_dual", {"margin": 0.3}, {}, "unknown key margin; known: words, embedding"),
         ("transformer_dual", {"direction": "backward"}, {}, "direction is forward or both"),
         ("transformer_dual", {"margin": -1}, {}, "margin: -1.*margin and extra are at least 0"),

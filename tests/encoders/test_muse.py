@@ -128,7 +128,7 @@ def test_a_language_that_it_was_not_trained_on_is_a_warning(encoder, capsys):
     assert encoder.side("de") == encoder.side("zh-TW") == "any"
     assert not capsys.readouterr().err
     encoder.side("fi")
-    assert "warning: muse was not trained on fi; it knows ar, de, en" in capsys.readouterr().err
+    assert "warning: muse was not trained on fi; its languages are ar, de, en" in capsys.readouterr().err
 
 
 def test_a_script_that_it_was_not_trained_on_is_a_warning(encoder, capsys, monkeypatch):
@@ -136,4 +136,4 @@ def test_a_script_that_it_was_not_trained_on_is_a_warning(encoder, capsys, monke
     vectors = np.zeros((1, encoder.dimension), np.float32)
     for line in ("这是一句话。", "Ein Satz.", "यह एक वाक्य है", "भारत"):
         assert [*encoder.encode([line], None, "any", vectors)]
-    assert capsys.readouterr().err.count("most letters are devanagari, and muse was trained on ar, de, en") == 1
+    assert capsys.readouterr().err.count("most letters of the text are devanagari; muse was trained on ar, de, en") == 1

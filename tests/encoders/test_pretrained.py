@@ -152,7 +152,10 @@ def test_other_prompts_are_said(bert, tmp_path, capsys):
         '{"prompts": {"query": "query: "}, "default_prompt_name": null}'
     )
     assert Pretrained(folder).prefix == ""
-    assert "no prompt is used; it knows 'query: ': choose one by --prefix" in capsys.readouterr().err
+    assert (
+        "no prompt is put before the sentences; the model has 'query: '; choose one with --prefix"
+        in capsys.readouterr().err
+    )
 
 
 def without(name):
@@ -200,9 +203,9 @@ def fewer_weights(folder):
         (truncated, r"cannot be loaded \(.*\); fetch the whole model again"),
         (fewer_weights, r"weights lack encoder\.layer\.1\..* and \d+ others"),
         (no_tokenizer, r"has no tokenizer; fetch one of tokenizer\.json"),
-        (changed("config.json", "auto_map", {"AutoModel": "modeling.Own"}), r"config\.json: wants code of its own"),
+        (changed("config.json", "auto_map", {"AutoModel": "modeling.Own"}), r"config\.json: the model needs code of its own"),
         (changed("config.json", "model_type", "unheard-of"), r"cannot be loaded"),
-        (changed("config.json", "is_encoder_decoder", True), r"is a model with a decoder"),
+        (changed("config.json", "is_encoder_decoder", True), r"the model has a decoder"),
         (other_module, r"modules\.json: the module LSTM is not supported"),
         (changed("1_Pooling/config.json", "pooling_mode", "median"), r"unknown pooling 'median'; known: cls_token"),
         (changed("2_Dense/config.json", "out_features", 8), r"2_Dense: weights do not fit config\.json"),
@@ -280,7 +283,9 @@ def test_weights_that_are_not_those_published_are_told_at_their_first_use(bert, 
     Pretrained(folder)
     assert not [*folder.glob(".*xxh128")]  # the publisher's sum is enough
     flipped(folder / "model.safetensors")
-    with pytest.raises(InputError, match=r"model\.safetensors: is not the file that was published.*; fetch the model"):
+    with pytest.raises(
+        InputError, match=r"model\.safetensors: is not the published file: its SHA-256 differs; fetch the model"
+    ):
         Pretrained(folder)
 
 

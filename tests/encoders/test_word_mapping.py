@@ -262,7 +262,9 @@ def test_dictionaries_of_both_kinds(tmp_path: Path):
     path.write_text("ein a\nein\tone\n", encoding="utf-8")
     assert list(word_mapping.read_dictionary(path)) == [("ein", "a"), ("ein", "one")]
     path.write_text("ein a\nein\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"de-en\.txt:2: 1 fields; an entry is a word and its translation"):
+    with pytest.raises(
+        InputError, match=r"de-en\.txt:2: the line does not have two fields; write a word and its translation"
+    ):
         list(word_mapping.read_dictionary(path))
 
 

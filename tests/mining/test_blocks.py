@@ -89,7 +89,7 @@ def test_bad_input(folder, tmp_path):
             vectors_of(folder), rows, (blocks.Block(0, 5000), blocks.Block(0, 1)), tmp_path / "x", margin="ratio", k=4
         )
     one = read(folder / "0.src.npy")
-    with pytest.raises(InputError, match=r"vectors, and row [\d,]+ is searched; encode again"):
+    with pytest.raises(InputError, match=r"vectors, but row [\d,]+ is to be searched; encode again"):
         blocks.search((one, one), rows, (blocks.Block(0, 1), blocks.Block(0, 1)), tmp_path / "x", margin="ratio", k=4)
     blocks.search(
         vectors_of(folder), rows, (blocks.Block(0, 2), blocks.Block(0, 1)), tmp_path / "half", margin="ratio", k=4

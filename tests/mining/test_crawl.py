@@ -137,7 +137,7 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
         (["--encoder", "E", "--share", "0.5", "--pairs", "3"], "both --pairs and --share are given"),
         (
             ["--encoder", "E", "--share", "0.5", "--similarity", "zipporah"],
-            "zipporah learns from clean pairs; give them: --clean A B",
+            "zipporah has to learn from clean pairs; give --clean A B",
         ),
         (["--rules", "{max_token: 3}"], "no filter rule 'max_token'; did you mean max_tokens"),
         (["--src-language", "german"], "german"),

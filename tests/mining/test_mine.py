@@ -147,7 +147,7 @@ def test_plain_lines_with_a_tab_first(tmp_path):
     [
         ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentences of .*S; encode this text again"),
         ("src_text", b"", "S: has no sentences"),
-        ("src_text", b"\n \n\n\n\n\n", "S: has empty sentences only"),
+        ("src_text", b"\n \n\n\n\n\n", "S: has empty lines only"),
         ("src_text", b"one\ntwo\nthree\nfour\n", "S.npy: 6 vectors for the 4 sentences"),
         ("src_text", "eins\n".encode("utf-16"), "S:1: is UTF-16; convert it: iconv -f UTF-16 -t UTF-8"),
         (
@@ -186,7 +186,7 @@ def test_bad_files(files, tmp_path, name, content, message):
         (
             "--precision-target",
             "0.9",
-            "these options of the threshold exclude each other, or one is missing; give --threshold, or",
+            "only one of --gold and --precision-target is given; give both or neither",
         ),
         ("--src-language", "german", "unknown language 'german'; did you mean de?"),
         ("--tgt-language", "qq", "unknown language 'qq'; give a code of ISO 639"),

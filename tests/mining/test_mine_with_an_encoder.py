@@ -284,7 +284,9 @@ def test_vectors_that_encode_made_of_another_text_are_refused(encoder, place):
         assert failed(swapped) == what
     lines = Path("b.en").read_text().splitlines()
     Path("b.en").write_text("".join(f"{line}\n" for line in reversed(lines)))
-    what = "b.en.npy: these are not the vectors of b.en: it, or its order, has changed, or this is another text; encode it again"
+    what = (
+        "b.en.npy: these are not the vectors of b.en: the text differs from the one that was encoded; encode it again"
+    )
     assert failed(run("mine", "a.de", "b.en", *options("a.de", "b.en"))) == what
     assert not Path("p.tsv").exists()
 
@@ -295,7 +297,7 @@ def test_vectors_of_another_text_are_said(place):
     np.save("a.npy", np.eye(3, dtype=np.float32))
     done = run("mine", "a.de", "b.en", "--src-emb", "a.npy", "--tgt-emb", "a.npy", "-o", "p.tsv")
     assert (
-        "1 of 1 copies of a sentence have other vectors than it (rows 1 and 3): are these the vectors of a.de?"
+        "1 of 1 repeated sentences have different vectors (such as rows 1 and 3); check that these are the vectors of a.de"
         in done.stderr
     )
 
@@ -341,19 +343,19 @@ def test_a_folder_that_is_not_whole(encoder, place, spoil, message):
 def test_sides_follow_from_the_language(encoder, place):
     sided = plain.sentence_encoder(make(place / "sided", "nmt_autoencoder"))
     assert (sided.side("de"), sided.side("en"), sided.side("en", "tgt")) == ("src", "tgt", "tgt")
-    with pytest.raises(InputError, match="its side src has not learned en; leave the side out, or say tgt"):
+    with pytest.raises(InputError, match="its side src was not trained on en; leave out --side, or give --side tgt"):
         sided.side("en", "src")
     with pytest.raises(InputError, match="the language of a text is not given; name one of de, en"):
         sided.side(None)
     same = plain.sentence_encoder(make(place / "same", "nmt_autoencoder", ("en", "en")))
     assert (same.side("en", "tgt"), same.side("en", usual="tgt")) == ("tgt", "tgt")
-    with pytest.raises(InputError, match="both of its sides encode en; name one: --side src, or tgt"):
+    with pytest.raises(InputError, match="both of its sides encode en; give --side src or --side tgt"):
         same.side("en")
     assert plain.sentence_encoder(encoder).side("en") == "src"  # one encoder for both
 
 
 def test_a_model_of_pairs_is_no_encoder(place):
-    assert "scores pairs of sentences, and has no vectors" in failed(mine(make(place / "pairs", "cross_encoder")))
+    assert "scores pairs of sentences and makes no vectors" in failed(mine(make(place / "pairs", "cross_encoder")))
 
 
 def started(encoder: Path, *arguments: str, **more) -> subprocess.Popen:

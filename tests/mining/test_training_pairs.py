@@ -61,7 +61,7 @@ def test_rules_drop_pairs_and_count_them(tmp_path):
     pairs, known = run(tmp_path, FORWARD | {"filter": {"different": True}}, np.eye(2), np.eye(2))
     assert pairs == [("a", "A b")]
     assert (known["pairs"], known["dropped"]) == (1, {"different": 1})
-    with pytest.raises(InputError, match=r"no pair is left of .*lower the threshold"):
+    with pytest.raises(InputError, match=r"no pair is left .*lower the threshold"):
         run(tmp_path, FORWARD | {"threshold": 2.0}, np.eye(2), np.eye(2))
     with pytest.raises(InputError, match="2 pairs for the 3 vectors"):
         run(tmp_path, FORWARD, np.eye(3), np.eye(3))

@@ -60,7 +60,7 @@ def test_a_row_whose_lists_are_short_is_searched_exactly(capsys):
     ("factory", "message"),
     [
         ("IVF4096,Flat", "does not work for 700 vectors"),
-        ("XYZ", "does not work for"),
+        ("XYZ", "does not work for 700 vectors (could not parse index string XYZ); check the name"),
         ("HNSW16:nprob=3", "does not work for"),
     ],
 )

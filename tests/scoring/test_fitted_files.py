@@ -76,7 +76,7 @@ def test_words_of_a_dictionary_are_those_of_the_file(tmp_path):
     keys = held["src_keys"].copy()
     for other in (keys[::-1], keys | np.uint64(1 << 31), keys | np.uint64(1 << 63)):
         arrays.save_npz(path, **held | {"src_keys": other})
-        with pytest.raises(InputError, match="its dictionary is not of its words; fit it again"):
+        with pytest.raises(InputError, match="its dictionary and its words do not belong together; fit it again"):
             zipporah.read(path)
     arrays.save_npz(path, **held | {"words": np.full_like(held["words"], 255)})
     with pytest.raises(InputError, match="its words are not UTF-8; fit it again"):

@@ -196,7 +196,7 @@ def test_tokens_of_another_corpus(tmp_path):
 
 def test_an_empty_pool_is_an_error(tmp_path):
     raw, tokens = corpus(tmp_path, 1, [])
-    with pytest.raises(InputError, match="no words selected by mlp"):
+    with pytest.raises(InputError, match="mlp selects no words"):
         select("mlp", "10M", 1, raw, tokens, save_scores(tmp_path, raw, []), ("de", "en"), "tgt", tmp_path / "out")
 
 
@@ -211,5 +211,5 @@ def test_a_selection_as_plain_pairs(tmp_path):
     kept = [i for i in range(12) if i % 5 >= about["cutoff"]]
     assert rows == [[str(float(i % 5)), str(i), str(i), f"Q{i}", f"word {i}"] for i in kept]  # it has no documents
     np.save(tmp_path / "short.npy", np.zeros(5, np.float32))
-    with pytest.raises(InputError, match=r"selection.json: is of 12 pairs, and there are 5 scores"):
+    with pytest.raises(InputError, match=r"selection.json: was made of 12 pairs, but there are 5 scores"):
         write_selected(folder, [tmp_path / "short.npy"], tmp_path / "out/selection.json", tmp_path / "x.tsv")

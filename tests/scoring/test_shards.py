@@ -125,7 +125,9 @@ def test_as_many_negatives_as_configured(corpora, tmp_path, capsys):
 
     fit(count=7)
     assert f"{size:,} positives; 7 negatives from portion 1.0 of {size:,} pairs" in capsys.readouterr().err
-    with pytest.raises(InputError, match=r"100,000 negatives of a pool of .* pairs; .*negatives\.count"):
+    with pytest.raises(
+        InputError, match=r"100,000 negatives are asked for, but the pool has .* pairs; .*negatives\.count"
+    ):
         fit(count=100_000)
 
 

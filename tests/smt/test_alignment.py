@@ -76,8 +76,8 @@ def test_links_that_do_not_fit(tmp_path):
     assert (links.tolist(), starts.tolist()) == ([[0, 0], [1, 0]], [0, 2, 2])
     for text, message in (
         ("0-0\n", "1 lines for 2 pairs"),
-        ("0-1\n\n", "links.txt:1: link 0-1 in sentences of 2 and 1 words"),
-        ("\n0:0\n", "links.txt:2: '0:0' is no link"),
+        ("0-1\n\n", "links.txt:1: link 0-1 leads out of sentences of 2 and 1 words"),
+        ("\n0:0\n", "links.txt:2: '0:0' is not a link"),
     ):
         path.write_text(text)
         sums.seal(path)

@@ -87,7 +87,7 @@ def test_an_ngram_may_lack_its_suffix(tmp_path):
         (PRUNED.replace("-0.4\ta a", "-0.4\ta"), r"pruned.arpa:14: no 2-gram"),
         (PRUNED.replace("-0.4\ta a", "x\ta a"), "not a number"),
         (PRUNED.replace("-0.4\ta a\t-0.15\n", ""), "no context"),
-        (PRUNED.replace("\\2-grams", "\\3-grams"), "where .2-grams: should be"),
+        (PRUNED.replace("\\2-grams", "\\3-grams"), "in place of .2-grams:"),
     ],
 )
 def test_what_is_no_model_is_an_error(tmp_path, text, message):
@@ -102,7 +102,7 @@ def test_what_is_no_model_is_an_error(tmp_path, text, message):
 def test_a_model_of_another_language_is_an_error(arpa, capfd):
     vocabulary = Vocabulary(lm.SPECIAL)
     vocabulary["的"]
-    with pytest.raises(InputError, match="knows no word of the grammar"):
+    with pytest.raises(InputError, match="has no word of the grammar"):
         lm.read(arpa, vocabulary)
     vocabulary["a"], vocabulary["和"]
     lm.read(arpa, vocabulary)

@@ -113,7 +113,7 @@ def test_one_in_a_package_has_no_files_in_the_workflow():
         (lambda config: config["encoders"]["nmt_autoencoder"].pop("corpora"), "corpora"),
         (
             lambda config: config["methods"].update(bert={"similarity": "confidence", "encoder": "bert"}),
-            "`methods.bert` wants an encoder that is trained here, and `bert` is pretrained",
+            "`methods.bert` needs an encoder that is trained here, but `bert` is pretrained",
         ),
     ],
 )

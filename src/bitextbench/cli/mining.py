@@ -240,9 +240,10 @@ def mine(
     from bitextbench.formats.inputs import Reading
     from bitextbench.mining import texts
 
-    if (precision_target is None) != (gold is None) or (gold and threshold is not None):
-        remedy = "give --threshold, or --precision-target with --gold"
-        raise InputError("these options of the threshold exclude each other, or one is missing", remedy=remedy)
+    if (precision_target is None) != (gold is None):
+        raise InputError("only one of --gold and --precision-target is given", remedy="give both or neither")
+    if gold and threshold is not None:
+        raise InputError("--threshold and --precision-target both set the threshold", remedy="leave out one of them")
     languages = src_language, tgt_language
     mined_pairs.check_output(out, languages)  # before an encoder is loaded
     vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache)

@@ -348,8 +348,8 @@ class EncoderChoice(NamedTuple):
         )  # it takes torch, which other vectors do not
 
         if self.named and self.named not in IN_PACKAGES and not Path(self.named).exists():
-            remedy = f"name {', '.join(IN_PACKAGES)}, or a folder; docs/mining.md, Encoders, says how to get others"
-            raise InputError("neither an encoder of a package nor a folder", self.named, remedy=remedy)
+            remedy = f"{near(self.named, IN_PACKAGES)} (or give the folder of an encoder: docs/mining.md, Encoders)"
+            raise InputError("no encoder or folder has this name", self.named, remedy=remedy)
         return sentence_encoder(self.named or "muse", **{k: v for k, v in self._asdict().items() if k != "named"})
 
 

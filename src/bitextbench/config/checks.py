@@ -24,7 +24,7 @@ def _check_languages(config: Config) -> None:
             wanted = [code for side, code in pair.items() if part.get("side", side) == side]
             unknown = [code for code in wanted if code not in has]
             if unknown and (len(has) > 1 or len(unknown) == len(wanted)):
-                what = f"`corpora.{name}.parts.{number}` takes `{unknown[0]}` of {part['dataset']}, which has none"
+                what = f"`corpora.{name}.parts.{number}` asks for `{unknown[0]}` of {part['dataset']}, which does not have it"
                 raise InputError(what, "config", remedy=near(unknown[0], has))
 
 
@@ -51,7 +51,7 @@ def _check_pretrained(config: Config) -> None:
         entry.setdefault("gpus", 0)
         if ("name" in entry) == ("folder" in entry):
             has = "both `name` and `folder`" if "name" in entry else "neither `name` nor `folder`"
-            remedy = "write `name: muse`, or `folder: models/LaBSE`, say"
+            remedy = "write for example `name: muse` or `folder: models/LaBSE`"
             raise InputError(f"`encoders.{name}` has {has}", "config", remedy=remedy)
     uses = [
         (f"methods.{method}", entry["encoder"])
@@ -61,5 +61,5 @@ def _check_pretrained(config: Config) -> None:
     uses += [("comparison.encoders", name) for name in config.get("comparison", {}).get("encoders", [])]
     for place, name in uses:
         if name in pretrained(config):
-            what = f"`{place}` wants an encoder that is trained here, and `{name}` is {PRETRAINED}"
+            what = f"`{place}` needs an encoder that is trained here, but `{name}` is {PRETRAINED}"
             raise InputError(what, "config", remedy="name another encoder")

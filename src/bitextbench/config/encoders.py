@@ -22,8 +22,8 @@ def check_roles(encoder: Config, roles: Iterable[str], where: str) -> None:
     declared_roles = members.constants(members.source("encoders", kind)).get("ROLES")
     takes = ["valid", *(declared_roles or ()), *(encoder.get("model") or {}).get("pairs", ())]
     if declared_roles is not None and (unused := [role for role in roles if role not in takes]):
-        remedy = f"take it out; it learns from {', '.join(takes)}"
-        raise InputError(f"{kind} learns nothing from `{unused[0]}`", where, remedy=remedy)
+        remedy = f"remove it; this type is trained on {', '.join(takes)}"
+        raise InputError(f"an encoder of type {kind} is not trained on `{unused[0]}`", where, remedy=remedy)
 
 
 def sharers(config: Config, encoder: str) -> list[str]:

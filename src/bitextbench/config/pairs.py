@@ -49,9 +49,15 @@ def _each_pair(place: str, name: str, entry: Config) -> Iterator[tuple[str, Any]
     """{pair}, {src} and {tgt} of an entry are filled in, in its name and inside."""
     pairs = entry["pairs"]
     if not isinstance(pairs, list) or not all(re.fullmatch(r"[a-z]+-[a-z]+", str(pair)) for pair in pairs):
-        raise InputError(f"`{place}.{name}.pairs: {pairs}` is wrong", "config", remedy="write [en-fr, en-de], say")
+        raise InputError(
+            f"`{place}.{name}.pairs: {pairs}` is not a list of language pairs",
+            "config",
+            remedy="write a list such as [en-fr, en-de]",
+        )
     if "{pair}" not in str(name):
-        raise InputError(f"`{place}.{name}` has `pairs`", "config", remedy=f'call it "{name}.{{pair}}"')
+        raise InputError(
+            f"`{place}.{name}` has `pairs`, but no {{pair}} in its name", "config", remedy=f'call it "{name}.{{pair}}"'
+        )
     inside = {key: value for key, value in entry.items() if key != "pairs"}
     for pair in pairs:
         src, tgt = pair.split("-")

@@ -56,5 +56,5 @@ def set_plugins(config: Config) -> None:
     """
     if isinstance(folder := config.get("plugins"), str):
         if not Path(folder).is_dir():
-            raise InputError(f"`plugins: {folder}` is no folder", "config", remedy="make it, or remove the key")
+            raise InputError(f"`plugins: {folder}` is not a folder", "config", remedy="make it, or remove the key")
         os.environ[members.PLUGINS] = str(Path(folder).absolute())

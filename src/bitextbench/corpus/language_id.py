@@ -42,9 +42,7 @@ def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: s
 def unknown_to(model: str, languages: Iterable[str]) -> InputError:
     """The error for languages that a model does not know."""
     what = f"the model does not know the language {', '.join(sorted(languages))}"
-    return InputError(
-        what, model, remedy=f"it knows {', '.join(sorted(known(model)))}; or leave out the rule `language`"
-    )
+    return InputError(what, model, remedy=f"known: {', '.join(sorted(known(model)))}; or leave out the rule `language`")
 
 
 def known(model: str) -> set[str]:

@@ -141,12 +141,12 @@ def _bring(file: File, folder: Path, source: _Source, lock: Path, before: Mappin
         expected = {"bytes": file.bytes, **expected}
     was_changed = before.get("checksum") == "changed"
     if source.changed and before and not was_changed:
-        what = "is the publisher's file, and a mirror has another for it"
+        what = "is the publisher's file, but a mirror has another one"
         raise InputError(
             what, target, remedy="fetch into another folder (`data` in the config), or leave the mirror out"
         )
     if was_changed and not source.changed:
-        log(f"{target}: from a mirror of other content, which is gone: fetching the publisher's file")
+        log(f"{target}: came from a mirror with other content, which is not given now; the publisher's file is fetched")
         target.unlink(missing_ok=True)
     origin = before.get("from") or ("mirror" if source.copy else source.of(source.addresses[0]))
     if not (sums := _verified(target, expected)):
@@ -229,7 +229,9 @@ def _record(lock: Path, url: str, sums: Mapping[str, Any]) -> None:
             write_json(lock, dict(sorted(recorded.items())))
             log(f"{url}: no published checksum; recorded sha256 {sums['sha256']} in {lock}")
         elif difference := _difference(sums, recorded[url]):
-            raise InputError(f"another fetch got another file: {difference}", url, remedy="fetch it again")
+            raise InputError(
+                f"the file differs from that of an earlier download: {difference}", url, remedy="fetch it again"
+            )
 
 
 # ---- from a mirror folder
@@ -287,7 +289,7 @@ def _download(source: _Source, target: Path, expected: Mapping[str, Any]) -> tup
         most = max(most, size)
     remedy = "try again later (a download goes on where it stopped), or put the file into a mirror folder"
     if source.changed:
-        remedy = "try again; if it stays so, make the mirror and its changed.json again"
+        remedy = "try again; if the error stays, make the mirror and its changed.json again"
     elif any(isinstance(reason, _Wrong) for reason in reasons.values()):
         remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
     elif any(isinstance(reason, _Unsure) for reason in reasons.values()):

@@ -112,7 +112,7 @@ def _data_set(value: Any, path: Path) -> DataSet:
         if not isinstance(value[key], list):
             raise InputError(f"{key} is not a list", where, remedy=f"write {key}: [...]")
     if not isinstance(value.get("pairs"), int | None):
-        raise InputError(f"pairs is {value['pairs']!r}", where, remedy="it is a whole number")
+        raise InputError(f"pairs is {value['pairs']!r}", where, remedy="give a whole number")
     files = tuple(_file(item, where) for item in value["files"])
     names = [file.path for file in files]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -141,7 +141,7 @@ def _file(value: Any, where: str) -> File:
         if value.get(key) is not None and not re.fullmatch(rf"[0-9a-f]{{{digits}}}", str(value[key])):
             raise InputError(f"{key} is {value[key]!r}", where, remedy=f"it has {digits} digits of 0-9 and a-f")
     if not isinstance(value.get("bytes"), int | None):
-        raise InputError(f"bytes is {value['bytes']!r}", where, remedy="it is a whole number")
+        raise InputError(f"bytes is {value['bytes']!r}", where, remedy="give a whole number")
     return File(**{**value, "mirrors": tuple(value.get("mirrors", ()))})
 
 

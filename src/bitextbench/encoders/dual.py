@@ -65,7 +65,7 @@ class DualEncoder(Encoder):
             return {"ranking": Augmented(random, *more) if self.extra else random}
         negatives = [corpora["hard"][side] for side in self.sides[: len(both)]]
         if len(negatives[0]) != len(src):
-            what = f"hard negatives for {len(negatives[0]):,} pairs, but there are {len(src):,}"
+            what = f"the hard negatives are of {len(negatives[0]):,} pairs, but the bitext has {len(src):,}"
             raise InputError(what, "bitext", remedy="mine them again from this bitext")
         has = negatives[0].lengths > 0
         pairs = Buckets(pair, batch, max_tokens, [seed, 0], "bitext with hard negatives", self.together, has)

@@ -57,7 +57,7 @@ def folder(cache: Path | None = None) -> Path:
     (weights,) = PACKAGE.paths()
     place = (cache or cache_folder()) / "encoders" / f"{NAME}-{PACKAGE.version}"
     if not (place / SUMS).is_file() or read_json(place / SUMS) != {"fingerprint": sum_of(place)}:
-        log(f"{place}: made out of {PACKAGE.distribution} {PACKAGE.version}, once")
+        log(f"{place}: made from the package {PACKAGE.distribution} {PACKAGE.version}; later runs use it again")
         write(weights, place)
     return place
 

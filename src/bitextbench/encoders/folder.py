@@ -112,7 +112,7 @@ class TrainedEncoder:
     def __init__(self, folder: Path, *, threads: int = 1, device: str = "cpu") -> None:
         about = read(folder)
         if about.dimension is None:
-            what = "scores pairs of sentences, and has no vectors"
+            what = "the model scores pairs of sentences and makes no vectors"
             raise InputError(what, folder, remedy="name the folder of an encoder")
         self.name, self.sides, self.dimension = str(folder), about.sides, about.dimension
         self.device = setup(threads, device)
@@ -131,10 +131,10 @@ class TrainedEncoder:
         language = self._known(language, known)
         has = [side for side, codes in self.sides.items() if language in codes]
         if wanted is not None and wanted not in has:
-            what = f"its side {wanted} has not learned {language}"
-            raise InputError(what, self.name, remedy=f"leave the side out, or say {' or '.join(has)}")
+            what = f"its side {wanted} was not trained on {language}"
+            raise InputError(what, self.name, remedy=f"leave out --side, or give --side {' or '.join(has)}")
         if wanted is None and usual not in has and len(has) > 1 and self.model.sided:
-            raise InputError(f"both of its sides encode {language}", self.name, remedy="name one: --side src, or tgt")
+            raise InputError(f"both of its sides encode {language}", self.name, remedy="give --side src or --side tgt")
         return wanted or (usual if usual in has else has[0])
 
     def _known(self, language: str, known: Sequence[str]) -> str:

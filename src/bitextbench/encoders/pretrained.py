@@ -50,7 +50,9 @@ class Pretrained(Published):
         ]
         if place[0] != "Transformer":
             raise InputError(
-                f"begins with {place[0]}", folder / MARKS[0], remedy="take a model that begins with Transformer"
+                f"the first module is {place[0]}, not Transformer",
+                folder / MARKS[0],
+                remedy="use a model whose first module is Transformer",
             )
         self.model, self.tokenizer, self.most, self.lower = transformer(place[1])
         self.model.to(self.device)
@@ -140,7 +142,7 @@ def dense(path: Path, inputs: int, device: torch.device) -> tuple[Step, int]:
     """A linear layer with its activation, and the size of its output. Raises InputError for one that is not supported."""
     settings = published_json.read(path / "config.json", published_json.DENSE)
     if settings["in_features"] != inputs:
-        what = f"in_features: {settings['in_features']:,}, and the module before it gives {inputs:,}"
+        what = f"in_features is {settings['in_features']:,}, but the module before it has {inputs:,} outputs"
         raise InputError(what, path / "config.json", remedy="fetch the model again")
     name = str(settings.get("activation_function") or "Identity").rsplit(".", 1)[-1]
     if (
@@ -148,7 +150,7 @@ def dense(path: Path, inputs: int, device: torch.device) -> tuple[Step, int]:
         or settings.get("use_residual")
         or ("module_input_name" in settings and settings["module_input_name"] != "sentence_embedding")
     ):
-        raise InputError(f"a Dense of this kind ({name}) is not supported", path, remedy="take another model")
+        raise InputError(f"a Dense of this kind ({name}) is not supported", path, remedy="use another model")
     activation = getattr(torch.nn, name)
     layer = torch.nn.Linear(settings["in_features"], settings["out_features"], settings.get("bias", True))
     try:
@@ -191,10 +193,14 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     os.environ["HF_HUB_OFFLINE"] = "1"
     config = published_json.read(folder / "config.json", published_json.CONFIG)
     if config.get("auto_map"):
-        remedy = "it is not run: take a model of a kind that transformers has"
-        raise InputError("wants code of its own (auto_map)", folder / "config.json", remedy=remedy)
+        remedy = "use a model of a type that the library transformers has"
+        raise InputError(
+            "the model needs code of its own (auto_map), which is not run", folder / "config.json", remedy=remedy
+        )
     if config.get("is_encoder_decoder"):
-        raise InputError("is a model with a decoder", folder / "config.json", remedy="take an encoder")
+        raise InputError(
+            "the model has a decoder", folder / "config.json", remedy="use a model that is an encoder only"
+        )
     check_weights(folder)
     if not any((folder / name).exists() for name in TOKENIZERS):
         raise InputError("has no tokenizer", folder, remedy=f"fetch one of {', '.join(TOKENIZERS)} with the model")
@@ -218,7 +224,7 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     own = published_json.read(folder / "sentence_bert_config.json", published_json.SENTENCES, usual={})
     most, marks = most_tokens(own, model.config, tokenizer), tokenizer.num_special_tokens_to_add()
     if most <= marks:
-        what = f"takes {most} tokens of a sentence, and {marks} mark its begin and end"
+        what = f"the model takes {most} tokens a sentence, but {marks} have to mark its beginning and end"
         raise InputError(what, folder, remedy="fetch the model again")
     return model.eval(), tokenizer, most, bool(own.get("do_lower_case"))
 
@@ -241,5 +247,7 @@ def default_prompt(folder: Path) -> str:
     if name is not None:
         return str(prompts[name])
     if others := sorted({prompt for prompt in prompts.values() if prompt}):
-        log(f"{folder}: no prompt is used; it knows {', '.join(map(repr, others))}: choose one by --prefix")
+        log(
+            f"{folder}: no prompt is put before the sentences; the model has {', '.join(map(repr, others))}; choose one with --prefix"
+        )
     return ""

@@ -71,11 +71,13 @@ class Published:
         Raises InputError for what is no language code, and where a side is `wanted`.
         """
         if wanted is not None:
-            raise InputError("has one side for all languages", self.name, remedy="leave the side out")
+            raise InputError("has one side for all languages", self.name, remedy="leave out --side")
         if language is not None:
             check_language(language, "--language")
             if self.languages and language.lower() not in self.languages:
-                log(f"warning: {self.name} was not trained on {language}; it knows {', '.join(self.languages)}")
+                log(
+                    f"warning: {self.name} was not trained on {language}; its languages are {', '.join(self.languages)}"
+                )
         return "any"
 
     @torch.inference_mode()
@@ -99,7 +101,9 @@ class Published:
         """Warn, once, of a text in a script of none of the languages that it was trained on."""
         if not self.warned and (script := other_script(lines, self.languages)):
             self.warned = True
-            log(f"warning: most letters are {script}, and {self.name} was trained on {', '.join(self.languages)}")
+            log(
+                f"warning: most letters of the text are {script}; {self.name} was trained on {', '.join(self.languages)}"
+            )
 
     def batches(self, lines: list[str]) -> Iterator[Batch]:
         """The vectors of sentences, none of them empty, a batch at a time and in any order."""
@@ -132,7 +136,7 @@ def verify_weights(folder: Path, files: Iterable[Path]) -> None:
     for path in files:
         if published := _published_sum(folder, path):
             if sha256(path) != published:
-                raise InputError("is not the file that was published: its SHA-256 is another", path, remedy=again)
+                raise InputError("is not the published file: its SHA-256 differs", path, remedy=again)
         elif sums.place(path).exists():
             sums.verify(path, again)
         else:

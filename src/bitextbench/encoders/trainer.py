@@ -184,8 +184,10 @@ def optimizer_of(spec: dict[str, Any], training: Training, model: Encoder, ranks
 def share_of(batch: int, ranks: int) -> int:
     """The examples of one process in an update. Raises InputError where the processes have no equal shares."""
     if batch % ranks or batch // ranks < 2:
-        remedy = "let the processes (gpus) divide training.batch, two examples or more for each"
-        raise InputError(f"a batch of {batch} for {ranks} processes", "training", remedy=remedy)
+        remedy = (
+            "choose a training.batch that the number of processes (gpus) divides, with at least two examples for each"
+        )
+        raise InputError(f"{ranks} processes cannot share a batch of {batch}", "training", remedy=remedy)
     return batch // ranks
 
 
@@ -413,7 +415,11 @@ def retrieval(model: Encoder, valid: dict[str, SentenceIds], device: torch.devic
     sides = model.sides[:2]
     src, tgt = (valid[side].head(VALID) for side in sides)
     if len(src) != len(tgt) or not (pairs := np.flatnonzero((src.lengths > 0) & (tgt.lengths > 0))).size:
-        raise InputError(f"{len(src):,} and {len(tgt):,} sentences make no pairs", "valid", remedy="give it pairs")
+        raise InputError(
+            f"the sides have {len(src):,} and {len(tgt):,} sentences, which make no pairs",
+            "valid",
+            remedy="give aligned sentences",
+        )
     unit = []
     for side, sentences in zip(sides, (src, tgt), strict=True):
         vectors = np.zeros((len(sentences), model.dimension), np.float32)

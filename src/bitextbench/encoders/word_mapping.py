@@ -256,7 +256,9 @@ def procrustes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """
     if not len(x):
         raise InputError(
-            "no entry of the dictionary has vectors on both sides", "word mapping", remedy="give it others"
+            "no entry of the dictionary has vectors on both sides",
+            "word mapping",
+            remedy="give a dictionary of words that both sides have",
         )
     u, _, vh = torch.linalg.svd((x.T @ y).double())
     return (u @ vh).to(x.dtype)
@@ -355,7 +357,10 @@ def read_dictionary(path: Path) -> Iterator[tuple[str, str]]:
         fields = line.split("\t") if "\t" in line else line.split()
         if len(fields) != 2 or not all(fields):
             raise InputError(
-                f"{len(fields)} fields", path, line=number, remedy="an entry is a word and its translation"
+                "the line does not have two fields",
+                path,
+                line=number,
+                remedy="write a word and its translation",
             )
         yield fields[0], fields[1]
 
@@ -404,7 +409,9 @@ def induction(
         gold.setdefault(a, set()).add(b)
     if not gold:
         raise InputError(
-            "no entry of the dictionary has vectors on both sides", "word mapping", remedy="give it others"
+            "no entry of the dictionary has vectors on both sides",
+            "word mapping",
+            remedy="give a dictionary of words that both sides have",
         )
     x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
     nearest, _ = translations(x @ weight, y, spec.neighbours)

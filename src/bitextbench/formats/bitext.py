@@ -85,7 +85,11 @@ def shard_paths(folder: str | Path) -> list[Path]:
         if path.stem != shard_name(index):
             raise InputError(f"shard {shard_name(index)}.parquet is missing", folder, remedy="make the corpus again")
     if not paths:
-        raise InputError("no Parquet shards here", folder, remedy="run the corpus step first")
+        raise InputError(
+            "is a folder without Parquet files",
+            folder,
+            remedy="name a text; or, for a corpus, run the corpus step first",
+        )
     return paths
 
 

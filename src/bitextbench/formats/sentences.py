@@ -115,7 +115,7 @@ def read(
         )
     if language and (script := other_script(sentences.text, [language])):
         log(
-            f"warning: {sentences.name}: most letters are {script}, and its language is said to be {language}: is it the other text?"
+            f"warning: {sentences.name}: most letters are {script}, and its language is said to be {language}; check that the texts are not swapped"
         )
     return sentences
 

@@ -93,7 +93,9 @@ def search(
     for side, taken in zip(vectors, rows, strict=True):
         if len(side) <= taken[-1]:
             raise InputError(
-                f"{len(side):,} vectors, and row {taken[-1] + 1:,} is searched", side.name, remedy="encode again"
+                f"there are {len(side):,} vectors, but row {taken[-1] + 1:,} is to be searched",
+                side.name,
+                remedy="encode again",
             )
     ranges = [block.rows(len(taken)) for block, taken in zip(blocks, rows, strict=True)]
     src, tgt = (side.select(taken[part]) for side, taken, part in zip(vectors, rows, ranges, strict=True))

@@ -50,7 +50,7 @@ def read(folder: Path, languages: tuple[str, str], seed: int = SEED) -> Comparab
         names.append(name)
     gold = [(a, b) for a, b in zip(*names, strict=True) if a and b]
     if not gold:
-        raise InputError("no row has both sides", folder, remedy="hide some translations in it")
+        raise InputError("no row has both sides", folder, remedy="name a corpus in which some rows have both sides")
     return Comparable(texts[0], texts[1], gold, (rows[0], rows[1]))
 
 

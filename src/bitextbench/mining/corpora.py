@@ -84,7 +84,7 @@ def mine(
         folder.mkdir()
         dropped, right = _write(folder, mined, raw, tokenised, languages, spec.get("filter", {}))
         if not len(right):
-            raise InputError(f"no pair is left of {counts}", corpus, remedy="lower the threshold")
+            raise InputError(f"no pair is left ({counts})", corpus, remedy="lower the threshold")
         summary = {key: counts[key] for key in ("retrieved", "below_threshold")}
         precision = rate("precision of pairs", right, seed=seed, signature="truth:line or text")
         write_json(

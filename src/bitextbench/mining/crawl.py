@@ -49,7 +49,7 @@ Languages = tuple[str, str]
 def usual_rules(languages: Languages) -> dict[str, Any]:
     """RULES; without `language`, which the log says, where py3langid does not know one of the languages."""
     if unknown := unidentified(RULES["language"], languages):
-        log(f"filter: {RULES['language']} does not know {' and '.join(unknown)}: the rule `language` is left out")
+        log(f"filter: {RULES['language']} cannot identify {' and '.join(unknown)}; the rule `language` is left out")
     return {rule: value for rule, value in RULES.items() if rule != "language" or not unknown}
 
 
@@ -86,17 +86,17 @@ def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
     if scorer is None:
         if lesson.settings or lesson.clean or lesson.save:
             remedy = "give a --similarity, or leave out --settings, --clean and --save-scorer"
-            raise InputError("nothing here learns from pairs", remedy=remedy)
+            raise InputError("no similarity that learns from pairs is given", remedy=remedy)
         return
     scorer.settings(lesson.settings)
     if lesson.settings and not scorer.learns and scorer.fit != "neighbourhoods":
-        raise InputError(f"{scorer.name} learns nothing here", remedy="leave out --settings")
+        raise InputError(f"{scorer.name} is not trained here", remedy="leave out --settings")
     if scorer.learns and not lesson.clean:
         raise InputError(
-            f"{scorer.name} learns from clean pairs", remedy="give them: --clean A B; or a fitted --scorer"
+            f"{scorer.name} has to learn from clean pairs", remedy="give --clean A B, or a fitted --scorer"
         )
     if lesson.clean and not scorer.learns:
-        raise InputError(f"{scorer.name} learns nothing from clean pairs", remedy="leave out --clean")
+        raise InputError(f"{scorer.name} is not trained on clean pairs", remedy="leave out --clean")
     if lesson.save and not scorer.learns:
         raise InputError("there is no new scorer to save", remedy="leave out --save-scorer")
 
@@ -105,7 +105,7 @@ def check_limit(limit: Limit, *, scored: bool) -> None:
     """Raises InputError unless pairs that are scored have exactly one limit, and others none."""
     given = [key for key, value in limit._asdict().items() if value is not None]
     if not scored and given:
-        raise InputError(f"--{given[0]} needs a score", remedy="name a similarity, or leave it out")
+        raise InputError(f"--{given[0]} needs a score", remedy=f"give a --similarity, or leave out --{given[0]}")
     if scored and len(given) != 1:
         what = f"both --{' and --'.join(given)} are given" if given else "no option says how much to keep"
         raise InputError(what, remedy="give exactly one of --words, --pairs, --share, --threshold")
@@ -206,7 +206,9 @@ def _check_unchanged(files: Files, before: Mapping[str, Any]) -> None:
     """Raises InputError for a text that was written to between two passes."""
     for path, was in before.items():
         if _states(files)[path] != was:
-            raise InputError("has changed while it was read", path, remedy="filter it again, when it is written")
+            raise InputError(
+                "has changed while it was read", path, remedy="run the command again when the file is complete"
+            )
 
 
 def _texts(corpus: Path, columns: Sequence[str] = bitext.SIDES) -> Iterator[pa.Table]:
@@ -239,7 +241,7 @@ def _scores(
 def _learn_alone(scorer: Scorer, lesson: Lesson, made: Path) -> None:
     """Fit a scorer where no pair is left to score. Raises InputError for one whose bad examples are pairs of the crawl."""
     if "vectors" in scorer.needs:
-        what = f"no pair is left, and {scorer.name} takes its bad examples from them"
+        what = f"no pair is left, but {scorer.name} needs some as bad examples"
         raise InputError(what, "--save-scorer", remedy="loosen --rules, or leave it out")
     scorer.fit_words(clean_pairs(lesson.clean, scorer.languages), lesson.settings, made)
 

@@ -44,7 +44,7 @@ def score_stream(
             scorer.settings(settings)
     if (clean or settings) and not any(scorer.learns for scorer in scorers):
         raise InputError(
-            "nothing here learns from pairs",
+            "no similarity that learns from pairs is given",
             remedy="leave out --clean and --settings, or name a --similarity that does",
         )
     if not is_dash(out):
@@ -83,13 +83,13 @@ def check(scorer: Scorer, clean: bool) -> None:
     `clean` text to learn from.
     """
     if scorer.fit == "neighbourhoods":
-        remedy = "a stream has none: take `bitextbench filter --threshold -inf`, say"
+        remedy = "use `bitextbench filter --threshold -inf`"
         raise InputError(f"{scorer.name} compares a pair with the whole crawl", "--similarity", remedy=remedy)
     if scorer.learns and not (clean and scorer.fit == "tokens"):
         remedy = (
             "give --clean A B" if scorer.fit == "tokens" else "fit it by `bitextbench filter --clean --save-scorer`"
         )
-        raise InputError(f"{scorer.name} has learned nothing", "--similarity", remedy=f"{remedy}, or a fitted --scorer")
+        raise InputError(f"{scorer.name} is not fitted yet", "--similarity", remedy=f"{remedy}, or a fitted --scorer")
 
 
 def _learn(scorers: Sequence[Scorer], clean: Sequence[Path], settings: Mapping[str, Any], scratch: Path) -> None:

@@ -165,14 +165,14 @@ def settled(
         return calibration.margin, usual if threshold is None else threshold, calibration
     margin = margin or "ratio"
     if threshold is None and target is None:
-        log(_unlimited(margin, calibration))
+        log(_unlimited(calibration))
     return margin, threshold, None
 
 
-def _unlimited(margin: str, usual: "Calibration | None") -> str:
+def _unlimited(usual: "Calibration | None") -> str:
     """What a user has to know of a search without a threshold; `usual`: the calibration of the encoder."""
-    why = f" (the default, {usual.threshold:.4f}, is one of --margin {usual.margin}, not of {margin})" if usual else ""
-    return f"mine: no threshold{why}: every retrieved pair is kept; give --threshold"
+    only = f" (the default, {usual.threshold:.4f}, is for --margin {usual.margin} only)" if usual else ""
+    return f"mine: no threshold is set, so every retrieved pair is kept; give --threshold to keep fewer{only}"
 
 
 Rows = tuple[NDArray[np.int64], ...]
@@ -227,7 +227,7 @@ def check_sources(texts: Sequence[Sentences], both: Sequence[Embeddings]) -> Non
             raise InputError(f"these are the vectors of {other.name}, not of {text.name}", vectors.name, remedy=remedy)
     for text, vectors, source in zip(texts, both, made_of, strict=True):
         if source and source != text.digest and len(text) == len(vectors):
-            what = f"these are not the vectors of {text.name}: it, or its order, has changed, or this is another text"
+            what = f"these are not the vectors of {text.name}: the text differs from the one that was encoded"
             raise InputError(what, vectors.name, remedy="encode it again")
 
 
@@ -243,8 +243,8 @@ def check_copies(text: Sentences, vectors: Embeddings, most: int = 1000) -> None
     if 2 * differ.sum() > len(pairs):
         a, b = pairs[differ][0] + 1
         log(
-            f"warning: {vectors.name}: {differ.sum():,} of {len(pairs):,} copies of a sentence have other vectors than it "
-            f"(rows {a:,} and {b:,}): are these the vectors of {text.name}?"
+            f"warning: {vectors.name}: {differ.sum():,} of {len(pairs):,} repeated sentences have different vectors "
+            f"(such as rows {a:,} and {b:,}); check that these are the vectors of {text.name}"
         )
 
 
@@ -327,7 +327,7 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
     full = np.array([place for place, line in enumerate(text.text) if line.strip()], np.int64)
     rows = full if keep_duplicates else full[first_copies(text.text[place] for place in full)]
     if not len(rows):
-        raise InputError("has empty sentences only", text.name, remedy="both sides need at least one sentence")
+        raise InputError("has empty lines only", text.name, remedy="give a text with at least one sentence")
     left_out = {name: len(places) for name, places in (("too_long", text.too_long), ("bad", text.bad)) if places}
     empty, duplicate = len(text) - len(full) - sum(left_out.values()), len(full) - len(rows)
     return rows, {"in": len(text), "empty": empty, **left_out, "duplicate": duplicate, "searched": len(rows)}

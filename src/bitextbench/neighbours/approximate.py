@@ -7,6 +7,7 @@ vectors; but some true neighbours may be missing. Their share is measured on a s
 The result depends on faiss: on its release, and on threads and device as far as these change the training of an index.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,8 @@ def _index(faiss: Any, side: Side, factory: str, width: int, gpu: bool) -> Any:
         _set(faiss, index, settings, width)
     except RuntimeError as error:
         said = str(error).rstrip(" '").splitlines()[-1].split("failed: ")[-1].split("Error: ")[-1].strip()
-        remedy = "see faiss on its index factory; a smaller index needs fewer sentences"
+        said = re.sub(r"^Error in .*\.\w+:\d+: ", "", said)  # where in the source of faiss
+        remedy = "check the name in faiss' guide to its index factory, or name a smaller index, or leave out --index"
         raise InputError(
             f"`{factory}` does not work for {len(side):,} vectors ({said})", "--index", remedy=remedy
         ) from None

@@ -58,7 +58,9 @@ def by_faiss(
     faiss.omp_set_num_threads(threads)
     distance = faiss.METRIC_L2 if src.metric.halved else faiss.METRIC_INNER_PRODUCT
     if gpu and not hasattr(faiss, "StandardGpuResources"):
-        raise InputError("this faiss has no GPU part", remedy="install faiss-gpu, or take the backend torch")
+        raise InputError(
+            "faiss was installed without GPU support", remedy="install faiss-gpu, or use the backend torch"
+        )
 
     def knn(queries: np.ndarray, base: np.ndarray, k: int) -> Kept:
         if gpu:

@@ -116,14 +116,16 @@ def merge(folders: Sequence[Path], out: Path) -> None:
     for folder, (_, facts) in zip(folders, parts, strict=True):
         if (facts["metric"], facts["k"]) != (first["metric"], first["k"]):
             raise InputError(
-                "another metric or k than the first part", folder, remedy="search it again like the others"
+                "was searched with another metric or k than the first part",
+                folder,
+                remedy="search it again with those of the others",
             )
     src, tgt = (_covered([facts[side] for _, facts in parts], side) for side in ("src", "tgt"))
     cells = {(*facts["src"], *facts["tgt"]) for _, facts in parts}
     whole = {(*a, *b) for a in src for b in tgt}
     if cells != whole or len(parts) != len(whole):
         raise InputError(
-            f"{len(parts)} parts, {len(whole - cells)} missing, do not make a grid of {len(src)} x {len(tgt)}",
+            f"{len(parts)} parts do not make a grid of {len(src)} x {len(tgt)}: {len(whole - cells)} missing",
             folders[0],
             remedy="every range of source rows needs every range of target rows, once",
         )

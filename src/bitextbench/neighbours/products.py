@@ -77,7 +77,11 @@ def measured() -> dict[str, float]:
         return {name: float(kept[key][name]) for name in kept[key]}
     except (KeyError, TypeError, ValueError):
         rates = {name: _rate(name) for name in _native()}
-    log("products: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()) + " billion operations/s; kept")
+    log(
+        "products: "
+        + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+        + " billion operations/s; kept for later runs"
+    )
     with contextlib.suppress(OSError, InputError):
         write_json(path, (kept if isinstance(kept, dict) else {}) | {key: rates})
     return rates

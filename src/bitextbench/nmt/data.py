@@ -90,5 +90,5 @@ def _kept(
     kept = np.flatnonzero(~empty & ~long)
     counts = {"lines": len(empty), "kept": len(kept), "empty": int(empty.sum()), "too long": int(long.sum())}
     if not len(kept):
-        raise InputError(f"no pair is left of {counts}", where, remedy="raise max_length, or give more text")
+        raise InputError(f"no pair is left ({counts})", where, remedy="raise max_length, or give more text")
     return [to_fairseq(side.take(kept), bpe.get_piece_size(), where) for side in ids], counts

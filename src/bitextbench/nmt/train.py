@@ -64,7 +64,7 @@ def latest(checkpoints: Path, count: int) -> list[Path]:
     """The states at the end of the last `count` epochs. Raises InputError for fewer."""
     epochs = {int(epoch[1]): path for path in checkpoints.iterdir() if (epoch := _EPOCH.fullmatch(path.name))}
     if len(epochs) < count:
-        what = f"{len(epochs)} whole epochs for an ensemble of {count}"
+        what = f"there are {len(epochs)} whole epochs, but the ensemble has {count} models"
         raise InputError(what, checkpoints, remedy="raise max_updates, or lower `ensemble`")
     return [epochs[epoch] for epoch in sorted(epochs)[-count:]]
 
@@ -104,7 +104,7 @@ def device_options(device: str, threads: int) -> list[str]:
         return ["--cpu"]
     if not torch.cuda.is_available():
         raise InputError(
-            "a GPU was asked for and torch finds none", remedy="set device: cpu, or ask the cluster for a GPU"
+            "a GPU was asked for, but torch finds none", remedy="set device: cpu, or ask the cluster for a GPU"
         )
     return ["--fp16", "--distributed-world-size", "1"]  # else fairseq takes all GPUs, by processes without the shim
 

@@ -32,7 +32,9 @@ def join(selections: Sequence[Path], corpora: Mapping[str, Path], languages: tup
 
             def add(name: str, sides: Sequence[Sequence[str]], where: Path) -> None:
                 if len(sides[0]) != len(sides[1]):
-                    raise InputError(f"{len(sides[0]):,} and {len(sides[1]):,} lines", where, remedy="make both again")
+                    raise InputError(
+                        f"the sides have {len(sides[0]):,} and {len(sides[1]):,} lines", where, remedy="make both again"
+                    )
                 parts[name] = len(sides[0])
                 for file, lines in zip(files, sides, strict=True):
                     file.writelines(f"{line}\n" for line in lines)

@@ -47,7 +47,7 @@ def check(keys: NDArray[np.uint64], words: int, path: Path) -> None:
     """Raises InputError for `keys` out of order, or of words with ids from `words` on; `path` is the file."""
     largest = max(int((keys >> _SHIFT).max(initial=0)), int((keys & _LOWER).max(initial=0)))
     if (len(keys) and largest >= words) or (keys[1:] <= keys[:-1]).any():
-        raise InputError("its dictionary is not of its words", path, remedy="fit it again")
+        raise InputError("its dictionary and its words do not belong together", path, remedy="fit it again")
 
 
 @compiled

@@ -101,7 +101,9 @@ def fit_similarity(
     chosen, count, size = spec["negatives"], *(sum(len(src) for src, _ in corpus) for corpus in (good, shards))
     if chosen.get("count", 0) > size:
         remedy = "lower `negatives.count`, or remove it to take as many as positives"
-        raise InputError(f"{name}: {chosen['count']:,} negatives of a pool of {size:,} pairs", remedy=remedy)
+        raise InputError(
+            f"{name}: {chosen['count']:,} negatives are asked for, but the pool has {size:,} pairs", remedy=remedy
+        )
     rows = negatives(scores_by_id(pool_scores), chosen["portion"], chosen.get("count", count), seed)
     log(f"{name}: {count:,} positives; {len(rows):,} negatives from portion {chosen['portion']} of {size:,} pairs")
     src, tgt = (

@@ -134,8 +134,8 @@ def select(
         folder.mkdir()
         pairs, pool_words, by_label = _write(folder, shards, parts, -np.inf if cut is None else cut, languages)
         if not by_label:
-            what = f"no words selected by {method}"
-            raise InputError(what, corpus, remedy="is the corpus empty after filtering?")
+            what = f"{method} selects no words"
+            raise InputError(what, corpus, remedy="check that the filter leaves some pairs")
         summary = {
             "method": method,
             "budget": budget,

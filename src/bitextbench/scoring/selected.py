@@ -25,7 +25,7 @@ def write_selected(corpus: Path, scores: Sequence[Path], selection: Path, out: P
     """
     whole, about = scores_by_id(scores), read_json(selection)
     if len(whole) != about["pool_pairs"]:
-        what = f"is of {about['pool_pairs']:,} pairs, and there are {len(whole):,} scores"
+        what = f"was made of {about['pool_pairs']:,} pairs, but there are {len(whole):,} scores"
         raise InputError(what, selection, remedy="select again")
     least = np.float32(-np.inf if about["cutoff"] is None else about["cutoff"])
 

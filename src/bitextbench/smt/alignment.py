@@ -58,7 +58,7 @@ def align(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[Links], 
     lengths = [(len(source.split()), len(target.split())) for source, target in zip(sources, targets, strict=True)]
     usable = [min(pair) > 0 and max(pair) <= LONGEST for pair in lengths]
     if not any(usable):
-        raise InputError("no pair of sentences to align", remedy="is the corpus empty?")
+        raise InputError("no pair of sentences to align", remedy="check that the corpus is not empty")
     sides = [
         Vocabulary().encode(line for line, good in zip(lines, usable, strict=True) if good)
         for lines in (sources, targets)
@@ -364,9 +364,9 @@ def read(path: Path, sources: Words, targets: Words) -> tuple[Links, NDArray[np.
 def _link(text: str, sizes: Sequence[int], path: Path, number: int) -> tuple[int, int]:
     i, _, j = text.partition("-")
     if not (i.isdecimal() and j.isdecimal()):
-        raise InputError(f"{text!r} is no link", path, line=number, remedy="write source-target, as 0-0")
+        raise InputError(f"{text!r} is not a link", path, line=number, remedy="write source-target, such as 0-0")
     if int(i) >= sizes[0] or int(j) >= sizes[1]:
-        what = f"link {text} in sentences of {sizes[0]} and {sizes[1]} words"
+        what = f"link {text} leads out of sentences of {sizes[0]} and {sizes[1]} words"
         raise InputError(what, path, line=number, remedy="align the same corpora, in the same letter case")
     return int(i), int(j)
 

@@ -24,7 +24,7 @@ from bitextbench.smt.words import Vocabulary
 UNKNOWN, BEGIN, END = 1, 2, 3  # numbers of <unk>, <s>, </s>
 SPECIAL = {"<unk>": UNKNOWN, "<s>": BEGIN, "</s>": END}
 MISSING = -100.0  # log10 p(<unk>) of a model without it, as in KenLM
-ARPA = "is this an ARPA file? `smt-language-model` writes one"
+ARPA = "give an ARPA file, as `smt-language-model` writes one"
 Rows = NDArray[np.int32]
 
 
@@ -140,8 +140,8 @@ def read(path: Path, vocabulary: Vocabulary) -> Model:
     levels = [tuple(map(np.concatenate, zip(*rows, strict=True))) for rows in parts if rows]
     words = np.unique(levels[0][0]) if levels else np.zeros(0, np.int32)
     if not (words > END).any():
-        remedy = "is the model of the target language, tokenised and cased like the grammar?"
-        raise InputError("knows no word of the grammar", path, remedy=remedy)
+        remedy = "check that the model is of the target language, with the tokens and letter case of the grammar"
+        raise InputError("has no word of the grammar", path, remedy=remedy)
     grams = sum(len(level[0]) for level in levels)
     known, wanted = int((words > END).sum()), len(vocabulary) - len(SPECIAL)
     log(f"{path}: {len(levels)}-gram model, {grams:,} n-grams of {known:,} of {wanted:,} words of the grammar in use")
@@ -163,7 +163,7 @@ def _sections(path: Path) -> Iterator[tuple[int, int, pa.StringArray]]:
                     wanted = f"\\{order + 1}-grams:"
                     if mark != wanted:
                         raise InputError(
-                            f"{mark[:40]} where {wanted} should be", path, line=number + start, remedy=ARPA
+                            f"has {mark[:40]} in place of {wanted}", path, line=number + start, remedy=ARPA
                         )
                     order += 1
                 ended |= mark == "\\end\\"

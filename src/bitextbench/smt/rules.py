@@ -130,7 +130,7 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
     reader = _Reader(lines)
     names, rules = grammar.read(path)
     if reserved := set(names) & set(OWN):
-        raise InputError(f"the decoder has a feature {min(reserved)} of its own", path, line=1, remedy="rename yours")
+        raise InputError(f"the decoder itself has a feature {min(reserved)}", path, line=1, remedy="rename this one")
     number = 1
     for number, fields in enumerate(progress(rules, f"read {path}", unit="rules"), 2):
         try:
@@ -140,10 +140,10 @@ def load(path: Path, arpa: Path, lines: Iterable[str]) -> Rules:
     if number == 1:
         raise InputError("has no rules", path, remedy="extract a grammar from text of these languages")
     if not reader.count:
-        remedy = "is the text in its source language, tokenised and cased like it?"
+        remedy = "check that the text is in its source language, with the same tokens and letter case"
         raise InputError(f"none of {number - 1:,} rules fits the text", path, remedy=remedy)
     rules_of_text = reader.rules(names, arpa)
-    log(f"{path}: {number - 1:,} rules, {reader.count:,} for the text; {reader.unknown:,} words pass through")
+    log(f"{path}: {number - 1:,} rules, {reader.count:,} for the text; {reader.unknown:,} unknown words are copied")
     return rules_of_text
 
 

@@ -43,7 +43,9 @@ def add(
     scores = score(list(numbers), model, pieces, lowercase=lowercase, threads=threads, device=device)
     if wrong := np.flatnonzero(~np.isfinite(scores)).tolist():
         pair = " ||| ".join(list(numbers)[wrong[0]])
-        raise InputError(f"the similarity of {pair} is no number ({len(wrong):,} such)", model, remedy="train it again")
+        raise InputError(
+            f"the similarity of {pair} is not a number (of {len(wrong):,} pairs)", model, remedy="train it again"
+        )
     log(f"{out}: {len(lines):,} rules, {len(numbers):,} pairs of phrases")
     written = (
         "\t".join([*fields, repr(grammar.rounded(float(scores[place])))])

@@ -48,7 +48,7 @@ def log_long(source: Path, rules: Rules, span: int) -> None:
     """Say how many sentences are longer than a rule may span."""
     sizes = np.diff(rules.text.starts)
     log(
-        f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words: glue joins spans"
+        f"{source}: {(sizes > span).sum():,} of {len(sizes):,} sentences are longer than {span} words; they are translated in parts"
     )
 
 

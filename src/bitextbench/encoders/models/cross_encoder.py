@@ -103,7 +103,11 @@ class Model(Encoder):
         if wrong := [name for name, tensor in shared.items() if tensor.shape != own[name].shape] or missing:
             name = wrong[0]
             shapes = [tuple(state[name].shape) if name in state else "none" for state in (saved, own)]
-            raise InputError(f"{name} is {shapes[0]}, not {shapes[1]}", path, remedy="same vocabulary, same sizes")
+            raise InputError(
+                f"{name} is {shapes[0]}, not {shapes[1]}",
+                path,
+                remedy="give a model with the same vocabulary and sizes",
+            )
         self.load_state_dict(shared, strict=False)
         return {"model": len(shared[TABLE])}
 

@@ -63,7 +63,7 @@ class Model(DualEncoder):
             raise InputError(
                 f"layers: {layers}, confidence: {confidence}",
                 "encoder dan_dual: model",
-                remedy="give it sizes of layers, and a share below 1",
+                remedy="layers is a list of sizes, confidence is a share below 1",
             )
         self.dimension, self.weight = layers[-1], confidence / (1 - confidence)
         sizes = [embedding, *layers]

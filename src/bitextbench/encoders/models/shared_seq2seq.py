@@ -76,7 +76,9 @@ class Model(Encoder):
         """The directions of each bitext, one an update. Raises InputError when a bitext of `pairs` is missing."""
         if missing := set(self.pairs) - set(corpora):
             raise InputError(
-                f"no bitext {', '.join(sorted(missing))}", "encoder shared_seq2seq", remedy="give those of `pairs`"
+                f"no bitext {', '.join(sorted(missing))}",
+                "encoder shared_seq2seq",
+                remedy="give the bitexts that `pairs` names",
             )
         turns = [(role, sides) for role in self.pairs for sides in self.directions]
         streams: dict[str, Stream] = {}

@@ -93,7 +93,7 @@ def _calibration(model: Path, dimension: int) -> "torch.nn.Linear":
         raise InputError("has no calibrated confidence", model, remedy="train a dan_dual with `confidence: 0.1`")
     if 2 * dimension != calibration.in_features:
         what = f"is for vectors of {calibration.in_features // 2} dimensions, not {dimension}"
-        raise InputError(what, model, remedy="encode with it")
+        raise InputError(what, model, remedy="encode the corpus with this model")
     return calibration
 
 

@@ -39,7 +39,9 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
     memory-mapped.
     """
     if len(src) != len(tgt):
-        raise InputError(f"{len(src):,} and {len(tgt):,} vectors", src.name, remedy="encode both sides of one corpus")
+        raise InputError(
+            f"the sides have {len(src):,} and {len(tgt):,} vectors", src.name, remedy="encode both sides of one corpus"
+        )
     means = np.zeros((len(src), 2), np.float32)
     batch = spec.get("batch", BATCH)
     for start in range(0, len(src), batch):

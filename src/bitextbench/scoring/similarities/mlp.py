@@ -51,7 +51,7 @@ def fit(src: Vectors, tgt: Vectors, labels: NDArray[np.integer], spec: dict[str,
     counts = np.bincount(labels, minlength=2)
     if not counts.all():
         raise InputError(
-            f"{counts[1]} positive and {counts[0]} negative pairs to learn from", remedy="give it both kinds"
+            f"{counts[1]} positive and {counts[0]} negative pairs to learn from", remedy="give pairs of both kinds"
         )
     features = np.concatenate([src, tgt], axis=1)
     if not np.isfinite(features).all():

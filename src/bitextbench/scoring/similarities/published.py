@@ -32,7 +32,11 @@ def published(shard: Path, data_set: str, column: str, languages: tuple[str, str
     parser = next((parser for parser in entry(data_set).parsers if parser.name == "tsv"), None)
     if not parser or column not in parser.arguments["columns"]:
         columns = parser.arguments["columns"] if parser else []
-        raise InputError(f"no column {column!r}", data_set, remedy=near(column, columns) if columns else "it has none")
+        raise InputError(
+            f"no column {column!r}",
+            data_set,
+            remedy=near(column, columns) if columns else "use a data set with published scores",
+        )
     columns, labels = parser.arguments["columns"], parser.arguments.get("labels", {})
     places = [columns.index(name) for name in (*languages, column)]
     scores: dict[tuple[str, str], float] = {}

@@ -129,7 +129,7 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
     """
     if len(parallel.src) < 2 or len(positives.src) < 2:
         what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good pairs are too few"
-        raise InputError(what, remedy="Zipporah learns from more than one of each")
+        raise InputError(what, remedy="give Zipporah at least two of each")
     words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
     src, tgt = HashedWords(words).ids(parallel)
     dictionaries = tuple(
@@ -169,7 +169,7 @@ def read(path: Path) -> Zipporah:
             raise InputError("its n-grams are not in order", path, remedy=AGAIN)
         dictionary.check(arrays[f"{side}_keys"], len(words), path)
         if arrays[f"{side}_lm_size"] != len(words):
-            raise InputError(f"{len(words):,} words, and a model of others", path, remedy=AGAIN)
+            raise InputError(f"its language model was not learned with its {len(words):,} words", path, remedy=AGAIN)
     dictionaries = tuple(Dictionary(arrays[f"{side}_keys"], arrays[f"{side}_values"]) for side in SIDES)
     fluencies = tuple(
         ngram_lm.load(
