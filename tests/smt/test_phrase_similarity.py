@@ -76,7 +76,7 @@ def test_each_pair_of_phrases_is_scored_once(tmp_path, words, monkeypatch, kind)
 
 def test_a_similarity_that_is_no_number(tmp_path, words):
     model(tmp_path / "model.pt", words, "bow_autoencoder", spoilt=True)
-    with pytest.raises(InputError, match=r"the similarity of a b \|\|\| x y is no number \(5 such\)"):
+    with pytest.raises(InputError, match=r"the similarity of a b \|\|\| x y is not a number \(of 5 pairs\)"):
         similarity.add(tmp_path / "grammar.tsv", tmp_path / "model.pt", words, tmp_path / "out.tsv", lowercase=True)
     with pytest.raises(InputError, match="no feature similarity"):
         list(examples.phrases(tmp_path / "grammar.tsv"))
