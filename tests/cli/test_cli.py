@@ -321,7 +321,10 @@ def test_what_can_be_named_is_listed(kind):
         ([], "cpu"),
     ],
 )
-def test_a_device_is_named_or_a_number_of_gpus(given, device):
+def test_a_device_is_named_or_a_number_of_gpus(tmp_path, monkeypatch, given, device):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.de", "a.en"):
+        Path(name).write_text("ein Satz\n", encoding="utf-8")
     context = cli.commands["mine"].make_context(
         "mine", ["a.de", "a.en", "-o", "out.tsv", *given], parent=cli.make_context("bitextbench", ["list"])
     )
