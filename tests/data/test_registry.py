@@ -53,7 +53,7 @@ def file_with(**changes: Any) -> dict[str, Any]:
         (file_with(sha265="0" * 64), "unknown key 'sha265'; did you mean sha256"),
         (file_with(sha256="0" * 63), "64 digits of 0-9 and a-f"),
         (file_with(sha1="Z" * 40), "40 digits"),
-        (file_with(bytes="3"), "bytes is '3'; it is a whole number"),
+        (file_with(bytes="3"), "bytes is '3'; give a whole number"),
         (file_with(url="ftp://example.org/a"), "starts with https://"),
         (file_with(url="https://example.org/"), "names a file"),
         (file_with(path="../a"), "'../a' cannot be a file name"),

@@ -153,7 +153,7 @@ def test_directions_take_turns():
     both = model("shared_seq2seq", autoencoding=True).streams({"bitext": columns}, 2, 60, 1)
     assert list(both) == ["bitext.src.src", "bitext.src.tgt", "bitext.tgt.src", "bitext.tgt.tgt"]
     assert torch.equal(*(column.ids for column in both["bitext.tgt.tgt"].batch(3)))
-    with pytest.raises(InputError, match="no bitext b; give those of `pairs`"):
+    with pytest.raises(InputError, match="no bitext b; give the bitexts that `pairs` names"):
         encoder.streams({"a": columns}, 2, 60, 1)
 
 

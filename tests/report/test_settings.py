@@ -170,5 +170,5 @@ def test_a_registry_entry_counts_in_whole_numbers(tmp_path):
         "pairs": "many",
     }
     (tmp_path / "a.yaml").write_text(yaml.safe_dump([entry]))
-    with pytest.raises(InputError, match="pairs is 'many'; it is a whole number"):
+    with pytest.raises(InputError, match="pairs is 'many'; give a whole number"):
         registry.read([tmp_path / "a.yaml"])

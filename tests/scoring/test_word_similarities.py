@@ -197,7 +197,7 @@ def test_zipporah_scores_a_pair_by_itself(fitted, monkeypatch):
 def test_zipporah_needs_text(fitted, tmp_path):
     with pytest.raises(InputError, match="compares words; give it the tokens; name a `bitext` in its method"):
         zipporah.score(Pairs(np.arange(2)), fitted)
-    with pytest.raises(InputError, match="learns from more than one of each"):
+    with pytest.raises(InputError, match="give Zipporah at least two of each"):
         zipporah.fit(generated("bitext", 1), generated("bitext", 9), {}, 1, tmp_path / "m.npz")
 
 

@@ -34,7 +34,7 @@ def commands(page: str) -> list[str]:
 
 
 COMMANDS = commands(README)
-MINING = [command for command in COMMANDS if command.startswith("bitextbench mine ")]
+MINING = [command for command in COMMANDS if command.startswith(("bitextbench mine ", "bitextbench evaluate "))]
 PLANNED = [command for page in (README, *DOCS) for command in commands(page) if command.startswith("snakemake ")]
 CONDA = " --workflow-profile profiles/slurm-conda"  # needs conda; test_environments.py has a stand-in for it
 PLANS = sorted(

@@ -12,6 +12,7 @@ import fcntl
 import itertools
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -142,7 +143,10 @@ def _put(part: Path, path: Path) -> None:
 
 def _check_place(path: Path) -> None:
     """Raises InputError for devices and pipes, as /dev/stdout, which a file would take the place of."""
-    if path.absolute().parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir()):
+    mode = 0
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        mode = path.stat().st_mode  # looked at once: another process may put its own here in between
+    if path.absolute().parent == Path("/dev") or (mode and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)):
         raise InputError("is not a regular file", path, remedy="name a file")
 
 
