@@ -4,6 +4,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import time
@@ -97,8 +98,13 @@ def files(place: Path) -> dict[str, bytes]:
 
 
 def scratch(place: Path) -> set[Path]:
-    """Scratch folders, also those that a killed process left."""
-    return {*place.rglob(".*.part")}
+    """Scratch folders, also those that a killed process left. One may be removed meanwhile: os.walk does not mind."""
+    return {
+        Path(root, name)
+        for root, folders, files in os.walk(place)
+        for name in (*folders, *files)
+        if re.match(r"\..*\.part$", name)
+    }
 
 
 @pytest.mark.slow
