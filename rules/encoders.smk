@@ -29,7 +29,7 @@ rule skip_gram:
         f"logs/{RUN}/skip_gram/{{vectors}}.{{side}}.log",
     benchmark:
         benchmarked("skip_gram", "{vectors}.{side}")
-    retries: resumed(96)  # a job killed by the scheduler goes on from its last epoch
+    retries: resumed(96, "skip_gram")  # a job killed by the scheduler goes on from its last epoch
     conda:
         "../envs/embed.yaml"
     resources:
@@ -131,7 +131,7 @@ rule train_encoder:
     wildcard_constraints:
         encoder=trained,
     priority: 10  # the longest chain of jobs begins here
-    retries: resumed(72, attempts=8)  # a job killed by the scheduler goes on from its checkpoint; the longest takes 20 days
+    retries: resumed(72, "train_encoder")  # a job killed by the scheduler goes on from its checkpoint; the longest takes 20 days
     conda:
         "../envs/embed.yaml"
     threads: lambda w: 2 * max(1, encoder_gpus(w))  # of all processes: each draws its batches itself

@@ -60,7 +60,7 @@ rule nmt_train:  # and translation, in the same process
     benchmark:
         benchmarked("nmt_train", "{method}.{budget}.{seeds}")
     priority: -10  # what other selections wait for goes first
-    retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(72, "nmt_train")  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/nmt.yaml"
     resources:
@@ -119,7 +119,7 @@ rule likelihood_train:
     wildcard_constraints:
         model="|".join(LIKELIHOOD_MODELS),
     priority: 10  # selection waits for it
-    retries: resumed(72)  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed(72, "likelihood_train")  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/nmt.yaml"
     resources:

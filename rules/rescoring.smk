@@ -62,7 +62,7 @@ use rule train_encoder as train_rescorer with:
     wildcard_constraints:
         half="[01]",
     priority: 0
-    retries: resumed(24)
+    retries: resumed(24, "train_rescorer")
     threads: lambda w: 2 * max(1, rescorer("gpus")(w))
     resources:
         # model, gradients, two moments, checkpoint

@@ -33,9 +33,9 @@ def hours(number):
     return limited(60 * number)
 
 
-def resumed(number, attempts=3):
-    """Retries where a checkpoint is kept: all attempts together have `attempts` times so many hours."""
-    return retries(ceil(attempts * 60 * number / hours(number)) - 1)
+def resumed(number, rule):
+    """Retries where a checkpoint is kept: all attempts together have `plan.KEPT` times so many hours."""
+    return retries(ceil(plan.KEPT[rule] * 60 * number / hours(number)) - 1)
 
 
 def more(attempt):

@@ -13,6 +13,7 @@ import re
 import tarfile
 import zipfile
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -291,8 +292,8 @@ def unpacked(packed: io.BufferedReader, path: Path, source: Any, packing: str = 
 class Readable(io.RawIOBase):
     """A stream whose next bytes, at most so many, are what `some` returns."""
 
-    def some(self, count: int) -> bytes | memoryview:
-        raise NotImplementedError
+    @abstractmethod
+    def some(self, count: int) -> bytes | memoryview: ...
 
     def readable(self) -> bool:
         return True

@@ -10,19 +10,19 @@ from bitextbench.cli import options as opt
 from bitextbench.cli.groups import evaluate, example
 from bitextbench.cli.options import COUNT, FILE, INPUT, LIMIT, OUT
 
+Texts = tuple[Path | None, Path | None]  # of the sources, and of the targets
 
-def _truth(
-    src_text: Path | None, tgt_text: Path | None, form: tuple[str, str], gold: Path, candidates: Path
-) -> tuple[Any, ...]:
+
+def _truth(texts: Texts, form: tuple[str, str], gold: Path, candidates: Path) -> tuple[Any, ...]:
     """Both texts or none, the gold pairs and the candidates."""
     from bitextbench.formats import mined_pairs as pairs
     from bitextbench.formats import sentences
     from bitextbench.formats.gold import read_gold
 
-    if (src_text is None) != (tgt_text is None):
+    if (texts[0] is None) != (texts[1] is None):
         raise InputError("only one text is given", remedy="give both --src-text and --tgt-text, or neither")
-    texts = zip((src_text, tgt_text), ("src", "tgt"), form, strict=True)
-    src, tgt = (sentences.read(path, side, kind) if path else None for path, side, kind in texts)
+    sides = zip(texts, ("src", "tgt"), form, strict=True)
+    src, tgt = (sentences.read(path, side, kind) if path else None for path, side, kind in sides)
     return src, tgt, read_gold(gold, src, tgt), pairs.read(candidates)
 
 
@@ -31,12 +31,10 @@ def _truth(
     "--candidates", type=INPUT, required=True, help="Mined pairs, as `mine` writes them: score, source id, target id."
 )
 @click.option("--gold", type=INPUT, required=True, help="All right pairs: source id<TAB>target id; or line numbers.")
-@click.option(
-    "--src-text",
-    type=INPUT,
-    help="The text of the sources. With both texts, ids are checked, and the JSON counts gold pairs lost to duplicates.",
+@opt.texts_option(
+    "The text of the sources. With both texts, ids are checked, and the JSON counts gold pairs lost to duplicates.",
+    INPUT,
 )
-@click.option("--tgt-text", type=INPUT, help="The same of the targets.")
 @opt.form_option
 @click.option("--threshold", type=LIMIT, help="The least score; without it the one with the best F1 on these pairs.")
 @click.option("--curve", type=OUT, help="Write precision and recall at every threshold as CSV.")
@@ -44,8 +42,7 @@ def _truth(
 @click.option("-o", "--out", type=OUT, help="Write all figures as JSON, with intervals.")
 def evaluate_bucc(
     candidates: Path,
-    src_text: Path | None,
-    tgt_text: Path | None,
+    texts: Texts,
     gold: Path,
     form: tuple[str, str],
     threshold: float | None,
@@ -62,7 +59,7 @@ def evaluate_bucc(
     from bitextbench.base.files import write_json
     from bitextbench.evaluation import bucc, curves
 
-    src, tgt, pairs, mined = _truth(src_text, tgt_text, form, gold, candidates)
+    src, tgt, pairs, mined = _truth(texts, form, gold, candidates)
     result = bucc.evaluate(mined, pairs, src, tgt, threshold=threshold, seed=seed, where=candidates)
     truth = set(pairs)
     correct = np.array([pair in truth for pair in zip(mined.src, mined.tgt, strict=True)], bool)
@@ -87,12 +84,7 @@ def evaluate_bucc(
     multiple=True,
     help="A fitted similarity; one for each --similarity that learns, in their order.",
 )
-@click.option(
-    "--src-text",
-    type=FILE,
-    help="Text or corpus of the sources. With both texts, a copy of the right sentence is right, too.",
-)
-@click.option("--tgt-text", type=FILE, help="The same of the targets.")
+@opt.texts_option("Text or corpus of the sources. With both texts, a copy of the right sentence is right, too.")
 @opt.form_option
 @opt.bootstrap_option
 @opt.search_options(k=10)
@@ -101,8 +93,7 @@ def evaluate_alignment(
     shards: opt.Shards,
     similarities: tuple[str, ...],
     models: tuple[Path, ...],
-    src_text: Path | None,
-    tgt_text: Path | None,
+    texts: Texts,
     form: tuple[str, str],
     seed: int,
     k: int,
@@ -120,7 +111,8 @@ def evaluate_alignment(
 
     src, tgt = read_aligned(*shards)
     lines = [
-        lines_of(path, side, form, vectors) for path, side, vectors in ((src_text, "src", src), (tgt_text, "tgt", tgt))
+        lines_of(path, side, form, vectors)
+        for path, side, vectors in zip(texts, ("src", "tgt"), (src, tgt), strict=True)
     ]
     known = members.sources("similarities")
     fitted = [name for name in similarities if name in known and declared(name).fit]
@@ -148,10 +140,7 @@ def evaluate_alignment(
 )
 @opt.shards_option
 @opt.similarities_option("cosine")
-@click.option(
-    "--src-text", type=FILE, help="Text or corpus of the sources, for precision by text and the ceiling by index."
-)
-@click.option("--tgt-text", type=FILE, help="The same of the targets.")
+@opt.texts_option("Text or corpus of the sources, for precision by text and the ceiling by index.")
 @opt.form_option
 @opt.bootstrap_option
 @opt.search_options(k=4)
@@ -159,8 +148,7 @@ def evaluate_alignment(
 def evaluate_reconstruction(
     shards: opt.Shards,
     similarities: tuple[str, ...],
-    src_text: Path | None,
-    tgt_text: Path | None,
+    texts: Texts,
     form: tuple[str, str],
     seed: int,
     k: int,
@@ -174,7 +162,7 @@ def evaluate_reconstruction(
 
     src, tgt = read_aligned(*shards)
     lines = [
-        lines_of(path, side, form, vectors) for path, side, vectors in ((tgt_text, "tgt", tgt), (src_text, "src", src))
+        lines_of(path, side, form, vectors) for path, side, vectors in ((texts[1], "tgt", tgt), (texts[0], "src", src))
     ]
     result = {}
     for similarity in similarities:

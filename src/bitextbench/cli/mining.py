@@ -53,10 +53,10 @@ def mine_corpus(
 
     Writes <out>/train.<language> and, by the alignment, how many pairs are right.
     """
-    from bitextbench.formats.vectors import read_shards
+    from bitextbench.formats.vectors import read_both
     from bitextbench.mining.corpora import mine
 
-    vectors = read_shards(shards[0]), read_shards(shards[1])
+    vectors = read_both(*shards)
     mine(corpus, tokens, vectors, languages, spec, out, **more)
 
 
@@ -66,10 +66,10 @@ def mine_corpus(
 @opt.folder_option
 def searched(corpus: Path, shards: opt.Shards, out: Path) -> None:
     """Write the rows of both sides of a corpus that are searched: not empty, no later copies, each vector once."""
-    from bitextbench.formats.vectors import read_shards
+    from bitextbench.formats.vectors import read_both
     from bitextbench.mining.blocks import write_searched
 
-    write_searched(corpus, (read_shards(shards[0]), read_shards(shards[1])), out)
+    write_searched(corpus, read_both(*shards), out)
 
 
 @step.command("search-block")
@@ -93,10 +93,10 @@ def search_block(
     **more: Any,
 ) -> None:
     """Find the neighbours in a block of sources and a block of targets."""
-    from bitextbench.formats.vectors import read_shards
+    from bitextbench.formats.vectors import read_both
     from bitextbench.mining import blocks
 
-    vectors = read_shards(shards[0]), read_shards(shards[1])
+    vectors = read_both(*shards)
     block = blocks.Block(*src_block), blocks.Block(*tgt_block)
     blocks.search(vectors, blocks.searched(rows), block, out, **spec, **more)
 
@@ -133,10 +133,10 @@ def rescoring_pairs(
 ) -> None:
     """Mine the pairs that cross-encoders learn from and rescore, one for each half of a comparable corpus (Yang et al. 2019)."""
     from bitextbench.evaluation import rescoring
-    from bitextbench.formats.vectors import read_shards
+    from bitextbench.formats.vectors import read_both
     from bitextbench.mining import comparable
 
-    vectors = read_shards(shards[0]), read_shards(shards[1])
+    vectors = read_both(*shards)
     rescoring.prepare(comparable.read(corpus, languages), *vectors, ids, out, **more)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from bitextbench.base import members
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.parallel import cores
 
@@ -321,6 +322,17 @@ SKIP_BAD = "Count bad lines (not UTF-8, NUL, too few columns) as empty and log t
 skip_bad_option = click.option("--skip-bad", is_flag=True, help=SKIP_BAD)
 REPAIR = "Mend entities, mojibake, invisible characters, NFC and quotes first; the log counts lines by kind."
 repair_option = click.option("--repair", is_flag=True, help=REPAIR)
+
+
+def texts_option(help_text: str, kind: click.Path = FILE) -> Decorator:
+    """Both texts, or one or none of them, as one argument: the tuple `texts`."""
+    return both(
+        "texts",
+        src_text=click.option("--src-text", type=kind, help=help_text),
+        tgt_text=click.option("--tgt-text", type=kind, help="The same of the targets."),
+    )
+
+
 tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
 src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
 tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
@@ -419,17 +431,11 @@ def provenance_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 csv_option = click.option("-o", "--out", type=OUT, required=True, help="CSV.")
-MARGINS = (
-    "absolute",
-    "distance",
-    "ratio",
-    "csls",
-    "yang9",
-    "yang10",
-)  # as in `scoring.margins`, whose import takes long
+HERE = Path(__file__).parents[1]  # read, as the import of these modules takes long
+MARGINS = members.constants(HERE / "scoring/margins.py")["MARGINS"]
 SIMILARITIES = ("cosine", "dot", "euclidean", *MARGINS)
 SIMILARITY = f"{', '.join(SIMILARITIES[:-1])} or {SIMILARITIES[-1]}."
-STRATEGIES = ("forward", "backward", "intersection", "max")
+STRATEGIES = members.constants(HERE / "mining/retrieval.py")["STRATEGIES"]
 
 
 def search_options(k: int) -> Decorator:
@@ -491,9 +497,9 @@ def extreme_options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_pairs(shards: Shards, scores: tuple[Path, ...], best: float, worst: float, **others: Any) -> None:
         from bitextbench.formats.scores import scores_by_id
-        from bitextbench.formats.vectors import read_shards
+        from bitextbench.formats.vectors import read_both
 
-        pairs = (*map(read_shards, shards), scores_by_id(scores))  # both sides and the scores, in the order of ids
+        pairs = (*read_both(*shards), scores_by_id(scores))  # both sides and the scores, in the order of ids
         command(pairs=pairs, shares={"best": best, "worst": worst}, **others)
 
     more = (

@@ -216,16 +216,21 @@ def read_pair(src: str | Path, tgt: str | Path) -> tuple[Embeddings, Embeddings]
     return sides
 
 
+def read_both(src: Sequence[str | Path], tgt: Sequence[str | Path]) -> tuple[Embeddings, Embeddings]:
+    """`read_shards` of the sources and of the targets."""
+    return read_shards(src), read_shards(tgt)
+
+
 def read_sides(src: Sequence[str | Path], tgt: Sequence[str | Path]) -> tuple[Embeddings, Embeddings]:
     """`read_pair` of sides that have a file for each shard."""
-    sides = read_shards(src), read_shards(tgt)
+    sides = read_both(src, tgt)
     check_pair(*sides)
     return sides
 
 
 def read_aligned(src: Sequence[str | Path], tgt: Sequence[str | Path]) -> tuple[Embeddings, Embeddings]:
     """`read_sides`; row i of both is a pair. Raises InputError, too, when the sides differ in rows."""
-    sides = read_shards(src), read_shards(tgt)
+    sides = read_both(src, tgt)
     check_aligned(*sides)
     return sides
 

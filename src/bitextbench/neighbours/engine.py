@@ -14,7 +14,7 @@ from bitextbench.neighbours.products import PRODUCTS, choose
 # Rows and columns of a tile of the product: those on a CPU fit its cache; on a GPU they are many, as each tile's best are taken in
 # by kernels that take as long for a small one.
 TILE = {"cpu": 1024, "cuda": 16_384}
-GPU_MEMORY = 1 << 33  # bytes of the vectors of a search on a GPU; tiles and what is computed again take some 7 GiB more
+GPU_MEMORY = 1 << 33  # bytes of the vectors of a search on a GPU; tiles and what is computed again take some 4 GiB more
 SLACK = {"fp32": 4, "bf16": 12}  # candidates in addition to the k
 
 

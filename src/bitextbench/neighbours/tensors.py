@@ -17,9 +17,7 @@ from bitextbench.base.device import torch
 from bitextbench.neighbours.lists import Kept
 from bitextbench.neighbours.metric import BLOCK, Side, blocks, keys_of, steps
 
-GROUP = (
-    16  # elements of a row or column of a tile; with 32, vectors to read again took most of the time (docs/scale.md)
-)
+GROUP = 16  # elements of a row or column of a tile; with 32, most of the time went into keys computed again
 PATCH = 4  # tiles a side of a patch, whose groups are compared together
 UPLOADED = 1 << 15  # rows that go to the device at a time
 AGAIN = 1 << 28  # numbers of the vectors whose keys are computed again at a time: 1 GiB

@@ -110,6 +110,12 @@ def rows(config: Config, corpora: Iterable[str], times: int = 1) -> Count:
     return Count(known * times, tuple(dict.fromkeys(uncounted)))
 
 
+def gpu_seconds(gpu: Mapping[str, Any], share: str, flops: float, updates: int = 0) -> float:
+    """What products, or a training of so many updates, take on one GPU, at the rates `gpu` of `rates.yaml`."""
+    least = updates * gpu["update"][share] if updates else 0
+    return max(flops / gpu["flops"] / gpu["shares"][share], least)
+
+
 def _encoder(config: Config, spec: dict[str, Any]) -> TrainingSize:
     kind, model = spec["type"], spec["model"]
     batch = spec["training"]["batch"] * max(1, spec["gpus"])

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 HOUR = 3600
 UNCOUNTED, BYTES, UNSIZED = 3_000_000, 100, 3_000_000_000
 SLACK, SHORTEST = 4, HOUR / 2  # of time limits, over what is expected
-KEPT = (
-    "skip_gram",
-    "train_encoder",
-    "train_rescorer",
-    "nmt_train",
-    "translation_train",
-    "likelihood_train",
-)  # go on from checkpoints
+KEPT = {
+    "skip_gram": 3,
+    "train_encoder": 8,
+    "train_rescorer": 3,
+    "nmt_train": 3,
+    "translation_train": 3,
+    "likelihood_train": 3,
+}  # go on from checkpoints: in so many attempts, each with its own time limit
 SEARCHES = ("reconstruction", "documents", "mining", "mine_corpus", "rescoring_pairs", "neighbourhoods", "hard_negatives", "separation", "mined_examples", "alignment")  # fmt: skip
 RECURRENT = ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
 COLUMNS = {
@@ -180,8 +180,7 @@ class Costs:
         return JobCost(size / self.rates["machine"]["network"], size, size)
 
     def _flops(self, flops: float, share: str, updates: int = 0, gpus: int = 1) -> JobCost:
-        gpu = self.rates["gpu"]
-        return JobCost(max(flops / gpus / gpu["flops"] / gpu["shares"][share], updates * gpu["update"].get(share, 0)))
+        return JobCost(amounts.gpu_seconds(self.rates["gpu"], share, flops / gpus, updates))
 
     def _products(self, job: Job, flops: float, share: str) -> JobCost:
         """The cost of products without an update: on the job's GPUs, or else on its cores."""

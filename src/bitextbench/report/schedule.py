@@ -14,8 +14,6 @@ from typing import NamedTuple
 from bitextbench.report.plan import HOUR, KEPT, Job, JobCost
 
 CHECKPOINT = HOUR / 2  # of training, between two checkpoints
-ATTEMPTS = {"train_encoder": 8}  # of a training, each with its own time limit: as `resumed` in rules/
-USUAL = 3  # attempts of the others
 AGAIN = 120  # seconds until a lost job runs again
 
 
@@ -128,8 +126,4 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
 
 def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> list[Job]:
     """The jobs that exceed their time limit; a training may use the limits of all its attempts."""
-
-    def attempts(job: Job) -> int:
-        return ATTEMPTS.get(job.rule, USUAL) if job.rule in KEPT else 1
-
-    return [job for job in jobs if costs[job].seconds > job.limit * attempts(job)]
+    return [job for job in jobs if costs[job].seconds > job.limit * KEPT.get(job.rule, 1)]

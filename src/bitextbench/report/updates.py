@@ -35,8 +35,8 @@ class Update(NamedTuple):
 
     def hours(self, spec: Mapping[str, Any], share: str, gpu: Mapping[str, Any]) -> float:
         """Of the training on one GPU, at the rates of `rates.yaml`."""
-        seconds = max(1e9 * self.gflop / gpu["flops"] / gpu["shares"][share], gpu["update"][share])
-        return spec["training"]["updates"] * seconds / 3600
+        updates = spec["training"]["updates"]
+        return amounts.gpu_seconds(gpu, share, 1e9 * self.gflop * updates, updates) / 3600
 
 
 def of(name: str, config: Config, spec: dict[str, Any]) -> Update:
@@ -109,7 +109,7 @@ def searches(gpu: Mapping[str, Any]) -> str:
     for name, sentences, dimension, k, both in SEARCHES:
         rows, peak = costs.search_peak(sentences, dimension, k, both)
         flops = 2 * sentences**2 * dimension
-        minutes = flops / gpu["flops"] / gpu["shares"]["search"] / 60
+        minutes = amounts.gpu_seconds(gpu, "search", flops) / 60
         numbers = f"{sentences:,} | {dimension:,} | {k} | {rows:,} | {peak / 2**30:.1f} | {flops / 1e15:,.0f}"
         lines.append(f"| {name} | {numbers} | {minutes:.1f} | at the end of a block |")
     return "\n".join(lines)
