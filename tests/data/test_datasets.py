@@ -71,7 +71,9 @@ def test_aligned(tmp_path: Path) -> None:
     ]
     assert parsed(tmp_path, "aligned", ("en", "de"), texts=texts)[0][:2] == ("one", "eins")
     write(tmp_path, a_en="one\ntwo\n")
-    with pytest.raises(InputError, match=r"a\.en: 2 lines, but 3 in .*a\.de; the texts of a pair need as many lines"):
+    with pytest.raises(
+        InputError, match=r"a\.en: the rows .*a\.de belong together, but they are 2 and 3; fetch the data"
+    ):
         parsed(tmp_path, "aligned", texts=texts)
 
 
@@ -127,7 +129,10 @@ def test_bucc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     swapped = parsed(tmp_path, "bucc", ("en", "de"), **arguments)
     assert swapped == [*((b, a, *rest) for a, b, *rest in wanted[:2]), ("four", None, "", ""), (None, "drei", "", "")]
     write(tmp_path, b_gold="de-1\ten-9\n")
-    with pytest.raises(InputError, match=r"b\.gold:1: id 'en-9' is in no text"):
+    with pytest.raises(
+        InputError,
+        match=r"b\.gold:1: the text of this pair has no sentence with the id 'en-9'; fetch the data set again",
+    ):
         parsed(tmp_path, "bucc", **arguments)
 
 
@@ -137,9 +142,9 @@ def test_tsv(tmp_path: Path) -> None:
     wanted = [("eins", 'one "', "", "parallel"), ("zwei", "two", "", "machine")]
     assert parsed(tmp_path, "tsv", text="a.tsv", columns=columns, labels=labels) == wanted
     assert parsed(tmp_path, "tsv", text="a.tsv", columns=columns, header=True) == [("zwei", "two", "", "")]
-    with pytest.raises(InputError, match=r"a\.tsv:1: 3 columns, expected 2"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: line has 3 columns instead of 2; fetch the data set again"):
         parsed(tmp_path, "tsv", text="a.tsv", columns=["en", "de"])
-    with pytest.raises(InputError, match=r"a\.tsv:2: unknown label 'MT'; known: V"):
+    with pytest.raises(InputError, match=r"a\.tsv:2: the label 'MT' is none of V; fetch the data set again"):
         parsed(tmp_path, "tsv", text="a.tsv", columns=columns, labels={"V": "parallel"})
 
 
@@ -178,7 +183,7 @@ def test_sgm(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"document 'd\.2' stands where 'd\.1' stands"):
         parsed(tmp_path, "sgm", texts=texts)
     write(tmp_path, a_en='<doc docid="d.1">\n<seg id="1">one</seg>\n')
-    with pytest.raises(InputError, match=r"a\.en: 1 lines, but 3 in"):
+    with pytest.raises(InputError, match=r"a\.en: the rows .* are 1 and 3"):
         parsed(tmp_path, "sgm", texts=texts)
     write(tmp_path, a_en='<doc docid="d.1">\n<seg id="1">one\n</seg>\n')
     with pytest.raises(InputError, match=r"a\.en:2: a segment does not end on its line"):
@@ -207,7 +212,7 @@ def test_osis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = parsed(tmp_path, "osis", ("zh", "ru"), ("zh", "ru"), books=books)
     assert found[0] == ("起初\u6709", "В начале", "Ps.1", "")
     (tmp_path / "de-ps.xml").write_text("<osis>")
-    with pytest.raises(InputError, match=r"de-ps\.xml: not XML"):
+    with pytest.raises(InputError, match=r"de-ps\.xml: the file is not XML"):
         parsed(tmp_path, "osis", books=books)
 
 
@@ -253,10 +258,10 @@ def test_mlqe(tmp_path: Path) -> None:
         ("source 2", "MT 2", "B", "machine"),
     ]
     write(tmp_path, h_hter="0\nx\n1\n")
-    with pytest.raises(InputError, match=r"h\.hter:2: HTER is 'x'"):
+    with pytest.raises(InputError, match=r"h\.hter:2: the share of changes \(HTER\) 'x' is not a number"):
         parsed(tmp_path, "mlqe", **arguments)
     write(tmp_path, h_hter="0\n")
-    with pytest.raises(InputError, match=r"h\.hter: 1 lines, but 3 in"):
+    with pytest.raises(InputError, match=r"h\.hter: the rows .* are 1 and 3"):
         parsed(tmp_path, "mlqe", **arguments)
 
 
@@ -272,7 +277,9 @@ def test_several_parsers_follow_each_other(tmp_path: Path) -> None:
 
 def test_wrong_use(tmp_path: Path) -> None:
     write(tmp_path, a_de="eins\n")
-    with pytest.raises(InputError, match=r"a: no fr-en text in it; it has de, en"):
+    with pytest.raises(
+        InputError, match=r"a: this data set has no fr-en text; take another one, or other languages; it has de, en"
+    ):
         parsed(tmp_path, "aligned", ("fr", "en"), texts={})
     with pytest.raises(InputError, match=r"a: unknown parser 'alligned'; did you mean aligned\?"):
         parsed(tmp_path, "alligned")

@@ -314,12 +314,16 @@ def test_one_thread_or_two_gives_the_same_bytes(tmp_path: Path, kind: str):
 @pytest.mark.parametrize(
     ("kind", "sizes", "message"),
     [
-        ("bow_autoencoder", {"activation": "relu"}, "activation is sigmoid or tanh"),
-        ("bow_autoencoder", {"representation": "mean"}, "representation is sum or hidden"),
-        ("bow_autoencoder", {"merge": 0}, "merge is at least 1"),
-        ("descriptor_autoencoder", {"direction": "mm2mm"}, "direction is mm2as or as2mm"),
-        ("descriptor_autoencoder", {"block": 0}, "block is at least 1"),
-        ("descriptor_autoencoder", {"alpha": 1.5}, r"alpha is in \[0, 1\]"),
+        (
+            "bow_autoencoder",
+            {"activation": "relu"},
+            "encoder bow_autoencoder: model: activation cannot be 'relu'; set it to sigmoid or tanh",
+        ),
+        ("bow_autoencoder", {"representation": "mean"}, "representation cannot be 'mean'; set it to sum or hidden"),
+        ("bow_autoencoder", {"merge": 0}, "merge cannot be 0; set it to 1 or more"),
+        ("descriptor_autoencoder", {"direction": "mm2mm"}, "direction cannot be 'mm2mm'; set it to mm2as or as2mm"),
+        ("descriptor_autoencoder", {"block": 0}, "block cannot be 0; set it to 1 or more"),
+        ("descriptor_autoencoder", {"alpha": 1.5}, "alpha cannot be 1.5; set it to a number from 0 to 1"),
     ],
 )
 def test_a_wrong_size_is_an_error(kind, sizes, message):

@@ -126,9 +126,13 @@ def test_a_bitext_makes_a_model_to_start_from(tmp_path):
     model = create(seed=2)
     assert model.initialise({"model": path}, []) == {"model": V}
     assert torch.equal(model.bert.classifier.weight, encoders.load(path, torch.device("cpu")).bert.classifier.weight)
-    with pytest.raises(InputError, match=r"word_embeddings\.weight is \(40, 32\), not \(50, 32\)"):
+    with pytest.raises(
+        InputError, match=r"shape of .*word_embeddings\.weight is \(40, 32\), and the encoder's is \(50, 32\)"
+    ):
         encoders.create({"type": "cross_encoder", "model": SIZES}, V + 10).initialise({"model": path}, [])
-    with pytest.raises(InputError, match=r"layer\.1\..* is none"):
+    with pytest.raises(
+        InputError, match=r"it has no .*layer\.1\..*; give a model with the encoder's vocabulary and sizes"
+    ):
         create(layers=2).initialise({"model": path}, [])
 
 
@@ -159,8 +163,12 @@ def test_a_published_sentence_encoder_gives_its_layers_and_the_rows_of_its_piece
 
 
 def test_bad_input(tmp_path):
-    with pytest.raises(InputError, match="heads divide hidden"):
+    with pytest.raises(InputError, match="hidden cannot be 32; set it to a multiple of heads, which is 5"):
         create(heads=5)
+    with pytest.raises(InputError, match="heads cannot be 0; set it to 1 or more"):
+        create(heads=0)
+    with pytest.raises(InputError, match="sep cannot be 40; set it to an id of the vocabulary, at most 39"):
+        create(sep=V)
     empty = save(tmp_path, positives=([], []), negatives=(rows(9, 1), rows(9, 2)))
     with pytest.raises(InputError, match="nothing to train on") as error:
         train(tmp_path, empty)

@@ -261,9 +261,9 @@ def test_the_paper_s_rate_needs_clipping():
     [
         ({"type": "nmt_autoencodr"}, "unknown encoder .nmt_autoencodr.; did you mean nmt_autoencoder"),
         ({"type": "nmt_autoencoder", "model": {"hiden": 64}}, "unknown key hiden; known: cell, embedding, hidden"),
-        ({"type": "nmt_autoencoder", "model": {"hidden": 50}}, "hidden is a multiple of 32"),
-        ({"type": "nmt_autoencoder", "model": {"cell": "rnn"}}, "cell is gru or lstm"),
-        ({"type": "nmt_autoencoder", "model": {"autoencode": "de"}}, "autoencode is src or tgt"),
+        ({"type": "nmt_autoencoder", "model": {"hidden": 50}}, "hidden cannot be 50; set it to a multiple of 32"),
+        ({"type": "nmt_autoencoder", "model": {"cell": "rnn"}}, "cell cannot be 'rnn'; set it to gru or lstm"),
+        ({"type": "nmt_autoencoder", "model": {"autoencode": "de"}}, "autoencode cannot be 'de'; set it to src or tgt"),
     ],
 )
 def test_a_wrong_spec_is_an_error_that_shows_the_right_one(spec, message):

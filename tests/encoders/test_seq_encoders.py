@@ -72,7 +72,7 @@ def test_pivot_streams_are_two_bitexts_with_the_pivot():
     drawn = {side: [column.ids.unique().tolist() for column in stream.batch(0)] for side, stream in streams.items()}
     assert drawn == {"src": [[5], [9]], "tgt": [[7], [9]]}
     assert len(streams["src"].batch(0)[0].ids) == len(streams["tgt"].batch(0)[0].ids) == 3
-    with pytest.raises(InputError, match="no bitext pivot_src; it learns from pivot_src"):
+    with pytest.raises(InputError, match="it has no text in the role pivot_src; give it two bitexts: pivot_src"):
         model("pivot_nmt").streams({"pivot_tgt": corpora["pivot_tgt"]}, 6, 60, 1)
 
 
@@ -153,7 +153,7 @@ def test_directions_take_turns():
     both = model("shared_seq2seq", autoencoding=True).streams({"bitext": columns}, 2, 60, 1)
     assert list(both) == ["bitext.src.src", "bitext.src.tgt", "bitext.tgt.src", "bitext.tgt.tgt"]
     assert torch.equal(*(column.ids for column in both["bitext.tgt.tgt"].batch(3)))
-    with pytest.raises(InputError, match="no bitext b; give the bitexts that `pairs` names"):
+    with pytest.raises(InputError, match=r"it has no text in the role b, which model.pairs names; give it that bitext"):
         encoder.streams({"a": columns}, 2, 60, 1)
 
 
@@ -233,10 +233,15 @@ def test_overfits_64_pairs(tmp_path: Path, kind: str, sizes: dict, roles: tuple[
 @pytest.mark.parametrize(
     ("kind", "sizes", "message"),
     [
-        ("pivot_nmt", {"cell": "rnn"}, "encoder pivot_nmt: model: .*cell is gru or lstm"),
-        ("pivot_nmt", {"hidden": 50}, "hidden is a multiple of 32"),
-        ("shared_seq2seq", {"hidden": 50}, "hidden and decoder are multiples of 16"),
-        ("shared_seq2seq", {"pairs": {"bitext": ["de"]}}, "pairs names two languages for each bitext"),
+        ("pivot_nmt", {"cell": "rnn"}, "encoder pivot_nmt: model: cell cannot be 'rnn'; set it to gru or lstm"),
+        ("pivot_nmt", {"hidden": 50}, "hidden cannot be 50; set it to a multiple of 32"),
+        ("shared_seq2seq", {"hidden": 50}, "hidden cannot be 50; set it to a multiple of 16"),
+        ("shared_seq2seq", {"decoder": 0}, "decoder cannot be 0; set it to a multiple of 16"),
+        (
+            "shared_seq2seq",
+            {"pairs": {"bitext": ["de"]}},
+            "pairs cannot be .*; set it to two languages for each bitext",
+        ),
     ],
 )
 def test_a_wrong_size_is_an_error(kind, sizes, message):

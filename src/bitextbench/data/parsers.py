@@ -32,6 +32,7 @@ Languages = tuple[str, str]
 Tables = Iterator[pa.Table]
 FIELDS = pa.schema([(name, pa.string()) for name in ("src", "tgt", "doc", "label")])
 ROWS = 1000  # of a table that is made of rows
+AGAIN = "fetch the data set again"  # the remedy of a file that differs from what the registry describes
 
 
 class Row(NamedTuple):
@@ -104,7 +105,9 @@ def parse(data_set: DataSet, languages: Languages, raw: Path) -> Tables:
     ):
         has = ", ".join(data_set.langs) or "no text"
         raise InputError(
-            f"no {'-'.join(languages)} text in it", data_set.name, remedy=f"it has {has}; take another data set"
+            f"this data set has no {'-'.join(languages)} text",
+            data_set.name,
+            remedy=f"take another one, or other languages; it has {has}",
         )
     for file in data_set.files:
         if not (raw / file.path).exists():
@@ -154,7 +157,8 @@ def bucc(raw: Path, languages: Languages, texts: Mapping[str, str], gold: str) -
     for number, names in _cells(raw, gold, 2):
         pair = dict(zip(texts, names, strict=True))
         if unknown := [name for language, name in pair.items() if name not in sides[language]]:
-            raise InputError(f"id {unknown[0]!r} is in no text", raw / gold, line=number, remedy="fetch it again")
+            what = f"the text of this pair has no sentence with the id {unknown[0]!r}"
+            raise InputError(what, raw / gold, line=number, remedy=AGAIN)
         if any(name in paired[language] for language, name in pair.items()):
             dropped += 1
             continue
@@ -208,9 +212,7 @@ def csv_first_comma(raw: Path, languages: Languages, language: str, text: str) -
         if number == 1:
             continue
         if not comma or head != language:
-            raise InputError(
-                f"line does not begin with '{language},'", raw / text, line=number, remedy="fetch it again"
-            )
+            raise InputError(f"line does not begin with '{language},'", raw / text, line=number, remedy=AGAIN)
         yield _one_side(languages, language, sentence)
 
 
@@ -231,8 +233,8 @@ def tsv(
     for (lines,) in _together(raw, [text]):
         cells = pc.split_pattern(lines, "\t")
         if len(wrong := np.flatnonzero(pc.list_value_length(cells).to_numpy() != len(columns))):
-            what = f"{len(cells[wrong[0]])} columns, expected {len(columns)}"
-            raise InputError(what, raw / text, line=done + int(wrong[0]) + 1, remedy="fetch it again")
+            number = done + int(wrong[0]) + 1
+            raise _wrong_columns(len(cells[wrong[0]]), len(columns), raw / text, number)
         start = 1 if header and not done else 0
         done += len(lines)
         cells = cells.slice(start)
@@ -241,8 +243,10 @@ def tsv(
             marks = pc.list_element(cells, columns.index("label")).to_pylist()
             if unknown := [place for place, mark in enumerate(marks) if mark not in labels]:
                 number = done - len(marks) + unknown[0] + 1
-                remedy = f"known: {', '.join(labels)}"
-                raise InputError(f"unknown label {marks[unknown[0]]!r}", raw / text, line=number, remedy=remedy)
+                what = f"the label {marks[unknown[0]]!r} is none of {', '.join(labels)}"
+                raise InputError(
+                    what, raw / text, line=number, remedy=f"{AGAIN}, or add the label to its registry entry"
+                )
             label = pa.array([labels[mark] for mark in marks], pa.string())
         yield table(len(cells), src=pc.list_element(cells, src), tgt=pc.list_element(cells, tgt), label=label)
 
@@ -261,7 +265,7 @@ def sgm(raw: Path, languages: Languages, texts: Mapping[str, str]) -> Iterator[R
             raise InputError(
                 f"document {tgt_doc!r} stands where {src_doc!r} stands in the other text",
                 raw / places[1],
-                remedy="fetch both again",
+                remedy=AGAIN,
             )
         yield Row(src, tgt, doc=src_doc)
 
@@ -316,7 +320,8 @@ def mlqe(raw: Path, languages: Languages, pairs: str, hter: str, docs: str, mach
         try:
             rate = float(edit)
         except ValueError:
-            raise InputError(f"HTER is {edit!r}", raw / hter, line=number, remedy="fetch it again") from None
+            what = f"the share of changes (HTER) {edit!r} is not a number"
+            raise InputError(what, raw / hter, line=number, remedy=AGAIN) from None
         label = "parallel" if rate == 0 else "machine" if rate >= machine_from else ""
         yield Row(cells[src], cells[tgt], doc=article, label=label)
 
@@ -340,10 +345,12 @@ def _cells(raw: Path, place: str, width: int) -> Iterator[tuple[int, list[str]]]
     for number, line in enumerate(_lines(raw, place), 1):
         cells = line.split("\t")
         if len(cells) != width:
-            raise InputError(
-                f"{len(cells)} columns, expected {width}", raw / place, line=number, remedy="fetch it again"
-            )
+            raise _wrong_columns(len(cells), width, raw / place, number)
         yield number, cells
+
+
+def _wrong_columns(found: int, wanted: int, path: Path, line: int) -> InputError:
+    return InputError(f"line has {found} columns instead of {wanted}", path, line=line, remedy=AGAIN)
 
 
 def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[pa.StringArray, ...]]:
@@ -361,8 +368,8 @@ def _together(raw: Path, places: Sequence[str]) -> Iterator[tuple[pa.StringArray
 def _check_equal(raw: Path, places: Sequence[str], counts: Sequence[int]) -> None:
     for place, count in zip(places, counts, strict=True):
         if count != counts[0]:
-            what = f"{count:,} lines, but {counts[0]:,} in {raw / places[0]}"
-            raise InputError(what, raw / place, remedy="the texts of a pair need as many lines; fetch them again")
+            what = f"the rows of this file and of {raw / places[0]} belong together, but they are {count:,} and {counts[0]:,}"
+            raise InputError(what, raw / place, remedy=AGAIN)
 
 
 def _one_side(languages: Languages, language: str, text: str) -> Row:
@@ -378,7 +385,7 @@ def _segments(raw: Path, place: str) -> Iterator[tuple[str, str]]:
         if match := re.search(r"<seg\b[^>]*>(.*)</seg>", line, re.IGNORECASE):
             yield doc, match[1].strip()
         elif re.search(r"</?seg\b", line, re.IGNORECASE):
-            raise InputError("a segment does not end on its line", raw / place, line=number, remedy="fetch it again")
+            raise InputError("a segment does not end on its line", raw / place, line=number, remedy=AGAIN)
 
 
 def _chapters(raw: Path, pattern: str, language: str) -> dict[str, dict[str, str]]:
@@ -388,7 +395,7 @@ def _chapters(raw: Path, pattern: str, language: str) -> dict[str, dict[str, str
         try:
             verses = ElementTree.parse(existing(path)).iterfind(".//{*}verse")
         except ElementTree.ParseError as error:
-            raise InputError(f"not XML ({error})", path, remedy="fetch it again") from None
+            raise InputError(f"the file is not XML ({error})", path, remedy=AGAIN) from None
         for verse in verses:
             name = verse.get("osisID", "")
             chapters.setdefault(name.rpartition(".")[0], {})[name] = _clean(_text(verse), language)

@@ -87,6 +87,16 @@ def create(spec: dict[str, Any], vocab_size: int) -> Encoder:
     return model(vocab_size, **sizes)
 
 
+def check_settings(kind: str, **settings: tuple[Any, bool, str]) -> None:
+    """Raises InputError for the first wrong setting under `model` of an encoder of type `kind`.
+
+    A setting is its value, whether that is right, and which values are.
+    """
+    for name, (value, right, wanted) in settings.items():
+        if not right:
+            raise InputError(f"{name} cannot be {value!r}", f"encoder {kind}: model", remedy=f"set it to {wanted}")
+
+
 def load(path: str | Path, device: torch.device) -> Encoder:
     """A trained encoder, ready to encode. Raises InputError for another kind of file."""
     saved = read(path, "train again")

@@ -10,8 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from bitextbench.base import torch_internals
 from bitextbench.base.device import autocast, casting, exact, full, placed, torch
-from bitextbench.base.errors import InputError
-from bitextbench.encoders import Encoder
+from bitextbench.encoders import Encoder, check_settings
 from bitextbench.encoders.batches import Padded, inside
 from bitextbench.formats.ids import BOS, EOS, PAD
 
@@ -153,12 +152,12 @@ class Seq2Seq(Encoder):
         pooling: str = "max",
     ) -> None:
         super().__init__()
-        if cell not in CELLS or hidden % 32 or pooling not in POOLINGS:
-            raise InputError(
-                f"cell: {cell}, hidden: {hidden}, pooling: {pooling}",
-                f"encoder {type(self).__module__.rpartition('.')[2]}: model",
-                remedy=f"cell is gru or lstm, hidden is a multiple of 32, pooling is {', '.join(POOLINGS)}",
-            )
+        check_settings(
+            type(self).__module__.rpartition(".")[2],
+            cell=(cell, cell in CELLS, " or ".join(CELLS)),
+            hidden=(hidden, hidden >= 1 and hidden % 32 == 0, "a multiple of 32"),
+            pooling=(pooling, pooling in POOLINGS, " or ".join(POOLINGS)),
+        )
         self.pooling = pooling
         self.vocab_size, self.dimension = vocab_size, hidden
         rnn = CELLS[cell]

@@ -22,8 +22,7 @@ Where the paper is silent:
 from typing import ClassVar
 
 from bitextbench.base.device import placed, torch
-from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.formats.ids import PAD
 
@@ -48,12 +47,12 @@ class Model(Encoder):
         representation: str = "sum",
     ) -> None:
         super().__init__()
-        if activation not in self.activations or representation not in ("sum", "hidden") or merge < 1:
-            raise InputError(
-                f"activation: {activation}, representation: {representation}, merge: {merge}",
-                "encoder bow_autoencoder: model",
-                remedy="activation is sigmoid or tanh, representation is sum or hidden, merge is at least 1",
-            )
+        check_settings(
+            "bow_autoencoder",
+            activation=(activation, activation in self.activations, " or ".join(self.activations)),
+            representation=(representation, representation in ("sum", "hidden"), "sum or hidden"),
+            merge=(merge, merge >= 1, "1 or more"),
+        )
         self.vocab_size, self.dimension = vocab_size, hidden
         self.h, self.beta, self.correlation = self.activations[activation], beta, correlation
         self.merge, self.representation = merge, representation

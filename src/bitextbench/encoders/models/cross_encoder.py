@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bitextbench import encoders
 from bitextbench.base.device import exact, placed, torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, aligned, batches_of_one_length
 from bitextbench.encoders.layers import Norm
 from bitextbench.encoders.streams import WithNegative
@@ -61,12 +61,15 @@ class Model(Encoder):
         super().__init__()
         from transformers import BertConfig, BertForSequenceClassification
 
-        if hidden % heads or not max(cls, sep, pad) < vocab_size or positions < 5:
-            raise InputError(
-                f"hidden: {hidden}, heads: {heads}, positions: {positions}, marks {cls}, {sep} and {pad} of {vocab_size} ids",
-                "encoder cross_encoder: model",
-                remedy="heads divide hidden; positions hold a pair; the marks are in the vocabulary",
-            )
+        marks = {"cls": cls, "sep": sep, "pad": pad}
+        below = f"an id of the vocabulary, at most {vocab_size - 1:,}"
+        check_settings(
+            "cross_encoder",
+            heads=(heads, heads >= 1, "1 or more"),
+            hidden=(hidden, hidden >= 1 and hidden % max(heads, 1) == 0, f"a multiple of heads, which is {heads}"),
+            positions=(positions, positions >= 5, "5 or more: a pair has three marks and two words at least"),
+            **{name: (mark, mark < vocab_size, below) for name, mark in marks.items()},
+        )
         self.vocab_size, self.dimension, self.cls, self.sep, self.pad = vocab_size, hidden, cls, sep, pad
         self.positions, self.longest = positions, (positions - 3) // 2  # `longest`: pieces of a side
         config = BertConfig(
@@ -102,12 +105,11 @@ class Model(Encoder):
         missing = [name for name in own if name not in shared and not name.startswith("bert.classifier.")]
         if wrong := [name for name, tensor in shared.items() if tensor.shape != own[name].shape] or missing:
             name = wrong[0]
-            shapes = [tuple(state[name].shape) if name in state else "none" for state in (saved, own)]
-            raise InputError(
-                f"{name} is {shapes[0]}, not {shapes[1]}",
-                path,
-                remedy="give a model with the same vocabulary and sizes",
+            wanted = f"and the encoder's is {tuple(own[name].shape)}"
+            what = (
+                f"the shape of {name} is {tuple(saved[name].shape)}, {wanted}" if name in saved else f"it has no {name}"
             )
+            raise InputError(what, path, remedy="give a model with the encoder's vocabulary and sizes")
         self.load_state_dict(shared, strict=False)
         return {"model": len(shared[TABLE])}
 

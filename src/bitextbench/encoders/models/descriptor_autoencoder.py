@@ -34,8 +34,7 @@ from typing import Any
 from torch.utils.checkpoint import checkpoint
 
 from bitextbench.base.device import exact, placed, torch
-from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.streams import FullBatch
 from bitextbench.formats.word_vectors import read_vectors
@@ -69,13 +68,13 @@ class Model(Encoder):
         train_words: bool = True,
     ) -> None:
         super().__init__()
-        if direction not in DIRECTIONS or semantic not in SEMANTIC or block < 1 or not 0 <= alpha <= 1:
-            raise InputError(
-                f"direction: {direction}, semantic: {semantic}, block: {block}, alpha: {alpha}",
-                "encoder descriptor_autoencoder: model",
-                remedy=f"direction is {' or '.join(DIRECTIONS)}, semantic is {' or '.join(SEMANTIC)}, block is at least 1,"
-                " alpha is in [0, 1]",
-            )
+        check_settings(
+            "descriptor_autoencoder",
+            direction=(direction, direction in DIRECTIONS, " or ".join(DIRECTIONS)),
+            semantic=(semantic, semantic in SEMANTIC, " or ".join(SEMANTIC)),
+            block=(block, block >= 1, "1 or more"),
+            alpha=(alpha, 0 <= alpha <= 1, "a number from 0 to 1"),
+        )
         self.vocab_size, self.dimension = vocab_size, 2 * embedding
         self.direction, self.block, self.alpha, self.unit = direction, block, alpha, unit
         self.semantic, self.decay_words, self.decay_weights = semantic, decay_words, decay_weights

@@ -30,8 +30,7 @@ from typing import Any
 import numpy as np
 
 from bitextbench.base.device import torch
-from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora
+from bitextbench.encoders import Corpora, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
 from bitextbench.encoders.recurrent import Seq2Seq, States, negative_log_likelihood, pooled, shifted
 from bitextbench.formats.word_vectors import read_vectors
@@ -46,10 +45,7 @@ class Model(Seq2Seq):
 
     def __init__(self, vocab_size: int, *, autoencode: str = "tgt", attention: bool = False, **sizes: Any) -> None:
         super().__init__(vocab_size, **sizes)
-        if autoencode not in self.sides:
-            raise InputError(
-                f"autoencode: {autoencode}", "encoder nmt_autoencoder: model", remedy="autoencode is src or tgt"
-            )
+        check_settings("nmt_autoencoder", autoencode=(autoencode, autoencode in self.sides, " or ".join(self.sides)))
         self.autoencode = autoencode
         self.translate = "src" if autoencode == "tgt" else "tgt"  # the side that is only encoded
         self.attend = torch.nn.Linear(2 * self.dimension, self.dimension) if attention else None

@@ -33,9 +33,9 @@ class Model(Seq2Seq):
         """Half of a batch from each bitext. Raises InputError when a role is missing."""
         if missing := {f"pivot_{side}" for side in self.sides} - set(corpora):
             raise InputError(
-                f"no bitext {' and '.join(sorted(missing))}",
+                f"it has no text in the role {' or '.join(sorted(missing))}",
                 "encoder pivot_nmt",
-                remedy="it learns from pivot_src (src with the pivot) and pivot_tgt (tgt with the pivot)",
+                remedy="give it two bitexts: pivot_src (src with the pivot) and pivot_tgt (tgt with the pivot)",
             )
         return {
             side: Buckets(

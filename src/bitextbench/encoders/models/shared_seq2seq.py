@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder
+from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, run, shifted, states
 from bitextbench.formats.ids import PAD
@@ -54,12 +54,12 @@ class Model(Encoder):
         super().__init__()
         self.tokens = tokens
         self.pairs = {role: tuple(pair) for role, pair in (pairs or {"bitext": self.sides}).items()}
-        if hidden % 16 or decoder % 16 or any(len(pair) != 2 for pair in self.pairs.values()):
-            raise InputError(
-                f"hidden: {hidden}, decoder: {decoder}, pairs: {self.pairs}",
-                "encoder shared_seq2seq: model",
-                remedy="hidden and decoder are multiples of 16, pairs names two languages for each bitext",
-            )
+        check_settings(
+            "shared_seq2seq",
+            hidden=(hidden, hidden >= 1 and hidden % 16 == 0, "a multiple of 16"),
+            decoder=(decoder, decoder >= 1 and decoder % 16 == 0, "a multiple of 16"),
+            pairs=(pairs, all(len(pair) == 2 for pair in self.pairs.values()), "two languages for each bitext"),
+        )
         self.vocab_size, self.dimension = vocab_size, 2 * hidden
         self.directions = [(a, b) for a in self.sides for b in self.sides if autoencoding or a != b]
         self.languages = sorted({language for pair in self.pairs.values() for language in pair})
@@ -76,9 +76,9 @@ class Model(Encoder):
         """The directions of each bitext, one an update. Raises InputError when a bitext of `pairs` is missing."""
         if missing := set(self.pairs) - set(corpora):
             raise InputError(
-                f"no bitext {', '.join(sorted(missing))}",
+                f"it has no text in the role {' or '.join(sorted(missing))}, which model.pairs names",
                 "encoder shared_seq2seq",
-                remedy="give the bitexts that `pairs` names",
+                remedy="give it that bitext, or take the role out of model.pairs",
             )
         turns = [(role, sides) for role in self.pairs for sides in self.directions]
         streams: dict[str, Stream] = {}
