@@ -134,7 +134,7 @@ def test_the_paper_s_digits_are_kept(tmp_path):
 def test_what_a_person_sees(reference, tmp_path):
     lines = [*built(reference, tmp_path, [measured(tmp_path)], "tiny").values()]
     text = table.render(lines).splitlines()
-    assert text[0] == "Kim et al. 2019, Table 3 (tiny run)"
+    assert text[0] == "Kim et al. 2019, Table 3 (tiny scale)"
     assert text[2].split() == [
         "ours",
         "[95%",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 from bitextbench.base.errors import InputError
+from bitextbench.cli.main import cli
 from bitextbench.evaluation import significance
 from bitextbench.formats import records
 from bitextbench.report import cells, filtering, plots, references, site, table
@@ -348,19 +350,39 @@ def test_the_text_table(run):
     assert "NMT + LM, 4 models" in text
     assert "Rossenbach" not in text
     assert "– (29.1)" in text
-    assert "Numbers of the tiny run compare methods, not papers" in text
+    assert "Numbers at tiny scale compare methods, not papers" in text
     run.build("paper")
     assert "compare methods, not papers" not in run.text()
 
 
 def test_the_brief_table_has_the_best_row_first(run):
     run.build()
-    head, budget, *rows = table.brief(cells.read(run.csv)).splitlines()
+    head, budget, *rows = table.brief(cells.read(run.csv), run="tiny").splitlines()
     assert head == "Kim et al. 2019, Table 2 (tiny run)"
     assert budget.startswith("10M words (here 1,000), test2017")
     values = [float(re.search(r"\d+\.\d", row)[0]) for row in rows[: len(rows) // 2] if row.startswith("  ")]
     assert values == sorted(values, reverse=True)
     assert rows[0].count("█") == table.BAR
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("results/tiny/table2.csv", "tiny run"),
+        ("results/published-muse/table2.csv", "published-muse run, tiny scale"),
+        ("results/published-muse/kim2019/table2.csv", "published-muse run, tiny scale"),
+        ("results/table2.csv", "tiny scale"),
+        ("elsewhere/table2.csv", "tiny scale"),
+    ],
+)
+def test_the_title_says_which_run_a_table_is_of(run, tmp_path, place, named):
+    run.build()
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(run.csv.read_bytes())
+    for more in ([], ["--brief"]):
+        shown = CliRunner().invoke(cli, ["show", str(path), *more], catch_exceptions=False)
+        assert shown.output.splitlines()[0] == f"Kim et al. 2019, Table 2 ({named})"
 
 
 def test_wide_columns_stand_below_each_other():

@@ -271,6 +271,7 @@ def show(csv: Path, brief: bool) -> None:
     from bitextbench.evaluation import significance
     from bitextbench.report import encoders, filtering, table
     from bitextbench.report.cells import read
+    from bitextbench.report.run import name_of
 
     if next(read_lines(csv), "").split(",") == [*encoders.Retrieved._fields]:
         click.echo(encoders.render(encoders.read(csv)), nl=False)
@@ -278,7 +279,8 @@ def show(csv: Path, brief: bool) -> None:
     cells, compared = read(csv), csv.with_suffix(".significance.csv")
     filtered = compared.exists() and any(cell.budget for cell in cells)
     reading = filtering.reading(cells, significance.read(compared)) if filtered else []
-    click.echo(table.brief(cells, filtering.orders(reading)) if brief else table.render(cells, reading), nl=False)
+    shown, said = (table.brief, filtering.orders(reading)) if brief else (table.render, reading)
+    click.echo(shown(cells, said, name_of(csv)), nl=False)
 
 
 @cli.command("audit", epilog=example("audit results/small"))

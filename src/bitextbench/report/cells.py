@@ -30,7 +30,7 @@ from bitextbench.formats.records import Hundredths
 from bitextbench.report.references import half_step
 
 NOT_RUN = "not in this run"
-WARNING = "Numbers of the {} run compare methods, not papers: its data, models and budgets are not the paper's."
+WARNING = "Numbers at {} scale compare methods, not papers: data, models and budgets are not the paper's."
 
 Scale = Literal["tiny", "small", "paper"]
 

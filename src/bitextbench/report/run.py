@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,6 +92,12 @@ class Run:
     def scale(self) -> str:
         """The run's scale: tiny, small or paper; "" for a run without a table."""
         return next((cell.scale for table in self.tables.values() for cell in table.cells if cell.scale), "")
+
+
+def name_of(csv: Path) -> str:
+    """The run that a table belongs to, by its path: that of results/<run>/.../<table>.csv; "" for any other path."""
+    folders = csv.absolute().parent.parts
+    return next((run for above, run in reversed([*pairwise(folders)]) if above == "results"), "")
 
 
 def load(folder: Path) -> Run:

@@ -135,8 +135,11 @@ def names(table: Sequence[Any], field: str) -> list[str]:
     return list(dict.fromkeys(getattr(cell, field) for cell in table))
 
 
-def heading(table: Sequence[Cell]) -> str:
-    return f"{title(table[0].paper_table)} ({table[0].scale} run)"
+def heading(table: Sequence[Cell], run: str) -> str:
+    """The title with the run, and with the scale where the name of the run is another, or "" for an unknown one."""
+    scale = f"{table[0].scale} scale"
+    named = f"{run} run" if run == table[0].scale else f"{run} run, {scale}" if run else scale
+    return f"{title(table[0].paper_table)} ({named})"
 
 
 def groups(table: Sequence[Cell]) -> dict[str, list[str]]:
@@ -160,12 +163,13 @@ def first_level(table: Sequence[Cell], group: str) -> str:
     return f"{group} words (here {words:,})" if words else group
 
 
-def brief(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
+def brief(table: Sequence[Cell], reading: Sequence[str] = (), run: str = "") -> str:
     """The first column of each group as bars, best row first, with the sentences of `reading` below.
 
-    A bar ends at our number; behind it stand the 95% interval and, where it is known, the share of good words.
+    A bar ends at our number; behind it stand the 95% interval and, where it is known, the share of good words. `run`: of
+    `heading`.
     """
-    lines = [heading(table)]
+    lines = [heading(table, run)]
     for group, columns in groups(table).items():
         held = [cell for cell in table if cell.column == columns[0] and cell.ours is not None]
         if not held:
@@ -192,11 +196,11 @@ class TextColumn(NamedTuple):
         return max(map(len, (self.heading, *self.texts)))
 
 
-def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
+def render(table: Sequence[Cell], reading: Sequence[str] = (), run: str = "") -> str:
     """The table for a terminal of WIDE characters, without columns that lack our numbers; columns that do not fit stand
     below the others.
 
-    Below it follow the sentences of `reading`, the reasons for empty cells, and notes.
+    Below it follow the sentences of `reading`, the reasons for empty cells, and notes. `run`: of `heading`.
     """
     labels = TextColumn("", "ours [95% interval] (paper)", [short(label) for label, _ in rows_of(table)])
     height = 1 + len(labels.texts)
@@ -207,7 +211,7 @@ def render(table: Sequence[Cell], reading: Sequence[str] = ()) -> str:
     for part in texts:
         heads = len(part) - len(labels.texts)
         body += [*part[:heads], rule, *part[heads:], rule]
-    return "\n".join([heading(table), rule, *body, *_wrapped([*reading, *_remarks(table)])]) + "\n"
+    return "\n".join([heading(table, run), rule, *body, *_wrapped([*reading, *_remarks(table)])]) + "\n"
 
 
 def _wrapped(lines: Sequence[str]) -> list[str]:
