@@ -25,6 +25,7 @@ from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
 from bitextbench.mining import texts
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SRC = ["eins", "zwei", "", "drei", "zwei", "vier\tfünf"]
 TGT = ["two", "one", "three", "noise"]
 SRC_VECTORS = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]], np.float32)
@@ -215,6 +216,48 @@ def test_bad_options_are_found_before_an_encoder_is_loaded(tmp_path, monkeypatch
     assert isinstance(done.exception, InputError)
     assert message in str(done.exception)
     assert not done.output
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_an_empty_text_is_found_before_an_encoder_is_loaded(tmp_path, monkeypatch, packing):
+    monkeypatch.setattr("bitextbench.cli.options.EncoderChoice.load", lambda _: pytest.fail("an encoder is loaded"))
+    full, empty = tmp_path / "full", tmp_path / f"empty{packing}"
+    full.write_text("a sentence\n", encoding="utf-8")
+    empty.write_bytes(gzip.compress(b"") if packing else b"")
+    for command in (["mine", full, empty], ["mine", empty, full], ["encode", empty]):
+        done = run(*command, "-o", tmp_path / "out")
+        assert str(done.exception) == f"{empty}: has no sentences; give a text with at least one sentence"
+
+
+def test_one_text_for_both_sides_is_an_error(files, tmp_path):
+    copy = tmp_path / "copy"
+    copy.write_bytes(files["src_text"].read_bytes())
+    for again in (files["src_text"], copy):
+        same = files | {"tgt_text": again, "tgt_emb": files["src_emb"]}
+        with pytest.raises(
+            InputError, match=f"{again}: holds the same sentences as {files['src_text']}; give a text of"
+        ):
+            mine(**same, out=tmp_path / "out.tsv")
+
+
+@pytest.mark.parametrize(
+    ("languages", "warned"),
+    [
+        (("de", "en"), False),
+        (("en", "de"), True),
+        (("de-AT", "en"), False),
+        (("en", "deu"), True),
+        (("en", None), False),
+        (("ace", "de"), False),
+        (("en", "en"), False),
+        (("fr", "en"), False),
+    ],
+)
+def test_texts_in_each_others_language_are_warned_of(capsys, languages, warned):
+    lines = {name: (EXAMPLES / f"news.{name}").read_text(encoding="utf-8").splitlines() for name in ("de", "en")}
+    texts.check_sides(*(Sentences(range(len(text)), text, name) for name, text in lines.items()), languages)
+    said = capsys.readouterr().err
+    assert bool(re.match("warning: de seems to be in deu?, and en in en; check", said)) == warned, said
 
 
 def test_zero_vectors_are_searched_and_reported(files, tmp_path):

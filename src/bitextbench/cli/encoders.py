@@ -121,8 +121,9 @@ def encode(
     is standard input.
     """
     from bitextbench.encoders.plain import encode_text
-    from bitextbench.formats.inputs import Reading
+    from bitextbench.formats.inputs import Reading, check_filled
 
+    check_filled(text)
     loaded, reading = encoder.load(), Reading(skip_bad, repair)
     encode_text(text, loaded, out, language=language, side=side, form=form[0], columns=columns, reading=reading)
 

@@ -237,7 +237,7 @@ def mine(
     Moses zip. - is standard input.
     """
     from bitextbench.formats import mined_pairs
-    from bitextbench.formats.inputs import Reading
+    from bitextbench.formats.inputs import Reading, check_filled
     from bitextbench.mining import texts
 
     if (precision_target is None) != (gold is None):
@@ -246,6 +246,8 @@ def mine(
         raise InputError("--threshold and --precision-target both set the threshold", remedy="leave out one of them")
     languages = src_language, tgt_language
     mined_pairs.check_output(out, languages)  # before an encoder is loaded
+    for text in (src_text, tgt_text):
+        check_filled(text)
     vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache)
     texts.mine(
         src_text,

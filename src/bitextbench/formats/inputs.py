@@ -454,6 +454,15 @@ class Input:
         return text
 
 
+def check_filled(path: Path) -> None:
+    """Raises InputError for an empty file of lines, plain or packed: a cheap look before an encoder is loaded."""
+    if read_once(path) or not path.is_file() or form_of(path) in ("parquet", "zip"):
+        return
+    with open_bytes(path) as file:
+        if not file.read(1):
+            raise InputError("has no sentences", path, remedy="give a text with at least one sentence")
+
+
 def form_of(path: str | Path) -> str:
     """The form of an input, by its name: a value of FORMS, or lines. Raises InputError for formats that are not read."""
     name = Path(path).name

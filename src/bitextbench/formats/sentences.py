@@ -101,7 +101,7 @@ def read(
         sentences = _sentences(source, Wanted([side], [language], columns, ids=True), form)
         source.report("left out")
     if not len(sentences):
-        raise InputError("has no sentences", sentences.name, remedy="both sides need at least one")
+        raise InputError("has no sentences", sentences.name, remedy="give a text with at least one sentence")
     if (empty := next((place for place, text in enumerate(sentences.text, 1) if text is None), None)) is not None:
         raise InputError(f"has no {side} text", path, line=empty, remedy="is it the other side?")
     if not isinstance(sentences.ids, LineNumbers) and len(sentences.index) < len(sentences):

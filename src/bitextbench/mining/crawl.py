@@ -344,4 +344,9 @@ def _summary(counts: Mapping[str, Any], out: Path) -> str:
             f"warning: the rule `language` dropped {wrong:,} of {counts['in']:,} pairs; check that --src-language and "
             "--tgt-language are those of the texts, and are not swapped"
         )
+    if 2 * (same := dropped["max_overlap"]) > counts["in"]:
+        lines.append(
+            f"warning: the rule `max_overlap` dropped {same:,} of {counts['in']:,} pairs; check that both sides are not "
+            "the same text, or in one language"
+        )
     return "\n".join([*lines, f"filter: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most"])

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from bitextbench import neighbours
 from bitextbench.base.arrays import source_of
 from bitextbench.base.errors import InputError
+from bitextbench.base.languages import matching
 from bitextbench.base.memory import peak
 from bitextbench.base.outputs import scratch
 from bitextbench.base.pipes import copied, read_once, shown
 from bitextbench.base.progress import log
+from bitextbench.corpus.language_id import known, likelier
 from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.gold import Gold, read_gold
@@ -27,6 +29,9 @@ from bitextbench.formats.vectors import Distinct, Embeddings, distinct, read_pai
 from bitextbench.mining.retrieval import check_strategy, of_copies, retrieve
 from bitextbench.neighbours import Both, approximate
 from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
+
+IDENTIFIER = "py3langid"
+LOOKED_AT = 200  # lines of a text, to see its language
 
 if TYPE_CHECKING:
     from bitextbench.encoders.interface import Calibration, SentenceEncoder  # it imports torch
@@ -99,6 +104,7 @@ def mine(
     metric, rule = SIMILARITIES[margin]
     log("1 of 4: read")
     texts = _read((src_text, tgt_text), forms, languages, columns, reading)
+    check_sides(*texts, languages)
     truth = read_gold(gold, *texts) if gold else None
     rows, counts = zip(*(searched(text, keep_duplicates) for text in texts), strict=True)
     log("2 of 4: encode")
@@ -149,6 +155,35 @@ def _read(
             )
         )
     return src, tgt
+
+
+def check_sides(src: Sentences, tgt: Sentences, languages: Sequence[str | None]) -> None:
+    """Warn of texts that seem to be `swapped`.
+
+    Raises InputError where both texts hold the same sentences: each would find its own copy.
+    """
+    if src.text == tgt.text:
+        remedy = "give a text of each language"
+        raise InputError(f"holds the same sentences as {src.name}", tgt.name, remedy=remedy)
+    with contextlib.suppress(OSError):  # py3langid unpacks its model to the disk: a full one is met later, or never
+        if swapped(src, tgt, languages):
+            log(
+                f"warning: {src.name} seems to be in {languages[1]}, and {tgt.name} in {languages[0]}; check that the "
+                "texts, or --src-language and --tgt-language, are not swapped"
+            )
+
+
+def swapped(src: Sentences, tgt: Sentences, languages: Sequence[str | None]) -> bool:
+    """Whether most of some lines of each text are likelier in the language of the other; false for unknown languages."""
+    codes = [language and matching(language, known(IDENTIFIER)) for language in languages]
+    own, other = map(str, codes)
+    if not all(codes) or own == other:
+        return False
+    shares = (
+        np.mean(likelier(text.text[:: max(1, len(text) // LOOKED_AT)], wrong, right))
+        for text, wrong, right in ((src, other, own), (tgt, own, other))
+    )
+    return all(share > 0.5 for share in shares)
 
 
 def settled(
