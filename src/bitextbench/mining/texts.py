@@ -104,7 +104,6 @@ def mine(
     metric, rule = SIMILARITIES[margin]
     log("1 of 4: read")
     texts = _read((src_text, tgt_text), forms, languages, columns, reading)
-    check_sides(*texts, languages)
     truth = read_gold(gold, *texts) if gold else None
     rows, counts = zip(*(searched(text, keep_duplicates) for text in texts), strict=True)
     log("2 of 4: encode")
@@ -154,6 +153,7 @@ def _read(
                 paths, places, SIDES, forms, languages, columns, strict=True
             )
         )
+    check_sides(src, tgt, languages)
     return src, tgt
 
 
