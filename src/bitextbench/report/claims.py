@@ -19,9 +19,8 @@ figure, `why` says which bound was chosen here.
 """
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -34,18 +33,36 @@ import jsonschema
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import YamlLines, read_yaml
 from bitextbench.report import predicates
-from bitextbench.report.predicates import Tree
+from bitextbench.report.predicates import Single, Tree
 from bitextbench.report.references import Printed, half_step
 
 Verdict = Literal["holds", "mixed", "fails", "level", "undecided", "out of regime", "scale not comparable", "not run"]
 Key = tuple[str, str, str]  # place of the table, row, column
+THREE: tuple[Verdict, ...] = ("fails", "undecided", "holds")
 
 
-class Interval(NamedTuple):
+@dataclass(frozen=True)
+class Interval:
     """All numbers from low to high."""
 
     low: Fraction
     high: Fraction
+
+    def __neg__(self) -> "Interval":
+        return Interval(-self.high, -self.low)
+
+    def __add__(self, other: "Interval") -> "Interval":
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: "Interval") -> "Interval":
+        return self + -other
+
+    def __mul__(self, other: "Interval") -> "Interval":
+        ends = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+        return Interval(min(ends), max(ends))
+
+    def __truediv__(self, count: int) -> "Interval":
+        return Interval(self.low / count, self.high / count)
 
 
 @dataclass(frozen=True)
@@ -76,13 +93,12 @@ class Claim:
 
 
 class Instance(NamedTuple):
-    """A claim with values for its variables. In `node`, the predicate, and in `tree`, its single comparisons, each cell is
-    a name; `cells` maps names to cells.
+    """A claim with values for its variables. In `tree`, its single comparisons, each cell is a name; `cells` maps names
+    to cells.
     """
 
     values: dict[str, str]
     predicate: str
-    node: ast.expr
     tree: Tree
     cells: dict[str, Key]
 
@@ -151,13 +167,13 @@ def instances(claim: Claim) -> list[Instance]:
         cells: dict[str, Key] = {}
         try:
             node = ast.parse(CELL.sub(partial(_named, cells, claim), predicate).strip(), mode="eval").body
-            _truth(node, dict.fromkeys(cells, Interval(Fraction(0), Fraction(0))))
             tree = predicates.tree(node)
+            _truth(tree, dict.fromkeys(cells, _point(0)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             what = f"claim {claim.id}: cannot read the predicate {predicate}"
             remedy = "write it as report/claims.py says at its head"
             raise InputError(what, claim.file, line=claim.line, remedy=remedy) from None
-        made.append(Instance(values, predicate, node, tree, cells))
+        made.append(Instance(values, predicate, tree, cells))
     return made
 
 
@@ -193,8 +209,7 @@ def judge(claim: Claim, numbers: dict[Key, Interval]) -> list[Verdict]:
     verdicts: list[Verdict] = []
     for instance in instances(claim):
         if numbers.keys() >= set(instance.cells.values()):
-            value = _truth(instance.node, {name: numbers[key] for name, key in instance.cells.items()})
-            verdicts.append("undecided" if value is None else "holds" if value else "fails")
+            verdicts.append(_truth(instance.tree, {name: numbers[key] for name, key in instance.cells.items()}))
         else:
             verdicts.append("not run")
     return verdicts
@@ -219,83 +234,24 @@ def together(verdicts: Iterable[Verdict]) -> Verdict:
     return next((verdict for verdict in ordered if verdict in found), "not run")
 
 
-def _truth(node: ast.expr, cells: dict[str, Interval]) -> bool | None:
-    """The truth of comparisons joined by `and`, `or`, `not`, in Kleene's three-valued logic."""
-    match node:
-        case ast.BoolOp(op=ast.And(), values=values):
-            return _all([_truth(value, cells) for value in values])
-        case ast.BoolOp(op=ast.Or(), values=values):
-            return _not(_all([_not(_truth(value, cells)) for value in values]))
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _not(_truth(operand, cells))
-        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in COMPARISONS for op in ops):
-            sides = [_number(side, cells) for side in (left, *rest)]
-            return _all([COMPARISONS[type(op)](*sides[i : i + 2]) for i, op in enumerate(ops)])
-    raise ValueError(ast.unparse(node))
+def _truth(tree: Tree, cells: Mapping[str, Interval]) -> Verdict:
+    """The truth of a tree, in Kleene's three-valued logic: undecided is less than true, and more than false."""
+    return THREE[predicates.folded(tree, partial(_rank, cells))]
 
 
-def _all(values: Sequence[bool | None]) -> bool | None:
-    return False if False in values else None if None in values else True
+def _rank(cells: Mapping[str, Interval], one: Single) -> int:
+    """The place of a comparison's verdict in THREE."""
+    number = predicates.number(one.number, cells, _point, _f1)
+    if one.closed:
+        return 2 if number.low >= 0 else 0 if number.high < 0 else 1
+    return 2 if number.low > 0 else 0 if number.high <= 0 else 1
 
 
-def _not(value: bool | None) -> bool | None:
-    return None if value is None else not value
+def _point(value: float) -> Interval:
+    return Interval(Fraction(str(value)), Fraction(str(value)))
 
 
-def _less(a: Interval, b: Interval) -> bool | None:
-    return True if a.high < b.low else False if a.low >= b.high else None
-
-
-def _equal(a: Interval, b: Interval) -> bool | None:
-    return False if a.high < b.low or b.high < a.low else True if a == b and a.low == a.high else None
-
-
-COMPARISONS: dict[type, Callable[[Interval, Interval], bool | None]] = {
-    ast.Lt: _less,
-    ast.Gt: lambda a, b: _less(b, a),
-    ast.LtE: lambda a, b: _not(_less(b, a)),
-    ast.GtE: lambda a, b: _not(_less(a, b)),
-    ast.Eq: _equal,
-    ast.NotEq: lambda a, b: _not(_equal(a, b)),
-}
-
-
-def _number(node: ast.expr, cells: dict[str, Interval]) -> Interval:
-    match node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return Interval(Fraction(str(value)), Fraction(str(value)))
-        case ast.Name(id=name) if name in cells:
-            return cells[name]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _combined(operator.neg, _number(operand, cells))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return _combined(OPERATORS[type(op)], _number(left, cells), _number(right, cells))
-        case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if name in INCREASING:
-            numbers = [_number(arg, cells) for arg in args]
-            lows, highs = zip(*numbers, strict=True)
-            return Interval(INCREASING[name](lows), INCREASING[name](highs))
-        case ast.Call(func=ast.Name(id="f1"), args=[precision, recall], keywords=[]):
-            return _combined(_f1, _number(precision, cells), _number(recall, cells))
-        case ast.Call(func=ast.Name(id="abs"), args=[arg], keywords=[]):
-            low, high = _number(arg, cells)
-            return Interval(max(low, -high, Fraction(0)), max(-low, high))
-    raise ValueError(ast.unparse(node))
-
-
-def _combined(operation: Callable[..., Fraction], *numbers: Interval) -> Interval:
-    """The interval of an operation that is monotone in each argument: its extremes are at the ends of the arguments."""
-    values = [operation(*ends) for ends in product(*numbers)]
-    return Interval(min(values), max(values))
-
-
-def _f1(precision: Fraction, recall: Fraction) -> Fraction:
-    """The harmonic mean of two numbers that are not negative; 0 if both are 0."""
-    return 2 * precision * recall / (precision + recall) if precision + recall else Fraction(0)
-
-
-OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
-INCREASING: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
-    "mean": lambda values: sum(values, Fraction(0)) / len(values),
-    "min": min,
-    "max": max,
-}
+def _f1(precision: Interval, recall: Interval) -> Interval:
+    """The harmonic mean of two numbers that are not negative, 0 if both are 0: it rises with each."""
+    ends = ((precision.low, recall.low), (precision.high, recall.high))
+    return Interval(*(2 * p * r / (p + r) if p + r else Fraction(0) for p, r in ends))

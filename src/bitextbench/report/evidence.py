@@ -26,17 +26,16 @@ decides, so that it excludes 0 where the verdict is holds or fails.
 import ast
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.bootstrap import quotient
 from bitextbench.evaluation.significance import error_quantile, error_tail
 from bitextbench.report import predicates
-from bitextbench.report.claims import OPERATORS, Instance, Key, Verdict
+from bitextbench.report.claims import Instance, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.predicates import All, Single, Tree
 
@@ -151,10 +150,12 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], margins: Mapping[Key, f
 
 def exact(tree: Tree, numbers: Mapping[str, float], margins: Mapping[str, float]) -> float:
     """The slack of a tree on numbers without errors: of All the least of its parts', of Any the greatest."""
-    if isinstance(tree, Single):
-        margin = min((margins[name] for name in names(tree.number, numbers)), default=0.0)
-        return float(_number(tree.number, numbers)) - border_of(tree, margin)
-    return (min if isinstance(tree, All) else max)(exact(part, numbers, margins) for part in tree.parts)
+
+    def slack(one: Single) -> float:
+        margin = min((margins[name] for name in names(one.number, numbers)), default=0.0)
+        return float(predicates.number(one.number, numbers)) - border_of(one, margin)
+
+    return predicates.folded(tree, slack)
 
 
 def estimate(number: ast.expr, cells: Cells) -> Estimate:
@@ -166,9 +167,13 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
     """
     used = names(number, cells)
     at = {name: cells[name].value for name in used}
-    value = _number(number, at)
+    value = predicates.number(number, at)
     slopes = [
-        (_number(number, at | {name: at[name] + STEP}) - _number(number, at | {name: at[name] - STEP})) / (2 * STEP)
+        (
+            predicates.number(number, at | {name: at[name] + STEP})
+            - predicates.number(number, at | {name: at[name] - STEP})
+        )
+        / (2 * STEP)
         for name in used
     ]
     items = np.cov(np.stack([cells[name].items for name in used]), ddof=0).reshape(len(used), -1) if used else 0.0
@@ -273,25 +278,3 @@ def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) 
 def _items(n: int, factor: float) -> str:
     """That many times n items, in words; n = 0 if unknown."""
     return f"{math.ceil(n * factor):,} items" if n else f"{factor:.1f} times the items"
-
-
-def _number(node: ast.expr, cells: Mapping[str, Any]) -> Any:
-    """The value of an arithmetic expression without extremes, as `predicates` leaves it."""
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return float(value)
-        case ast.Name(id=name):
-            return cells[name]
-        case ast.UnaryOp(operand=operand):
-            return -_number(operand, cells)
-        case ast.BinOp(left=left, op=op, right=right):
-            return OPERATORS[type(op)](_number(left, cells), _number(right, cells))
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return FUNCTIONS[name](*(_number(arg, cells) for arg in args))
-    raise ValueError(ast.unparse(node))
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "mean": lambda *values: sum(values) / len(values),
-    "f1": lambda precision, recall: quotient(*np.broadcast_arrays(2.0 * precision * recall, precision + recall)),
-}

@@ -20,11 +20,21 @@ true in any case.
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping
+import operator
+import typing
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import pairwise
 
+import numpy as np
+
+from bitextbench.base.bootstrap import quotient
+
 MOST = 5000  # leaves of a tree
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+COMPARISONS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
+Value = typing.TypeVar("Value", float, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +83,52 @@ def leaves(made: Tree) -> Iterator[Single]:
             yield from leaves(part)
 
 
+def folded(made: Tree, of: Callable[[Single], Value]) -> Value:
+    """The least of the parts of All, the greatest of those of Any, down to `of` each comparison."""
+    if isinstance(made, Single):
+        return of(made)
+    return (min if isinstance(made, All) else max)(folded(part, of) for part in made.parts)
+
+
+def f1(precision: typing.Any, recall: typing.Any) -> typing.Any:
+    """The harmonic mean of two numbers that are not negative, or of arrays; 0 where both are 0."""
+    return quotient(*np.broadcast_arrays(2.0 * precision * recall, precision + recall))
+
+
+def number(
+    node: ast.expr,
+    cells: Mapping[str, typing.Any],
+    constant: Callable[[float], typing.Any] = float,
+    f1: Callable[[typing.Any, typing.Any], typing.Any] = f1,
+) -> typing.Any:
+    """The value of an expression without extremes, of the type of `cells` and of what `constant` makes of a number.
+
+    Raises ValueError for what is no such expression.
+    """
+    of = partial(number, cells=cells, constant=constant, f1=f1)
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return constant(value)
+        case ast.Name(id=name) if name in cells:
+            return cells[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -of(operand)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](of(left), of(right))
+        case ast.Call(func=ast.Name(id="mean"), args=[_, *_] as args, keywords=[]):
+            return reduce(operator.add, map(of, args)) / len(args)
+        case ast.Call(func=ast.Name(id="f1"), args=[precision, recall], keywords=[]):
+            return f1(of(precision), of(recall))
+    raise ValueError(ast.unparse(node))
+
+
 def _tree(node: ast.expr, *, negated: bool) -> Tree:
     match node:
         case ast.BoolOp(op=op, values=values):
             return _joined(isinstance(op, ast.And) != negated, (_tree(value, negated=negated) for value in values))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _tree(operand, negated=not negated)
-        case ast.Compare(left=left, ops=ops, comparators=rest):
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(isinstance(op, COMPARISONS) for op in ops):
             sides = zip(ops, pairwise((left, *rest)), strict=True)
             return _joined(not negated, (_compared(op, *pair, negated=negated) for op, pair in sides))
     raise ValueError(ast.unparse(node))
@@ -105,6 +154,8 @@ def _above(one: Single) -> Tree:
     """The comparison with its extremes written out, from the outermost."""
     for call, rising in _extremes(one.number, rising=True):
         assert isinstance(call.func, ast.Name)
+        if call.keywords or len(call.args) != (1 if call.func.id == "abs" else max(1, len(call.args))):
+            raise ValueError(ast.unparse(call))
         choices = call.args if call.func.id != "abs" else [call.args[0], ast.UnaryOp(ast.USub(), call.args[0])]
         parts = (_above(Single(_with(one.number, call, each), one.closed, one.equal)) for each in choices)
         return _joined((call.func.id == "min") == rising, parts)
@@ -127,20 +178,10 @@ def _extremes(node: ast.expr, *, rising: bool) -> Iterator[tuple[ast.Call, bool]
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             for one, other in ((left, right), (right, left)):
                 for found in _extremes(one, rising=rising):
-                    yield found[0], found[1] == (_constant(other) >= 0)
+                    yield found[0], found[1] == (number(other, {}) >= 0)
         case ast.BinOp(left=left, op=op, right=right):
             yield from _extremes(left, rising=rising)
             yield from _extremes(right, rising=rising != isinstance(op, ast.Sub))
-
-
-def _constant(node: ast.expr) -> float:
-    """The value of a number without cells. Raises ValueError for one with cells."""
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return float(value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_constant(operand)
-    raise ValueError(f"{ast.unparse(node)} times an extreme")
 
 
 def _with(node: ast.expr, old: ast.expr, new: ast.expr) -> ast.expr:
