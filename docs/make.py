@@ -110,7 +110,7 @@ def ours(name: str, row: str, column: str, digits: int = 1) -> str:
 
 def table(name: str, keep: str = "") -> str:
     """A table in Markdown, of the rows in which `keep` is found. Those without a number of ours are left out, and named
-    below, as the number of seeds is where there are several.
+    below, as the words of budgets are, and the number of seeds where there are several.
     """
     found = {key: line for key, line in cells(name).items() if re.search(keep, key[0])}
     rows, columns = (list(dict.fromkeys(key[axis] for key in found)) for axis in (0, 1))
@@ -127,7 +127,17 @@ def table(name: str, keep: str = "") -> str:
         if missing:
             text += f"\nNot in this run, {what}: {', '.join(f'`{name}`' for name in missing)}.\n"
     seeds = {len(line["seeds"].split()) for line in found.values() if line["seeds"]} - {1}
-    return text + "".join(f"\n{count} seeds.\n" for count in seeds)
+    words = budgets(next(iter(found.values()))["scale"], shown)
+    said = [*words, *(f"{count} seeds" for count in seeds)]
+    return text + (f"\n{'. '.join(said)}.\n" if said else "")
+
+
+def budgets(scale: str, columns: Sequence[str]) -> list[str]:
+    """What the papers' budgets that columns are named after are at this scale: a sentence, or none."""
+    lines = read(f"{scale}/table2") if any(re.match(r"\d+M\b", column) for column in columns) else []
+    words = {line["budget"]: int(line["budget_words"]) for line in lines if line["budget_words"]}
+    named = [name for name in words if any(re.match(rf"{name}\b", column) for column in columns)]
+    return ["Here " + ", and ".join(f"{name} is {words[name]:,} words" for name in named)] if named else []
 
 
 def published(place: str, keep: str = "") -> str:

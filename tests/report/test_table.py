@@ -385,6 +385,20 @@ def test_the_title_says_which_run_a_table_is_of(run, tmp_path, place, named):
         assert shown.output.splitlines()[0] == f"Kim et al. 2019, Table 2 ({named})"
 
 
+def test_columns_of_budgets_say_what_they_are_in_this_run(run):
+    made = [
+        replace(cell("mlp", 1.0, 2.0), column=f"{name}M words", budget="", test="", scale="tiny") for name in (10, 100)
+    ]
+    assert table.OTHER_BUDGETS in " ".join(table.render(made).split())
+    assert table.OTHER_BUDGETS not in table.render([replace(one, scale="paper") for one in made])
+    assert table.OTHER_BUDGETS not in table.render([replace(one, column="F1") for one in made])
+    run.build()
+    cells.write([replace(one, paper_table="precision") for one in made], run.folder / "precision.csv")
+    page = site.Site(load(run.folder)).pages()["precision.html"]
+    assert ">10M words (here 1,000)<" in page
+    assert ">100M words (here 5,000)<" in page
+
+
 def test_wide_columns_stand_below_each_other():
     made = [cell(row, 1.0, 2.0, column=f"{group}/x{n}") for row in ("a", "b") for group in ("g", "h") for n in range(5)]
     text = table.render(made)

@@ -21,7 +21,7 @@ from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.report.cells import Cell, Measurement, Scale, short
 from bitextbench.report.references import Printed
-from bitextbench.report.table import Place, beside, first_level, groups, names
+from bitextbench.report.table import Place, beside, budgets, first_level, groups, names
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ def selection_parts(cells: Sequence[Cell], selections: Sequence[Selection]) -> d
             replace(chosen, words_by_label=joined(chosen.words_by_label, few))
             for chosen in sorted(selections, key=lambda one: (levels.index(one.budget), rows.index(one.method)))
         ],
-        "budgets": {group: first_level(cells, group) for group in levels},
+        "budgets": {group: first_level(group, budgets(cells)) for group in levels},
         "row_labels": {cell.row: short(cell.row_label) for cell in cells},
         "labels": [label for label in kinds if label not in few] + ([f"{len(few)} other kinds"] if few else []),
     }

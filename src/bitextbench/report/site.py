@@ -21,7 +21,7 @@ from bitextbench.report.claims import Key
 from bitextbench.report.notes import notes, numbered
 from bitextbench.report.references import PAPERS, title
 from bitextbench.report.run import FIGURE2, TABLE2, UNPRINTED, ReportTable, Run, load, place_of
-from bitextbench.report.table import first_level, groups, names, rows_of
+from bitextbench.report.table import budgets, first_level, groups, names, rows_of
 
 MENU = {
     "Overview": "index.html", "Claims": "claims.html", "Tables": "index.html#tables", "Encoders": "encoders.html",
@@ -59,6 +59,7 @@ class Site:
         self.run = run
         self.warning = sentences.warning(run)
         self.states = maps.states(run)
+        self.words = budgets([cell for table in run.tables.values() for cell in table.cells])
         self.environment = templates()
         self.environment.filters.update(
             short=short,
@@ -263,7 +264,7 @@ class Site:
             rows=rows_of(cells),
             columns=names(cells, "column"),
             levels=any("/" in cell.column for cell in cells),
-            groups={first_level(cells, group): held for group, held in levels.items()},
+            groups={first_level(group, self.words): held for group, held in levels.items()},
             curves=plots.margin_curves(cells, f"{ids}d") if table.place == FIGURE4 else "",
             dots="" if table.place == FIGURE4 else plots.dots(cells, units, f"{ids}d", self.run.seeds),
             single=any(plots.singly(cell, self.run.seeds) for cell in done),

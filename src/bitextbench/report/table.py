@@ -1,5 +1,6 @@
 """Tables: our cells and the paper's, as CSV and as text for a terminal; `site` makes the pages."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from bitextbench.report.references import Printed, title
 Place = tuple[str, str]  # row and column
 WIDE = 100  # characters of a terminal
 BAR = 24  # characters of the longest bar
+BUDGET = re.compile(r"\d+M( words)?")  # a column, by the paper's name of a budget
+OTHER_BUDGETS = "Columns have the names of the paper's budgets; those of this run are smaller (table2.csv has them)."
 
 
 def beside(
@@ -157,10 +160,15 @@ def rows_of(table: Sequence[Cell]) -> list[tuple[str, dict[str, Cell]]]:
     ]
 
 
-def first_level(table: Sequence[Cell], group: str) -> str:
-    """The first level of a heading; for a budget with its number of words in this run."""
-    words = next((cell.budget_words for cell in table if cell.budget == group and cell.budget_words), None)
-    return f"{group} words (here {words:,})" if words else group
+def budgets(table: Sequence[Cell]) -> dict[str, int]:
+    """The words of each of the papers' budgets in the run of this table, where the table has them."""
+    return {cell.budget: cell.budget_words for cell in table if cell.budget_words}
+
+
+def first_level(group: str, words: Mapping[str, int]) -> str:
+    """The first level of a heading; for a budget with its number of words in this run, out of `words`."""
+    budget = group.removesuffix(" words")
+    return f"{budget} words (here {words[budget]:,})" if budget in words else group
 
 
 def brief(table: Sequence[Cell], reading: Sequence[str] = (), run: str = "") -> str:
@@ -174,7 +182,7 @@ def brief(table: Sequence[Cell], reading: Sequence[str] = (), run: str = "") -> 
         held = [cell for cell in table if cell.column == columns[0] and cell.ours is not None]
         if not held:
             continue
-        lines.append(f"{first_level(table, group)}, {held[0].test}" if held[0].test else group)
+        lines.append(f"{first_level(group, budgets(table))}, {held[0].test}" if held[0].test else group)
         most = max(cell.ours or 0.0 for cell in held) or 1.0
         for cell in sorted(held, key=lambda cell: -(cell.ours or 0.0)):
             bar = "█" * max(1, round(BAR * (cell.ours or 0.0) / most))
@@ -225,7 +233,7 @@ def _columns(table: Sequence[Cell]) -> list[TextColumn]:
     made = []
     for group, held in groups(table).items():
         columns = [name for name in held if name in done]
-        level = first_level(table, group) if any("/" in name for name in names(table, "column")) else ""
+        level = first_level(group, budgets(table)) if any("/" in name for name in names(table, "column")) else ""
         for name in columns:
             made.append(
                 TextColumn(level, name.partition("/")[2] or group, [cell_text(cells.get(name)) for cells in rows])
@@ -294,8 +302,10 @@ def _remarks(table: Sequence[Cell]) -> list[str]:
     empty = Counter(cell.note or cell.verdict for cell in table if cell.ours is None)
     reasons = "; ".join(f"{count} {note}" if len(empty) > 1 else note for note, count in empty.most_common())
     notes = sorted({cell.note for cell in table if cell.ours is not None} - {""})
+    small = table[0].scale != "paper"
     return [
         *([f"No number of ours in {empty.total()} of {len(table)} cells: {reasons}."] if empty else []),
         *(f"Note: {note}." for note in notes),
-        *([] if table[0].scale == "paper" else [WARNING.format(table[0].scale)]),
+        *([OTHER_BUDGETS] if small and not budgets(table) and any(map(BUDGET.fullmatch, groups(table))) else []),
+        *([WARNING.format(table[0].scale)] if small else []),
     ]
