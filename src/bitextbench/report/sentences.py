@@ -22,7 +22,7 @@ VERDICTS = {
 MANY = {"holds": "hold", "fails": "fail", "yes": "as in the paper", "no": "different, with a reason"}
 ABOUT = {  # what the rows of tables are that no paper has
     "precision": "The share of good words among the words that a method selects. Rows negatives-* are the MLP with the negatives of Table 5 of Kim et al. 2019.",
-    "quality": "ROC-AUC is 50 for a random score. The rows human_* are releases of ParaCrawl with the labels of people. A row that names a fault, such as misaligned, compares good pairs with bad pairs of that kind alone.",
+    "quality": "ROC-AUC is 50 for a random score. The rows human_* are releases of ParaCrawl with the labels of people. The pairs of release 6 were labelled twice: human_v6 has the first labels, human_v6_2 the second, and annotator_v6 is the second labels as a score of the first. A row that names a fault, such as misaligned, compares good pairs with bad pairs of that kind alone.",
 }
 
 
