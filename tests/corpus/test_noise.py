@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
-from bitextbench.corpus.noise import BOILERPLATE, DEFAULT_PROPORTIONS, KINDS, MENU, add_noise
+from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, KINDS, MENU, add_noise, sentences
 from bitextbench.corpus.words import words
 
 PAIR = ("de", "en")
@@ -128,12 +128,12 @@ def test_boilerplate_is_not_of_the_corpus():
 
 
 def test_the_tables_of_boilerplate_are_aligned():
-    assert set(BOILERPLATE) == set(MENU) == {"en", "de", "fr", "es", "ru", "zh"}
-    assert len({len(texts) for texts in BOILERPLATE.values()}) == 1
+    assert set(sentences()) == set(MENU) == {"en", "de", "fr", "es", "ru", "zh"}
+    assert len({len(texts) for texts in sentences().values()}) == 1
     assert len({menu.count("|") for menu in MENU.values()}) == 1
     fields = [
         [sorted(part for part in ("{n}", "{m}", "{year}", "{name}", "{price}") if part in t) for t in texts]
-        for texts in BOILERPLATE.values()
+        for texts in sentences().values()
     ]
     assert all(of_language == fields[0] for of_language in fields)
 

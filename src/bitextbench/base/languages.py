@@ -32,37 +32,15 @@ yi yiddish, yo yoruba, zh chinese, zu zulu, bo tibetan, dz dzongkha, yue cantone
 de deutsch, fr francais, es espanol, it italiano, pt portugues, nl nederlands, sv svenska, pl polski, cs cestina, tr turkce, fi suomi, hu magyar
 """
 _REGIONS = {
-    "jp": "ja",
-    "cn": "zh",
-    "cz": "cs",
-    "dk": "da",
-    "gr": "el",
-    "ua": "uk",
-    "kr": "ko",
-    "tw": "zh-TW",
-    "vn": "vi",
+    "jp": "ja", "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "ua": "uk", "kr": "ko", "tw": "zh-TW", "vn": "vi",
     "ir": "fa",
-}
+}  # fmt: skip
 """What people type in place of a code: that of a country."""
 NAMES = {name: code for code, name in (entry.split() for entry in _NAMES.split(","))}  # name -> code
 UNSPACED = {
-    "Hans",
-    "Hant",
-    "Hani",
-    "Jpan",
-    "Hrkt",
-    "Hira",
-    "Kana",
-    "Thai",
-    "Laoo",
-    "Khmr",
-    "Mymr",
-    "Tibt",
-    "Lana",
-    "Tale",
-    "Talu",
-    "Yiii",
-}
+    "Hans", "Hant", "Hani", "Jpan", "Hrkt", "Hira", "Kana", "Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Lana", "Tale",
+    "Talu", "Yiii",
+}  # fmt: skip
 """Scripts without spaces between words (ISO 15924)."""
 _SCRIPTS = """
 Latn LATIN, Cyrl CYRILLIC, Grek GREEK, Arab ARABIC, Hebr HEBREW, Armn ARMENIAN, Geor GEORGIAN, Ethi ETHIOPIC, Hans CJK, Hant CJK, Hani CJK,

@@ -109,12 +109,13 @@ def _file(module: str) -> Path | None:
 
 @cache
 def _text(module: str) -> str:
-    """A module without docstrings and comments; of a package that is named, all that it holds."""
+    """A module without docstrings and comments, and its table; of a package that is named, all that it holds."""
     path = _file(module)
     if not path:
         raise InputError(f"no module {module}")
     whole = module.startswith("data.synth") and path.name == "__init__.py"
-    return "".join(_plain(one) for one in (sorted(path.parent.iterdir()) if whole else [path]) if one.is_file())
+    held = sorted(path.parent.iterdir()) if whole else [path, path.with_suffix(".tsv")]
+    return "".join(_plain(one) for one in held if one.is_file())
 
 
 def _plain(path: Path) -> str:

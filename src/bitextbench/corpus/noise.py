@@ -4,8 +4,9 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -256,9 +257,16 @@ def _other_word(pool: Pool, side: int, text: str) -> str | None:
     return None if new == old else text.replace(old, new, 1)
 
 
+@cache
+def sentences() -> dict[str, list[str]]:
+    """The sentences of websites by language, from noise.tsv: sentence k says the same in each."""
+    text = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8")
+    return {code: rest for code, *rest in zip(*(line.split("\t") for line in text.splitlines()), strict=True)}
+
+
 def boilerplate(pool: Pool, i: int) -> Pair:
     """Menus, cookie banners, copyright lines. Half of the pairs are translations, but useless ones."""
-    texts = [BOILERPLATE[matching(language, BOILERPLATE) or "en"] for language in pool.languages]
+    texts = [sentences()[matching(language, MENU) or "en"] for language in pool.languages]
     menus = [MENU[matching(language, MENU) or "en"].split("|") for language in pool.languages]
     name = pool.pick(pool.names[0] or ["Example"])
     fill = {
@@ -374,90 +382,4 @@ MENU = {
     "es": "Inicio|Quiénes somos|Contacto|Productos|Noticias|Entrar|Buscar|Ayuda|Mapa|Condiciones|Privacidad",
     "ru": "Главная|О нас|Контакты|Товары|Новости|Войти|Поиск|Помощь|Карта сайта|Условия|Приватность",
     "zh": "首页|关于我们|联系方式|产品|新闻|登录|搜索|帮助|网站地图|使用条款|隐私",
-}
-BOILERPLATE = {  # line k says the same in every language
-    "en": [
-        "This website uses cookies to give you the best experience.",
-        "© {year} {name}. All rights reserved.",
-        "Page {n} of {m}{n}",
-        "Add to cart: {price}.99 EUR incl. VAT, plus shipping",
-        "Posted by {name} on {m}.{year}, {n} comments",
-        "Click here to read more ({n})",
-        "You must be logged in to post a comment.",
-        "Showing {m} to {n} of {n}{m} entries",
-        "Share on Facebook, Twitter or by e-mail",
-        "Last updated: {year}, visitors today: {n}",
-        "Your browser does not support JavaScript, error {n}.",
-        "{name} - cheap hotels from {price} EUR, {n} offers",
-    ],
-    "de": [
-        "Diese Website verwendet Cookies, um Ihnen das beste Erlebnis zu bieten.",
-        "© {year} {name}. Alle Rechte vorbehalten.",
-        "Seite {n} von {m}{n}",
-        "In den Warenkorb: {price},99 EUR inkl. MwSt., zzgl. Versand",
-        "Geschrieben von {name} am {m}.{year}, {n} Kommentare",
-        "Klicken Sie hier, um mehr zu lesen ({n})",
-        "Sie müssen angemeldet sein, um einen Kommentar zu schreiben.",
-        "Zeige {m} bis {n} von {n}{m} Einträgen",
-        "Auf Facebook, Twitter oder per E-Mail teilen",
-        "Zuletzt geändert: {year}, Besucher heute: {n}",
-        "Ihr Browser unterstützt kein JavaScript, Fehler {n}.",
-        "{name} - günstige Hotels ab {price} EUR, {n} Angebote",
-    ],
-    "fr": [
-        "Ce site utilise des cookies pour vous offrir la meilleure expérience.",
-        "© {year} {name}. Tous droits réservés.",
-        "Page {n} sur {m}{n}",
-        "Ajouter au panier : {price},99 EUR TTC, hors frais de port",
-        "Publié par {name} le {m}.{year}, {n} commentaires",
-        "Cliquez ici pour en savoir plus ({n})",
-        "Vous devez être connecté pour publier un commentaire.",
-        "Affichage de {m} à {n} sur {n}{m} entrées",
-        "Partager sur Facebook, Twitter ou par courriel",
-        "Dernière mise à jour : {year}, visiteurs aujourd'hui : {n}",
-        "Votre navigateur ne prend pas en charge JavaScript, erreur {n}.",
-        "{name} - hôtels pas chers à partir de {price} EUR, {n} offres",
-    ],
-    "es": [
-        "Este sitio web utiliza cookies para ofrecerle la mejor experiencia.",
-        "© {year} {name}. Todos los derechos reservados.",
-        "Página {n} de {m}{n}",
-        "Añadir a la cesta: {price},99 EUR IVA incl., más gastos de envío",
-        "Publicado por {name} el {m}.{year}, {n} comentarios",
-        "Haga clic aquí para leer más ({n})",
-        "Debe iniciar sesión para publicar un comentario.",
-        "Mostrando {m} a {n} de {n}{m} entradas",
-        "Compartir en Facebook, Twitter o por correo electrónico",
-        "Última actualización: {year}, visitas hoy: {n}",
-        "Su navegador no admite JavaScript, error {n}.",
-        "{name} - hoteles baratos desde {price} EUR, {n} ofertas",
-    ],
-    "ru": [
-        "Этот сайт использует файлы cookie, чтобы вам было удобнее.",
-        "© {year} {name}. Все права защищены.",
-        "Страница {n} из {m}{n}",
-        "В корзину: {price},99 EUR с НДС, без учёта доставки",
-        "Автор: {name}, {m}.{year}, комментариев: {n}",
-        "Нажмите здесь, чтобы прочитать больше ({n})",
-        "Войдите, чтобы оставить комментарий.",
-        "Показаны записи с {m} по {n} из {n}{m}",
-        "Поделиться в Facebook, Twitter или по почте",
-        "Последнее обновление: {year}, посетителей сегодня: {n}",
-        "Ваш браузер не поддерживает JavaScript, ошибка {n}.",
-        "{name} - дешёвые отели от {price} EUR, предложений: {n}",
-    ],
-    "zh": [
-        "本网站使用 Cookie 为您提供最佳体验。",
-        "© {year} {name}。版权所有。",
-        "第 {n} 页，共 {m}{n} 页",
-        "加入购物车：{price}.99 欧元，含税，不含运费",
-        "作者：{name}，{m}.{year}，{n} 条评论",
-        "点击此处阅读更多（{n}）",
-        "您必须登录才能发表评论。",
-        "显示第 {m} 至 {n} 条，共 {n}{m} 条",
-        "分享到 Facebook、Twitter 或电子邮件",
-        "最后更新：{year}，今日访客：{n}",
-        "您的浏览器不支持 JavaScript，错误 {n}。",
-        "{name} - 廉价酒店 {price} 欧元起，{n} 个优惠",
-    ],
 }

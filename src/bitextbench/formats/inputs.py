@@ -54,51 +54,13 @@ from bitextbench.formats.repair import repaired
 
 BOM = "\ufeff"
 FORMS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".tmx": "tmx", ".zip": "zip"}
+# formats that are not read, and are no lines of text
 OTHERS = [
-    ".arrow",
-    ".avro",
-    ".bin",
-    ".br",
-    ".csv",
-    ".db",
-    ".doc",
-    ".docx",
-    ".epub",
-    ".feather",
-    ".h5",
-    ".htm",
-    ".html",
-    ".lz4",
-    ".npy",
-    ".npz",
-    ".ods",
-    ".odt",
-    ".orc",
-    ".pdf",
-    ".pickle",
-    ".pkl",
-    ".po",
-    ".pptx",
-    ".rar",
-    ".rtf",
-    ".safetensors",
-    ".sgm",
-    ".sgml",
-    ".sqlite",
-    ".srt",
-    ".tar",
-    ".tgz",
-    ".toml",
-    ".vtt",
-    ".xlf",
-    ".xliff",
-    ".xls",
-    ".xlsx",
-    ".xml",
-    ".yaml",
-    ".yml",
-    ".7z",
-]  # formats that are not read, and are no lines of text
+    ".arrow", ".avro", ".bin", ".br", ".csv", ".db", ".doc", ".docx", ".epub", ".feather", ".h5", ".htm", ".html",
+    ".lz4", ".npy", ".npz", ".ods", ".odt", ".orc", ".pdf", ".pickle", ".pkl", ".po", ".pptx", ".rar", ".rtf",
+    ".safetensors", ".sgm", ".sgml", ".sqlite", ".srt", ".tar", ".tgz", ".toml", ".vtt", ".xlf", ".xliff", ".xls",
+    ".xlsx", ".xml", ".yaml", ".yml", ".7z",
+]  # fmt: skip
 REMEDY = "give lines of text (.txt, .tsv, .de), .jsonl or .tmx (each plain or .gz, .bz2, .xz, .zst), .parquet, or a Moses .zip"
 BEGINS = {b"PAR1": "parquet", b"PK\x03\x04": "zip", b"<?xml": "tmx", b"<tmx": "tmx", b'{"': "json"}
 NAMES = {"src": ("src", "source"), "tgt": ("tgt", "target", "trg")}  # of columns
