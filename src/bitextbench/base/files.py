@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -141,6 +141,23 @@ class YamlLines:
             name, node = found[0]
             line = (name if isinstance(name, yaml.Node) else node).start_mark.line + 1
         return int(line)
+
+
+def read_checked(
+    path: str | Path,
+    schema: Mapping[str, Any],
+    remedy: str,
+    said: Callable[[Any], str] = "{0.json_path}: {0.message}".format,
+) -> tuple[Any, YamlLines]:
+    """What a YAML file holds, and where. Raises InputError, with the line, for what a JSON schema refuses; `said` writes its
+    error in words.
+    """
+    import jsonschema
+
+    held, line_of = read_yaml(path), YamlLines(path)
+    for error in jsonschema.Draft202012Validator(schema).iter_errors(held):
+        raise InputError(said(error), path, line=line_of(*error.absolute_path), remedy=remedy)
+    return held, line_of
 
 
 class Twice(yaml.MarkedYAMLError):

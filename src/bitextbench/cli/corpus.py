@@ -22,20 +22,11 @@ from bitextbench.cli.options import COUNT, Mapping, Spec
 @opt.seed_option
 @opt.threads_option
 @opt.out_option
-def corpus(
-    name: str,
-    spec: dict[str, Any],
-    languages: tuple[str, str],
-    data: Path,
-    excluded: tuple[tuple[str, Path], ...],
-    seed: int,
-    threads: int,
-    out: Path,
-) -> None:
+def corpus(name: str, data: Path, excluded: tuple[tuple[str, Path], ...], **given: Any) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
     from bitextbench.corpus.build import build
 
-    counts = build(name, spec, languages, data, dict(excluded), out, seed, threads)
+    counts = build(name, raw=data, corpora=dict(excluded), **given)
     if counts["in"] and not counts["out"]:
         why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())
         raise InputError(f"none of {counts['in']:,} rows is left: {why}", name, remedy="look at its filter and exclude")

@@ -40,15 +40,7 @@ rows_option = click.option("--rows", type=FILE, required=True, help="The rows to
 @opt.threads_option
 @opt.bootstrap_option
 @opt.out_option
-def mine_corpus(
-    corpus: Path,
-    tokens: Path,
-    spec: dict[str, Any],
-    shards: opt.Shards,
-    languages: tuple[str, str],
-    out: Path,
-    **more: Any,
-) -> None:
+def mine_corpus(shards: opt.Shards, **given: Any) -> None:
     """Mine pairs from the two sides of a corpus without using its alignment.
 
     Writes <out>/train.<language> and, by the alignment, how many pairs are right.
@@ -56,8 +48,7 @@ def mine_corpus(
     from bitextbench.formats.vectors import read_both
     from bitextbench.mining.corpora import mine
 
-    vectors = read_both(*shards)
-    mine(corpus, tokens, vectors, languages, spec, out, **more)
+    mine(vectors=read_both(*shards), **given)
 
 
 @step.command("searched")

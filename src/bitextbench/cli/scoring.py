@@ -20,18 +20,11 @@ from bitextbench.cli.options import COUNT, FILE, SEED, Output, Rows, Spec
 @click.option("--positives", type=FILE, multiple=True, required=True, help="Tokenised shards of good pairs.")
 @opt.seed_option
 @opt.out_option
-def fit_text_similarity(
-    similarity: str,
-    spec: dict[str, Any],
-    bitext_tokens: tuple[Path, ...],
-    positives: tuple[Path, ...],
-    seed: int,
-    out: Path,
-) -> None:
+def fit_text_similarity(similarity: str, **given: Any) -> None:
     """Train a similarity that compares words: zipporah."""
     from bitextbench.scoring.score import fit_text_similarity as run
 
-    run(similarity, spec, bitext_tokens, positives, seed, out)
+    run(similarity, **given)
 
 
 @step.command("neighbourhoods")
@@ -166,22 +159,14 @@ def selected_pairs(corpus: Path, scores: tuple[Path, ...], selection: Path, out:
 )
 @opt.seed_option
 @opt.out_option
-def fit_similarity(
-    similarity: str,
-    spec: dict[str, Any],
-    positives: tuple[Path, ...],
-    pool: tuple[Path, ...],
-    pool_scores: tuple[Path, ...],
-    seed: int,
-    out: Path,
-) -> None:
+def fit_similarity(similarity: str, positives: tuple[Path, ...], pool: tuple[Path, ...], **given: Any) -> None:
     """Train a similarity on trusted pairs and non-parallel ones of the pool."""
     from bitextbench.scoring import score as scoring
 
     def sides(stems: tuple[Path, ...]) -> list[tuple[Path, Path]]:
         return [(stem.with_name(f"{stem.name}.src.npy"), stem.with_name(f"{stem.name}.tgt.npy")) for stem in stems]
 
-    scoring.fit_similarity(similarity, spec, sides(positives), sides(pool), pool_scores, seed, out)
+    scoring.fit_similarity(similarity, positives=sides(positives), pool=sides(pool), **given)
 
 
 @step.command()
@@ -195,19 +180,8 @@ def fit_similarity(
 @opt.count_option
 @opt.languages_option
 @opt.out_option
-def select(
-    method: str,
-    budget: str,
-    seed: int,
-    words: int,
-    corpus: Path,
-    tokens: Path,
-    scores: tuple[Path, ...],
-    count: str,
-    languages: tuple[str, str],
-    out: Path,
-) -> None:
+def select(words: int, **given: Any) -> None:
     """Take the best-scored pairs up to a number of words (WMT18 rule)."""
     from bitextbench.scoring.select import select as run
 
-    run(method, budget, words, corpus, tokens, scores, languages, count, out, seed=seed)
+    run(budget_words=words, **given)

@@ -74,21 +74,13 @@ def smt_decode(grammar: Path, arpa: Path, weights: Path, source: Path, out: Path
 @span_option
 @opt.threads_option
 @opt.out_option
-def smt_tune(
-    grammar: Path,
-    arpa: Path,
-    source: Path,
-    references: tuple[Path, ...],
-    more: tuple[Path, ...],
-    out: Path,
-    **search: Any,
-) -> None:
+def smt_tune(references: tuple[Path, ...], more: tuple[Path, ...], **given: Any) -> None:
     """Find the weights with the highest BLEU on a text, by minimum error rate training; the rounds go to
     <out>.rounds.json.
     """
     from bitextbench.smt.tuning import tune_files
 
-    tune_files(grammar, arpa, source, [*references, *more], out, **search)
+    tune_files(references=[*references, *more], **given)
 
 
 @step.command("smt-text")

@@ -22,10 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jsonschema
-
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_yaml
+from bitextbench.base.files import read_checked
 from bitextbench.report import cells, claims, encoders
 from bitextbench.report.claims import Claim, Interval, Key
 
@@ -96,12 +94,7 @@ def rests_on(entry: Mapping[str, Any]) -> set[str]:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The entries of a file. Raises InputError for a wrong structure."""
-    entries = read_yaml(path)
-    try:
-        jsonschema.validate(entries, SCHEMA)
-    except jsonschema.ValidationError as error:
-        raise InputError(f"{error.json_path}: {error.message}", path, remedy="see the head of answers.py") from None
-    return list(entries)
+    return list(read_checked(path, SCHEMA, "see the head of report/answers.py")[0])
 
 
 def _answer(entry: Mapping[str, Any], tables: "Tables", path: Path) -> Answer:

@@ -28,10 +28,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import jsonschema
-
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import YamlLines, read_yaml
+from bitextbench.base.files import read_checked
 from bitextbench.report import predicates
 from bitextbench.report.predicates import Single, Tree
 from bitextbench.report.references import Printed, half_step
@@ -132,11 +130,8 @@ def load(path: str | Path, needed: Sequence[str] = PASSAGE) -> list[Claim]:
 
     Raises InputError, with the line, for a wrong structure, a duplicate id or an invalid predicate.
     """
-    entries, line_of = read_yaml(path), YamlLines(path)
     schema = SCHEMA | {"items": ENTRY | {"required": [*ENTRY["required"], *needed]}}
-    for error in jsonschema.Draft202012Validator(schema).iter_errors(entries):
-        what, line = f"{error.json_path}: {error.message}", line_of(*error.absolute_path)
-        raise InputError(what, path, line=line, remedy="see the head of report/claims.py")
+    entries, line_of = read_checked(path, schema, "see the head of report/claims.py")
     claims = [_claim(dict(entry), Path(path), line_of(place)) for place, entry in enumerate(entries)]
     first: dict[str, Claim] = {}
     for claim in claims:

@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import YamlLines, read_yaml
+from bitextbench.base.files import read_checked
 from bitextbench.report.claims import Key
 from bitextbench.report.references import UNPRINTED, Printed
 
@@ -109,11 +107,7 @@ def load(path: Path, tables: Mapping[str, Sequence[Printed]]) -> Metrics:
     Raises InputError, with the line, for a wrong structure, a unit that no table has, and a unit of a table that the
     file lacks. An unprinted row must not name an unknown metric, or be like an unknown cell.
     """
-    held, line_of = read_yaml(path), YamlLines(path)
-    for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(held):
-        keys = list(error.absolute_path)
-        what = f"{' '.join(map(str, keys[1:]))}: {error.message}" if keys[1:] else error.message
-        raise InputError(what, path, line=line_of(*keys), remedy="see the head of report/metrics.py")
+    held, line_of = read_checked(path, SCHEMA, "see the head of report/metrics.py")
     units = {unit: _unit(unit, entry) for unit, entry in held["metrics"].items()}
     columns, printed = {}, {}
     for place, cells in tables.items():

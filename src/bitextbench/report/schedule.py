@@ -9,6 +9,7 @@ import heapq
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 from bitextbench.report.plan import HOUR, KEPT, Job, JobCost
@@ -86,15 +87,8 @@ def simulate(
 def _ranks(jobs: Sequence[Job], costs: Mapping[Job, JobCost], after: Mapping[int, list[int]]) -> list[float]:
     """The length in seconds of the longest path from the start of each job to the end of the plan."""
     ranks: dict[int, float] = {}
-    stack = list(range(len(jobs)))
-    while stack:
-        number = stack[-1]
-        if number in ranks:
-            stack.pop()
-        elif left := [one for one in after.get(number, []) if one not in ranks]:
-            stack += left
-        else:
-            ranks[number] = costs[jobs[number]].seconds + max((ranks[one] for one in after.get(number, [])), default=0)
+    for number in TopologicalSorter({number: after.get(number, []) for number in range(len(jobs))}).static_order():
+        ranks[number] = costs[jobs[number]].seconds + max((ranks[one] for one in after.get(number, [])), default=0)
     return [ranks[number] for number in range(len(jobs))]
 
 

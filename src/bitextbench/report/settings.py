@@ -36,10 +36,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import existing, read_text, read_yaml
+from bitextbench.base.files import existing, read_checked
 from bitextbench.config import Config
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
@@ -132,17 +131,12 @@ def load(path: Path) -> list[Setting]:
     """The entries of a file. Raises InputError, with the line, for wrong keys, a value without a section, a duplicate
     key.
     """
-    entries = read_yaml(path)
-    node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
-    lines = [part.start_mark.line + 1 for part in node.value] if isinstance(node, yaml.SequenceNode) else []
-    for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(entries):
-        line = lines[error.absolute_path[0]] if error.absolute_path else 1
-        raise InputError(_message(error), path, line=line, remedy="see the head of report/settings.py")
+    entries, line_of = read_checked(path, SCHEMA, "see the head of report/settings.py", _message)
     for key, count in Counter(entry["key"] for entry in entries).items():
         if count > 1:
             again = max(place for place, entry in enumerate(entries) if entry["key"] == key)
-            raise InputError(f"{key} appears twice", path, line=lines[again], remedy="give each its own key")
-    return [Setting(file=path, line=line, **entry) for line, entry in zip(lines, entries, strict=True)]
+            raise InputError(f"{key} appears twice", path, line=line_of(again), remedy="give each its own key")
+    return [Setting(file=path, line=line_of(place), **entry) for place, entry in enumerate(entries)]
 
 
 def _message(error: jsonschema.ValidationError) -> str:
