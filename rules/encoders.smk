@@ -47,6 +47,34 @@ rule skip_gram:
         " --spec {params.spec:q} --checkpoints {params.checkpoints:q} --out {output:q} >> {log:q} 2>&1"
 
 
+rule encode_words:
+    input:
+        src=lambda w: files.tokens(*vectors_entry(w)["corpora"]["src"]),
+        tgt=lambda w: files.tokens(*vectors_entry(w)["corpora"]["tgt"]),
+    output:
+        src=f"{WORK}/word_vectors/{{vectors}}/encoded.src.vec",
+        tgt=f"{WORK}/word_vectors/{{vectors}}/encoded.tgt.vec",
+    log:
+        f"logs/{RUN}/encode_words/{{vectors}}.log",
+    benchmark:
+        benchmarked("encode_words", "{vectors}")
+    conda:
+        "../envs/embed.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(8, 2500),
+        runtime=hours(4),
+    params:
+        version=code("step encode-words"),
+        tokens=lambda w, input: [f"--tokens={side}={path}" for side in SIDES for path in input[side]],
+        spec=lambda w: spec(vectors_entry(w)["encoded"]),
+        case=CASE,
+        out=lambda w, output: output.src.removesuffix(".src.vec"),
+    shell:
+        "python -m bitextbench step encode-words {params.tokens:q} --spec {params.spec:q} {params.case:q}"
+        " --threads {threads} --out {params.out:q} 2> {log:q}"
+
+
 rule map_words:
     input:
         src=f"{WORK}/word_vectors/{{vectors}}/own.src.vec",

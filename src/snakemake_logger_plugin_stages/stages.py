@@ -9,7 +9,7 @@ STAGES = {
     "cutting text into tokens and pieces": {
         "bpe", "features", "ids", "skip_gram", "tokens", "wordpiece_ids", "wordpieces",
     },
-    "training sentence encoders": {"hard_negatives", "map_words", "pretrained", "train_encoder"},
+    "training sentence encoders": {"encode_words", "hard_negatives", "map_words", "pretrained", "train_encoder"},
     "encoding sentences": {"encode", "encode_pretrained", "measure_encoder"},
     "training language and translation models that score": {"likelihood_data", "likelihood_train", "likelihoods"},
     "scoring, searching and selecting pairs": {

@@ -142,7 +142,7 @@ def test_bert(fetched: Path) -> None:
     ids = wordpieces.ids_of(["This house is old.", "这座房子"], wordpieces.tokenizer_of(folder / "vocab.txt"))
     assert pieces.index("[UNK]") not in ids[0].tolist() + ids[1].tolist()
     model = Model(len(pieces), **publishers.BERT)
-    assert model.initialise({"model": folder / "model.safetensors"}, pieces) == {"model": len(pieces)}
+    assert model.initialise({"model": folder / "model.safetensors"}, pieces.index) == {"model": len(pieces)}
 
 
 # ---- a mirror of changed content

@@ -124,23 +124,23 @@ def test_a_bitext_makes_a_model_to_start_from(tmp_path):
     assert 0 <= report["valid"] <= 1
     path = tmp_path / "start/model.pt"
     model = create(seed=2)
-    assert model.initialise({"model": path}, []) == {"model": V}
+    assert model.initialise({"model": path}, {}.get) == {"model": V}
     assert torch.equal(model.bert.classifier.weight, encoders.load(path, torch.device("cpu")).bert.classifier.weight)
     with pytest.raises(
         InputError, match=r"shape of .*word_embeddings\.weight is \(40, 32\), and the encoder's is \(50, 32\)"
     ):
-        encoders.create({"type": "cross_encoder", "model": SIZES}, V + 10).initialise({"model": path}, [])
+        encoders.create({"type": "cross_encoder", "model": SIZES}, V + 10).initialise({"model": path}, {}.get)
     with pytest.raises(
         InputError, match=r"it has no .*layer\.1\..*; give a model with the encoder's vocabulary and sizes"
     ):
-        create(layers=2).initialise({"model": path}, [])
+        create(layers=2).initialise({"model": path}, {}.get)
 
 
 def test_a_published_bert_gives_all_but_its_classifier(tmp_path):
     theirs, model = create(seed=2), create()
     theirs.bert.save_pretrained(tmp_path)
     before = model.bert.classifier.weight.clone()
-    model.initialise({"model": tmp_path / "model.safetensors"}, [])
+    model.initialise({"model": tmp_path / "model.safetensors"}, {}.get)
     assert torch.equal(model.bert.classifier.weight, before)
     wanted = theirs.bert.bert.state_dict()
     assert all(torch.equal(tensor, wanted[name]) for name, tensor in model.bert.bert.state_dict().items())
@@ -155,7 +155,7 @@ def test_a_published_sentence_encoder_gives_its_layers_and_the_rows_of_its_piece
     settings.vocab_size = V + 7
     theirs = BertModel(settings, add_pooling_layer=False)
     theirs.save_pretrained(tmp_path)
-    assert model.initialise({"model": tmp_path / "model.safetensors"}, []) == {"model": V}
+    assert model.initialise({"model": tmp_path / "model.safetensors"}, {}.get) == {"model": V}
     wanted = theirs.state_dict()
     for name, tensor in model.bert.bert.state_dict().items():
         if "pooler" not in name:

@@ -55,6 +55,25 @@ def linear(w: dict, name: str, x: np.ndarray) -> np.ndarray:
     return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_token_starts_from_the_vector_of_its_word(tmp_path: Path, name):
+    path = tmp_path / "src.vec"
+    path.write_text(
+        f"3 {E}\n" + "".join(f"{word} {' '.join([str(x)] * E)}\n" for word, x in zip("abc", (1, 2, 3), strict=True))
+    )
+    model, before = create(name), create(name)
+    assert model.initialise({"src": path}, {"a": 4, "b": 7, "c": 4}.get) == {"src": 2}
+    table = model.table("src").detach()
+    assert table[[4, 7]].tolist() == [[1.0] * E, [2.0] * E]  # of two words with one row, the first
+    others = [row for row in range(WORDS) if row not in (4, 7)]
+    assert torch.equal(table[others], before.table("src")[others])
+    assert not table[WORDS:].any()
+    if name == "dan_dual":
+        assert torch.equal(model.table("tgt"), before.table("tgt"))
+        alone, with_ngrams = (model.encode("src", padded([sentence])) for sentence in ([4, 7], [4, 30, 7, 31, 32]))
+        assert torch.equal(alone, with_ngrams)
+
+
 # ---- guo2018
 
 

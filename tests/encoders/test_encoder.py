@@ -212,8 +212,9 @@ def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
     lines = [f"{len(rows) + 1} {E}", *(f"{word} " + " ".join([str(x)] * E) for word, x in rows.items())]
     path.write_text("\n".join([*lines, "▁haus " + " ".join(["9"] * E)]) + "\n", encoding="utf-8")
     pieces = ["<pad>", "<unk>", "<s>", "</s>", "▁in", "▁haus", *(f"p{i}" for i in range(6, V))]
+    row_of = {piece: row for row, piece in enumerate(pieces)}.get
     encoder, before = model(), model()
-    assert encoder.initialise({"src": path}, pieces) == {"src": 2}
+    assert encoder.initialise({"src": path}, row_of) == {"src": 2}
     found = encoder.words["src"].weight.detach()[[5, 4]]  # of two vectors of a word the first: 1 and 3, not 9
     assert torch.allclose(found[1] / found[0], torch.full((E,), 3.0))
     assert torch.isclose(
@@ -223,16 +224,16 @@ def test_word_vectors_start_the_tables_of_their_language(tmp_path: Path):
     assert torch.equal(
         encoder.decoder_words.weight, before.decoder_words.weight
     )  # the decoder speaks the other language
-    encoder.initialise({"tgt": path}, pieces)
+    encoder.initialise({"tgt": path}, row_of)
     assert encoder.decoder_words.weight[5].tolist() == encoder.words["tgt"].weight[5].tolist()
     assert torch.equal(encoder.decoder_words.weight[5], found[0])
 
     path.write_text(f"1 {E}\nwort 1 2 3\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"vectors\.vec:2: 3 dimensions, but the embedding has 8"):
-        encoder.initialise({"src": path}, pieces)
+        encoder.initialise({"src": path}, row_of)
     path.write_text("▁in " + " ".join(["1"] * (E - 1) + ["x"]) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"vectors\.vec:1: a value is not a number"):
-        encoder.initialise({"src": path}, pieces)
+        encoder.initialise({"src": path}, row_of)
 
 
 def test_the_paper_s_rate_needs_clipping():

@@ -54,10 +54,10 @@ def test_each_pair_of_phrases_is_scored_once(tmp_path, words, monkeypatch, kind)
     scores = [float(fields[-1]) for fields in rules]
     assert names == ["forward", "similarity"]
     assert scores[0] == scores[1]
-    numbers = text_model(words, {})[2]
+    row_of = text_model(words, {})[2]
     for place, (source, target) in ((0, ("a b", "x y")), (4, ("c [", "y"))):
         x, y = (
-            Padded(torch.tensor([[numbers.index(word) for word in side.split()]]), torch.tensor([len(side.split())]))
+            Padded(torch.tensor([[row_of(word) for word in side.split()]]), torch.tensor([len(side.split())]))
             for side in (source, target)
         )
         with torch.inference_mode():

@@ -48,8 +48,9 @@ def test_a_tokenizer_of_another_model(tmp_path):
     made.save(str(path))
     tokenizer = wordpieces.tokenizer_of(path)
     assert [row.tolist() for row in wordpieces.ids_of(["dogs dog", ""], tokenizer)] == [[4, 5, 4], []]
-    spec, size, found = features.text_model(path, {"model": {"hidden": 8}})
-    assert (spec["model"], size, found) == ({"hidden": 8, "cls": 0, "sep": 2, "pad": 1}, 7, pieces)
+    spec, size, row_of = features.text_model(path, {"model": {"hidden": 8}})
+    assert (spec["model"], size) == ({"hidden": 8, "cls": 0, "sep": 2, "pad": 1}, 7)
+    assert [row_of(piece) for piece in [*pieces, "dog"]] == [0, 1, 2, 3, 4, 5, 6, None]
     assert features.kind_of(path) == "tokenizer"
     segment = features.segmenter(path, "tokenizer", lowercase=False, chinese="jieba")
     assert [row.tolist() for row in segment(["dogs"], "en")] == [[4, 5]]

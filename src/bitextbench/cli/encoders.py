@@ -26,6 +26,33 @@ def skip_gram(tokens: tuple[Path, ...], side: str, spec: dict[str, int], out: Pa
     word_mapping.learn_vectors(tokens, side, out, spec, **more)
 
 
+@step.command("encode-words")
+@click.option(
+    "--tokens",
+    type=Mapping("SIDE=FILE"),
+    multiple=True,
+    required=True,
+    help="A shard of tokenised text, of src or tgt.",
+)
+@click.option("--spec", type=Spec(), required=True, help="name (muse, e5-small or a folder), dimension, min_count.")
+@opt.lowercase_option
+@opt.threads_option
+@click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format: <out>.src.vec and <out>.tgt.vec.")
+def encode_words(
+    tokens: tuple[tuple[str, Path], ...], spec: dict[str, Any], threads: int, out: Path, lowercase: bool
+) -> None:
+    """Encode the words of a text, each as a sentence, by a published encoder; `train --vectors` takes the vectors."""
+    from bitextbench.encoders import word_encoding
+    from bitextbench.encoders.plain import sentence_encoder
+
+    shards: dict[str, list[Path]] = {}
+    for side, path in tokens:
+        shards.setdefault(side, []).append(path)
+    encoder = sentence_encoder(spec.pop("name"), threads=threads)
+    outs = {side: Path(f"{out}.{side}.vec") for side in shards}
+    word_encoding.encode_words(shards, encoder, outs, **spec, lowercase=lowercase)
+
+
 @step.command("map-words")
 @click.argument("src", type=FILE)
 @click.argument("tgt", type=FILE)
@@ -182,7 +209,7 @@ def train(
 
     if out.name != MODEL:
         raise InputError("is not the name of a model", out, remedy=f"call it {MODEL}, in a folder of its own")
-    spec, vocab_size, pieces = text_model(bpe, spec)
+    spec, vocab_size, row_of = text_model(bpe, spec)
     data: dict[str, list[Path]] = {}
     for role, stem in corpora:
         data.setdefault(role, []).append(stem)
@@ -194,7 +221,7 @@ def train(
         out,
         checkpoints,
         vectors=dict(vectors),
-        pieces=pieces,
+        row_of=row_of,
         text=TextSide(bpe, lowercase, chinese, dict(zip(SIDES, languages, strict=True))),
         **more,
     )

@@ -13,6 +13,7 @@ SECTIONS = (
     "encoders",
     "rescorers",
     "text.features",
+    "word_vectors",
     "methods",
     "translations",
 )  # whose entries may have `pairs`

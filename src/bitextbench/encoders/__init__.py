@@ -22,6 +22,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 from bitextbench.formats.ids import Ragged
+from bitextbench.formats.word_vectors import Rows
 
 Corpora = dict[str, dict[str, SentenceIds]]  # role (bitext, mono, valid, calibration, hard) -> side -> sentences
 
@@ -64,8 +65,8 @@ class Encoder(torch.nn.Module):
         """The languages that each side encodes; `pair`: the language of each side of its dev pairs."""
         return {side: [pair[side]] if self.sided else sorted({*pair.values()}) for side in self.sides}
 
-    def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
-        """Start from word vectors in files, by side, matched by BPE piece. Returns the number of matches, by side."""
+    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
+        """Start from word vectors in files, by side, each in the row of its word. Returns the number of rows, by side."""
         raise InputError("this encoder takes no word vectors", type(self).__module__, remedy="remove `vectors`")
 
 

@@ -33,6 +33,7 @@ from bitextbench.encoders.distributed import average, first_of, join
 from bitextbench.encoders.encode import write_vectors
 from bitextbench.encoders.folder import TextSide, describe
 from bitextbench.formats import records
+from bitextbench.formats.word_vectors import Rows
 
 AHEAD = 2  # batches that are drawn while a GPU computes
 NO_CLIP = 1e9  # a `clip` from here on is none
@@ -107,7 +108,7 @@ def train(
     threads: int = 1,
     device: str = "cpu",
     vectors: dict[str, Path] | None = None,
-    pieces: list[str] | None = None,
+    row_of: Rows | None = None,
     text: TextSide | None = None,
 ) -> dict[str, Any]:
     """Train the encoder `spec["type"]` with sizes `spec["model"]` and schedule `spec["training"]`.
@@ -115,7 +116,7 @@ def train(
     See `distributed` for several devices; `threads` are those of all processes together.
 
     `data`: role (bitext; optionally mono, valid, hard) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
-    (`text.features.encode_ids`). `vectors`: files of word vectors by side, matched by `pieces` (the vocabulary, by id).
+    (`text.features.encode_ids`). `vectors`: files of word vectors by side, `row_of` gives the id of a word.
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and next to it `curve.csv` and
     `training.json`, which has the report. With `text` it also writes the files by which the folder works by itself
@@ -124,7 +125,7 @@ def train(
 
     Returns the report, or {} on other ranks than the first: {"type", "seed", "metric", "dimension", "parameters",
     "updates", "cpu_seconds": of all processes that trained it, "examples": {objective: n}, "dropped": {objective:
-    {reason: n}}, "vectors": {side: number of pieces with a vector}, "valid": the dev score of the model or None}.
+    {reason: n}}, "vectors": {side: number of words with a vector}, "valid": the dev score of the model or None}.
 
     Raises InputError for empty data, a checkpoint of another configuration, other data or other code, and a loss that
     is not finite.
@@ -132,7 +133,7 @@ def train(
     started = time.process_time()
     training = training_of(spec)
     where, rank, ranks = join(threads, device)
-    model, matched = new_model(spec, vocab_size, seed, vectors, pieces)
+    model, matched = new_model(spec, vocab_size, seed, vectors, row_of)
     corpora = read_corpora(model, data, vocab_size)
     run = new_run(spec, training, model.to(where), corpora, seed=seed, device=where, rank=rank, ranks=ranks)
     last = Checkpoint(checkpoints / "last.pt", fingerprint(spec, vocab_size, seed, ranks, corpora, vectors))
@@ -159,14 +160,14 @@ def write(
 
 
 def new_model(
-    spec: dict[str, Any], vocab_size: int, seed: int, vectors: dict[str, Path] | None, pieces: list[str] | None
+    spec: dict[str, Any], vocab_size: int, seed: int, vectors: dict[str, Path] | None, row_of: Rows | None
 ) -> tuple[Encoder, dict[str, int]]:
-    """An untrained encoder, and how many of its pieces start from word vectors, by side."""
+    """An untrained encoder, and how many of its rows start from word vectors, by side."""
     torch.manual_seed(seed)
     model = encoders.create(spec, vocab_size)
-    matched = model.initialise(vectors, pieces or []) if vectors else {}
+    matched = model.initialise(vectors, row_of or (lambda word: None)) if vectors else {}
     for side, count in matched.items():
-        log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} pieces")
+        log(f"vectors to start from, {side}: {count:,} of {vocab_size:,} rows")
     return model, matched
 
 

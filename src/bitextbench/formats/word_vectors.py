@@ -1,5 +1,6 @@
 """Word vectors in the text format of word2vec, fastText and MUSE: a header `count dimension`, then one word a line."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,31 +13,32 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
 from bitextbench.base.outputs import atomic
 
+Rows = Callable[[str], int | None]  # the row of a word in a table of embeddings; None where it has none
 
-def read_vectors(path: str | Path, pieces: list[str], dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Ids int64 [m] of those `pieces` (the vocabulary) that are in the file, and their vectors float32 [m, dimension].
 
-    Where a word appears twice, the first vector counts. Raises InputError, with the line, for another dimension and for
-    a value that is not a number.
+def read_vectors(path: str | Path, row_of: Rows, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Rows int64 [m] of those words of a file that have one, and their vectors float32 [m, dimension].
+
+    Where several words have the same row, the first vector counts. Raises InputError, with the line, for another
+    dimension and for a value that is not a number.
     """
-    row = {piece: index for index, piece in enumerate(pieces)}
-    rows, values = [], []
+    found: dict[int, NDArray[np.float32]] = {}
     for number, line in enumerate(read_lines(path), 1):
         word, *fields = line.rstrip(" ").split(" ")
-        width = int(fields[0]) if number == 1 and len(fields) == 1 and fields[0].isdigit() else len(fields)
+        header = number == 1 and len(fields) == 1 and fields[0].isdigit()
+        width = int(fields[0]) if header else len(fields)
         if width != dimension:
             raise InputError(
                 f"{width} dimensions, but the embedding has {dimension}", path, line=number, remedy="make the two equal"
             )
-        if len(fields) == width and word in row:
+        if len(fields) == width and (row := row_of(word)) is not None and row not in found:
             try:
-                values.append(np.array(fields, np.float32))
+                found[row] = np.array(fields, np.float32)
             except ValueError:
                 raise InputError(
                     "a value is not a number", path, line=number, remedy="make the vectors again"
                 ) from None
-            rows.append(row.pop(word))
-    return np.array(rows, np.int64), np.array(values, np.float32).reshape(-1, dimension)
+    return np.array([*found], np.int64), np.array([*found.values()], np.float32).reshape(-1, dimension)
 
 
 class WordVectors(NamedTuple):
@@ -63,5 +65,5 @@ def read(path: Path, most: int = 200_000) -> WordVectors:
     if not rest or len(rest[0].split(" ")) != 1 or not (count + rest[0]).isdigit():
         raise InputError("no header `count dimension`", path, line=1, remedy="give it word2vec's text format")
     words = list(dict.fromkeys(word for word, *_ in heads))[:most]
-    _, vectors = read_vectors(path, words, int(rest[0]))
+    _, vectors = read_vectors(path, {word: row for row, word in enumerate(words)}.get, int(rest[0]))
     return WordVectors(words, torch.from_numpy(vectors))

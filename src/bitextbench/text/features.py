@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats.ids import Ragged
+from bitextbench.formats.word_vectors import Rows
 from bitextbench.text import bpe, ngrams
 
 WORDPIECE, TOKENIZER = PUBLISHED = ("wordpiece", "tokenizer")
@@ -54,18 +55,19 @@ def _tokens(lines: list[str], language: str, chinese: str) -> pa.Array:
     return moses.tokens(pa.array(lines, pa.string()), language, chinese)
 
 
-def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, list[str]]:
-    """The encoder's spec, completed by the text model at `path`; the number of ids of that model; its pieces by id."""
+def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, Rows]:
+    """The encoder's spec, completed by the text model at `path`; the number of ids of that model; the id of a word or piece."""
+    model = spec.get("model") or {}
     if path.suffix in (".txt", ".tokenizer"):
         from bitextbench.text import wordpieces
 
         pieces, marks = wordpieces.vocabulary(path)
-        return spec | {"model": {**(spec.get("model") or {}), **marks}}, len(pieces), pieces
+        return spec | {"model": {**model, **marks}}, len(pieces), {piece: row for row, piece in enumerate(pieces)}.get
     if path.suffix == ".json":
         features = ngrams.load(path)
-        if isinstance(features, ngrams.Unigrams):
-            return spec, features.size, features.pieces
-        return spec | {"model": {**(spec.get("model") or {}), "words": features.words}}, features.size, []
+        if not isinstance(features, ngrams.Unigrams):
+            spec = spec | {"model": {**model, "words": features.words}}
+        return spec, features.size, features.row
     processor = bpe.load_bpe(path)
     pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
-    return spec, len(pieces), pieces
+    return spec, len(pieces), {piece: row for row, piece in enumerate(pieces)}.get

@@ -26,7 +26,7 @@ Where the paper is silent:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +66,10 @@ class Bigrams:
     def size(self) -> int:
         return self.words + self.bigrams
 
+    def row(self, word: str) -> int:
+        """The id of a word."""
+        return 1 + hashed(word) % self.unigrams
+
     def ids(self, lines: pa.Array) -> Ragged:
         """Ids of tokenised lines (strings, null is empty)."""
         tokens, starts, types = split(lines, self.lowercase)
@@ -104,6 +108,10 @@ class Ngrams:
     def index(self) -> dict[str, int]:
         return {word: 1 + place for place, word in enumerate(self.vocabulary)}
 
+    def row(self, word: str) -> int:
+        """The id of a word, without its n-grams."""
+        return self.index.get(word) or 1 + len(self.vocabulary) + hashed(word) % self.oov
+
     def ids(self, lines: pa.Array) -> Ragged:
         """Ids of tokenised lines (strings, null is empty)."""
         tokens, starts, types = split(lines, self.lowercase)
@@ -112,10 +120,9 @@ class Ngrams:
 
     def _of_words(self, words: list[str]) -> Ragged:
         """The id of each word and those of its character n-grams, by length and place."""
-        index, oov = self.index, 1 + len(self.vocabulary)
         return Ragged.of(
             [
-                index.get(word) or oov + hashed(word) % self.oov,
+                self.row(word),
                 *(self.words + hashed(part) % self.buckets for part in self._ngrams(word)),
             ]
             for word in words
@@ -140,16 +147,18 @@ class Unigrams:
 
     words = size  # each id is a word
 
-    @property
-    def pieces(self) -> list[str]:
-        """The words by id; padding and the id of all others have none."""
-        return ["", *self.vocabulary, ""]
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {word: 1 + place for place, word in enumerate(self.vocabulary)}
+
+    def row(self, word: str) -> int | None:
+        """The id of a word of the vocabulary."""
+        return self.index.get(word)
 
     def ids(self, lines: pa.Array) -> Ragged:
         """Ids of tokenised lines (strings, null is empty)."""
         tokens, starts, types = split(lines, self.lowercase)
-        index = {word: 1 + place for place, word in enumerate(self.vocabulary)}
-        numbers = np.fromiter((index.get(word, self.size - 1) for word in types), np.int32, len(types))
+        numbers = np.fromiter((self.index.get(word, self.size - 1) for word in types), np.int32, len(types))
         return Ragged(numbers[tokens], starts)
 
 
@@ -239,16 +248,24 @@ def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *
 
 def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> list[str]:
     """The `count` most frequent words of both sides, or all where there are fewer."""
+    counts = word_counts(
+        [path for folder in corpora for path in bitext.shard_paths(folder)], SIDES, lowercase=lowercase
+    )
+    if not counts:
+        raise InputError("no words", corpora[0] if corpora else None, remedy="give it tokenised corpora")
+    return list(counts)[:count]
+
+
+def word_counts(shards: Iterable[Path], sides: Sequence[str], *, lowercase: bool) -> Counter[str]:
+    """How often each word appears on some sides of token shards; most frequent first, ties in alphabetical order."""
     counts: Counter[str] = Counter()
-    for path in (path for folder in corpora for path in bitext.shard_paths(folder)):
-        table = bitext.read_shard(path, list(SIDES))
-        for side in SIDES:
+    for path in shards:
+        table = bitext.read_shard(path, list(sides))
+        for side in sides:
             tokens, _, types = split(table[side], lowercase)
             for word, number in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
                 counts[word] += number
-    if not counts:
-        raise InputError("no words", corpora[0] if corpora else None, remedy="give it tokenised corpora")
-    return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:count]]
+    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
 
 
 def load(path: str | Path) -> Features:

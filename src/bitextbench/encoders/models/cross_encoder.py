@@ -31,6 +31,7 @@ from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, a
 from bitextbench.encoders.layers import Norm
 from bitextbench.encoders.streams import WithNegative
 from bitextbench.formats.ids import BOS, EOS, PAD, Ragged
+from bitextbench.formats.word_vectors import Rows
 
 nn = torch.nn
 ROLES = ("bitext", "positives", "negatives", "valid_negatives")
@@ -90,7 +91,7 @@ class Model(Encoder):
             if isinstance(module, nn.LayerNorm):
                 self.bert.set_submodule(name, Norm(hidden, eps=module.eps))
 
-    def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
+    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
         """Start from `vectors["model"]`: a cross-encoder of this project (.pt), or `model.safetensors` of transformers.
 
         A published table of pieces may have more rows than there are pieces: those are left out. Raises InputError for a model

@@ -74,6 +74,9 @@ class Model(DualEncoder):
         self.calibration = nn.Linear(2 * self.dimension, 2) if confidence else None
         self.dropout = nn.Dropout(confidence_dropout)
 
+    def table(self, side: str) -> torch.Tensor:
+        return self.embeddings[side]
+
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """The streams of the ranking task, and held-out pairs for the confidence."""
         streams = super().streams(corpora, batch, max_tokens, seed)

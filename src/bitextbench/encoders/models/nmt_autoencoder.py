@@ -33,7 +33,7 @@ from bitextbench.base.device import torch
 from bitextbench.encoders import Corpora, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
 from bitextbench.encoders.recurrent import Seq2Seq, States, negative_log_likelihood, pooled, shifted
-from bitextbench.formats.word_vectors import read_vectors
+from bitextbench.formats.word_vectors import Rows, read_vectors
 
 ROLES = ("bitext", "mono")
 
@@ -82,7 +82,7 @@ class Model(Seq2Seq):
         s = torch.tanh(merge(torch.cat([weights @ h, s], 2)))
         return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
-    def initialise(self, vectors: dict[str, Path], pieces: list[str]) -> dict[str, int]:
+    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
         """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`.
 
         Mapped vectors have length 1; torch draws rows from N(0, 1), of length sqrt(E). So the mapped vectors of a side
@@ -90,7 +90,7 @@ class Model(Seq2Seq):
         """
         matched: dict[str, int] = {}
         for side, path in vectors.items():
-            rows, pretrained = read_vectors(path, pieces, self.decoder_words.embedding_dim)
+            rows, pretrained = read_vectors(path, row_of, self.decoder_words.embedding_dim)
             mean_square = np.square(pretrained).mean(dtype=np.float64) if pretrained.any() else 1.0
             values = torch.from_numpy(pretrained / np.float32(np.sqrt(mean_square)))
             self.words[side].get_parameter("weight").data[rows] = values

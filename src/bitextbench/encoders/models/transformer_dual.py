@@ -88,6 +88,9 @@ class Model(DualEncoder):
         self.project = nn.Linear(4 * hidden, dimension)
         self.dropout = nn.Dropout(dropout)
 
+    def table(self, side: str) -> torch.Tensor:
+        return self.embeddings
+
     def loss(self, batches: dict[str, tuple[Padded, ...]]) -> dict[str, torch.Tensor]:
         """Eq. 3, 5 or 8, and the length penalty of footnote 3."""
         columns = batches["ranking"]
