@@ -42,7 +42,7 @@ from bitextbench.report.claims import Claim, Instance, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.evidence import Evidence
 from bitextbench.report.metrics import Metrics
-from bitextbench.report.references import Printed
+from bitextbench.report.references import PaperCell, Printed
 from bitextbench.report.table import by_place
 from bitextbench.report.verdicts import Judged, adjusted
 
@@ -77,14 +77,9 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(PaperCell):
     """A line of audit.csv: a number of a paper, and ours. None is an empty field."""
 
-    paper: str
-    table: str
-    row: str
-    row_label: str
-    column: str
     unit: str
     condition: str
     printed: str
@@ -100,7 +95,18 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Stated:
+    """What a paper states, and what of it is tested."""
+
+    claim: str
+    paper: str
+    section: str
+    quote: str
+    tested: str
+
+
+@dataclass(frozen=True)
+class Judgement(Stated):
     """A line of claims.csv: a claim of a paper, and whether it holds on our numbers.
 
     `p`, `q`: as in `verdicts`, where the verdict rests on them. `regime`: how many of the instances that were run are in
@@ -108,11 +114,6 @@ class Judgement:
     that were run and do not hold. `evidence`: files.
     """
 
-    claim: str
-    paper: str
-    section: str
-    quote: str
-    tested: str
     predicate: str
     on_paper: str
     verdict: str
@@ -139,7 +140,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Tried:
+class Tried(Stated):
     """A line of instances.csv: a claim with one choice of values for its variables.
 
     - `slack`: how far it is on the true side of the border; `low` to `high` is its 95% interval.
@@ -150,11 +151,6 @@ class Tried:
     - `cells`: the cells that the predicate uses, written as in claims.yaml with their tables.
     """
 
-    claim: str
-    paper: str
-    section: str
-    quote: str
-    tested: str
     values: str
     predicate: str
     verdict: str
@@ -351,14 +347,14 @@ def _regime(keys: Iterable[Key], cells: Mapping[Key, Draws], known: Metrics) -> 
     return "; ".join(far) or (NOT_PRINTED if None in printed.values() else IN)
 
 
+def _stated(claim: Claim) -> tuple[str, str, str, str, str]:
+    return claim.id, claim.paper, claim.section, claim.quote, claim.tested
+
+
 def _tried(case: Case, known: Metrics) -> Tried:
     claim, instance, one = case.claim, case.instance, case.evidence
     empty = Tried(
-        claim.id,
-        claim.paper,
-        claim.section,
-        claim.quote,
-        claim.tested,
+        *_stated(claim),
         case.values,
         instance.predicate,
         case.verdict,
@@ -421,11 +417,7 @@ def _judgement(
     regime = Counter(case.regime if case.regime in (IN, NOT_PRINTED) else OUT for case in ran)
     least: Verdict = next((verdict for verdict in (NOT_COMPARABLE, OUT) if counts[verdict]), NOT_RUN)
     return Judgement(
-        claim.id,
-        claim.paper,
-        claim.section,
-        claim.quote,
-        claim.tested,
+        *_stated(claim),
         claim.predicate,
         claims.together(on_paper),
         verdict=judged.verdict if judged else least,

@@ -86,6 +86,10 @@ class Measurement:
     path: Path
     items: tuple[GroupedItems, ...] = ()  # of each test set; none where the metric is no statistic of sums
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.low, self.high
+
 
 def read_measurement(row: str, column: str, seed: int, path: Path, key: str = "") -> Measurement:
     """Read a metric file, or the metric at `key` (levels joined by dots); `seed` is the seed of the whole chain.
@@ -166,7 +170,7 @@ def summarise(
 
 def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
     """The cell with our numbers in percent, from measurements of different seeds."""
-    average, spread, low, high = summarise([one.value for one in seeds], [(one.low, one.high) for one in seeds])
+    average, spread, low, high = summarise([one.value for one in seeds], [one.interval for one in seeds])
     average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, max(100.0, average)), 2)
     paper = cell.paper
     inside = "not in the paper" if paper is None else "reproduced" if within(paper, low, high) else "differs"

@@ -7,7 +7,7 @@ from typing import Any
 from bitextbench.report.audit import NOT_RUN, Tried
 from bitextbench.report.claims import CELL, Key
 from bitextbench.report.references import title
-from bitextbench.report.run import ReportTable, Run, place_of
+from bitextbench.report.run import ReportTable, Run
 
 STATES = {
     "holds": "holds, or reproduced",
@@ -30,7 +30,7 @@ def states(run: Run) -> dict[Key, str]:
     return {
         key: state(number.verdict, verdicts.get(key, Counter()))
         for number in run.numbers
-        for key in [(place_of(number), number.row, number.column)]
+        for key in [(number.place, number.row, number.column)]
     }
 
 

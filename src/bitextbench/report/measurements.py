@@ -34,21 +34,12 @@ def load(path: Path) -> tuple[str, list[Measurement]]:
 
 
 def _fields(one: Measurement) -> dict[str, object]:
-    return {
-        "row": one.row,
-        "column": one.column,
-        "seed": one.seed,
-        "value": one.value,
-        "interval": [one.low, one.high],
-        "n": one.n,
-        "signature": one.signature,
-        "items": [packed(part) for part in one.items],
-    }
+    return {name: getattr(one, name) for name in FIELDS} | {"items": [packed(part) for part in one.items]}
 
 
 def _measurement(line: object, path: Path) -> Measurement:
     held = checked_fields(line, FIELDS | {"items": list}, path)
     low, high = interval_of(held, path)
     items = tuple(unpacked(part, path) for part in held["items"])
-    numbers = {name: held[name] for name in ("row", "column", "seed", "value", "n", "signature")}
+    numbers = {name: held[name] for name in FIELDS if name != "interval"}
     return Measurement(**numbers, low=low, high=high, path=path, items=items)

@@ -42,13 +42,9 @@ def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, ou
         out,
         {
             "signature": sorted({value["signature"] for _, value in files if "signature" in value}),
-            "code": {"bitextbench": __version__, **commit()},
             "data": data_sets([value for _, value in files if "dataset" in value]),
-            "inputs": [{"path": Path(path).as_posix(), "sha256": sha256(path)} for path in sorted(inputs)],
-            "config_sha256": hash_of(config),
+            **made_of(config, sorted(inputs)),
             "config": config,
-            "hardware": hardware(),
-            "packages": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
             "time_and_memory": totals(rules),
             "rules": rules,
         },
@@ -61,16 +57,18 @@ def collect_own(config: dict[str, Any], inputs: Sequence[Path], out: Path) -> No
     `inputs`: files, and folders whose JSON files count. Raises InputError for one that is missing.
     """
     files = sorted(file for path in inputs for file in (path.rglob("*.json") if path.is_dir() else [existing(path)]))
-    write_json(
-        out,
-        {
-            "code": {"bitextbench": __version__, **commit()},
-            "inputs": [{"path": path.as_posix(), "sha256": sha256(path)} for path in files],
-            "config_sha256": hash_of(config),
-            "hardware": hardware(),
-            "packages": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
-        },
-    )
+    write_json(out, made_of(config, files))
+
+
+def made_of(config: dict[str, Any], inputs: Sequence[Path]) -> dict[str, Any]:
+    """Code, inputs by their hashes, configuration by its hash, machine and packages."""
+    return {
+        "code": {"bitextbench": __version__, **commit()},
+        "inputs": [{"path": Path(path).as_posix(), "sha256": sha256(path)} for path in inputs],
+        "config_sha256": hash_of(config),
+        "hardware": hardware(),
+        "packages": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
+    }
 
 
 def hash_of(config: dict[str, Any]) -> str:

@@ -22,23 +22,29 @@ from bitextbench.formats import records
 
 
 @dataclass(frozen=True)
-class Printed:
-    """One number of a paper's table."""
+class PaperCell:
+    """A cell of a paper's table."""
 
     paper: str
     table: str
     row: str
     row_label: str
     column: str
-    value: Decimal | None  # with its digits as printed; None where the paper has no such cell
-    unit: str
-    condition: str
-    note: str = ""
 
     @property
     def place(self) -> str:
         """The table's name among all papers and the path of its file without the suffix: "kim2019/table2"."""
         return f"{self.paper}/{'table' if self.table.isdigit() else ''}{self.table}"
+
+
+@dataclass(frozen=True)
+class Printed(PaperCell):
+    """One number of a paper's table."""
+
+    value: Decimal | None  # with its digits as printed; None where the paper has no such cell
+    unit: str
+    condition: str
+    note: str = ""
 
 
 PAPERS = {

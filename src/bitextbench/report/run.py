@@ -202,15 +202,10 @@ def unread(numbers: Sequence[Number], tables: Sequence[ReportTable]) -> list[Rep
     computed = {table.place for table in tables}
     cells_of: dict[str, list[Cell]] = {}
     for number in numbers:
-        if (place := place_of(number)) not in computed:
-            cell = Cell(place, number.row, number.row_label, number.column, paper=Decimal(number.printed))
-            cells_of.setdefault(place, []).append(cell)
+        if number.place not in computed:
+            cell = Cell(number.place, number.row, number.row_label, number.column, paper=Decimal(number.printed))
+            cells_of.setdefault(number.place, []).append(cell)
     return [ReportTable(place, "", f"{place}.html", held) for place, held in cells_of.items()]
-
-
-def place_of(number: Number) -> str:
-    """The place of the table in a file: kim2019/table2."""
-    return f"{number.paper}/{'table' if number.table.isdigit() else ''}{number.table}"
 
 
 def read_rules(path: Path) -> dict[str, Any]:

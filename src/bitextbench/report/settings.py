@@ -140,14 +140,6 @@ def load(path: Path) -> list[Setting]:
 
 
 def _message(error: jsonschema.ValidationError) -> str:
-    if error.validator == "dependentRequired":
-        given, wanted = next(
-            (given, name)
-            for given, names in error.validator_value.items()
-            for name in names
-            if given in error.instance and name not in error.instance
-        )
-        return f"`{given}` without `{wanted}`"
     return "needs `path` or `where`, one of them" if error.validator == "oneOf" else error.message
 
 

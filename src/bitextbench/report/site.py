@@ -20,7 +20,7 @@ from bitextbench.report.cells import Cell, short
 from bitextbench.report.claims import Key
 from bitextbench.report.notes import notes, numbered
 from bitextbench.report.references import PAPERS, title
-from bitextbench.report.run import FIGURE2, TABLE2, UNPRINTED, ReportTable, Run, load, place_of
+from bitextbench.report.run import FIGURE2, TABLE2, UNPRINTED, ReportTable, Run, load
 from bitextbench.report.table import budgets, first_level, groups, names, rows_of
 
 MENU = {
@@ -119,7 +119,7 @@ class Site:
     # ---- the entrance
 
     def entrance(self) -> str:
-        placed = {place_of(number) for number in self.run.numbers}
+        placed = {number.place for number in self.run.numbers}
         squares = {
             paper: [
                 maps.squares(table, self.states)
@@ -249,7 +249,7 @@ class Site:
         cells, paper = table.cells, table.place.partition("/")[0] if table.place.partition("/")[0] in PAPERS else ""
         levels = groups(cells)
         done = numbered(cells)
-        units = {n.column: n.unit for n in self.run.numbers if place_of(n) == table.place}
+        units = {n.column: n.unit for n in self.run.numbers if n.place == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
             "table.html",
