@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -398,3 +399,20 @@ def test_a_name_of_hundreds_of_characters_is_whole_in_the_table_and_cut_in_the_p
     page = html.unescape((tmp_path / "kim2019/table3.html").read_text(encoding="utf-8"))
     assert name.strip() in page
     assert f"{name[: plots.LONGEST - 1]}…" in page
+
+
+def test_the_graph_of_rules_is_the_same_whatever_the_hashes():
+    code = (
+        "import json; from bitextbench.report import plots; print(plots.rule_graph(**json.load(open(0)), name='rules'))"
+    )
+    drawn = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            input=(SMALL / "rules.json").read_bytes(),
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    }
+    assert len(drawn) == 1

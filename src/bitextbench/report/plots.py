@@ -8,7 +8,6 @@ import html
 import io
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
@@ -511,11 +510,10 @@ def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterabl
 
     onward = networkx.DiGraph([(before, after) for before, after in edges if steps[before] < steps[after]])
     graph = networkx.transitive_reduction(onward)
-    lines = sorted(set(steps.values()), reverse=True)
-    for rule in jobs:
-        graph.add_node(rule, line=lines.index(steps[rule]))
-    places = networkx.multipartite_layout(graph, subset_key="line", align="horizontal")
-    longest_line = max(Counter(steps.values()).values())
+    graph.add_nodes_from(jobs)
+    lines = {-step: [rule for rule in jobs if steps[rule] == step] for step in set(steps.values())}
+    places = networkx.multipartite_layout(graph, subset_key=lines, align="horizontal")
+    longest_line = max(map(len, lines.values()))
 
     def draw(figure: Figure) -> None:
         axes = figure.add_axes((0, 0, 1, 1))

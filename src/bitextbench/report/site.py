@@ -72,40 +72,35 @@ class Site:
     def pages(self) -> dict[str, str]:
         """The text of each page, by its path in the run's folder: of what the run has."""
         computed = [table for table in self.run.tables.values() if table.csv]
-        makers = {page: make for page, make in self.others.items() if page in self.menu.values()}
         return {
             "index.html": self.entrance(),
             **{table.page: self.table(table) for table in computed},
-            **{page: make() for page, make in makers.items()},
+            **{page: make() for page, make in self.others.items()},
         }
 
-    @property
+    @cached_property
     def others(self) -> dict[str, Callable[[], str]]:
-        """What makes each page but the entrance and the tables'."""
-        return {
-            "claims.html": self.claims,
-            "encoders.html": self.encoders,
-            "filtering.html": self.filtering,
-            "settings.html": self.settings,
-            "provenance.html": self.provenance,
+        """What makes each page but the entrance and the tables', of those for which the run has data."""
+        run = self.run
+        learned = run.encoders or run.learning or run.trained or FIGURE4 in run.tables
+        selected = run.sweep or run.roc or run.thresholds or set(UNPRINTED) & run.tables.keys()
+        makers: dict[str, tuple[Callable[[], str], Any]] = {
+            "claims.html": (self.claims, run.claims),
+            "encoders.html": (self.encoders, learned),
+            "filtering.html": (self.filtering, selected),
+            "settings.html": (self.settings, run.settings),
+            "provenance.html": (self.provenance, run.provenance),
         }
+        return {page: make for page, (make, data) in makers.items() if data}
 
     @cached_property
     def menu(self) -> dict[str, str]:
         """MENU without the pages for which the run has no data."""
-        run = self.run
-        data = {
-            "claims.html": run.claims,
-            "encoders.html": run.encoders or run.learning or run.trained or FIGURE4 in run.tables,
-            "filtering.html": run.sweep or run.roc or run.thresholds or set(UNPRINTED) & run.tables.keys(),
-            "settings.html": run.settings,
-            "provenance.html": run.provenance,
-        }
-        return {name: page for name, page in MENU.items() if data.get(page, True)}
+        return {name: page for name, page in MENU.items() if page in self.others or page.startswith("index.html")}
 
-    def page(self, template: str, name: str, heading: str, **parts: Any) -> str:
-        """A page from a template; `name` is its path in the run's folder."""
-        return self.environment.get_template(template).render(
+    def page(self, name: str, heading: str, template: str = "", **parts: Any) -> str:
+        """A page from a template, which has its name unless another is given; `name` is its path in the run's folder."""
+        return self.environment.get_template(template or name).render(
             run=self.run,
             menu=self.menu,
             here=name,
@@ -129,7 +124,6 @@ class Site:
             for paper in PAPERS
         }
         return self.page(
-            "index.html",
             "index.html",
             f"What works, and do the published numbers hold? The {self.run.name} run",
             sentence=sentences.about(self.run),
@@ -194,7 +188,6 @@ class Site:
         claims = sorted(self.run.claims, key=lambda claim: order.index(claim.verdict))
         return self.page(
             "claims.html",
-            "claims.html",
             "Claims",
             sentence=f"Of {len(claims)} claims that the papers make in words, {sentences.counted(self.counts)}.",
             groups={
@@ -252,9 +245,9 @@ class Site:
         units = {n.column: n.unit for n in self.run.numbers if n.place == table.place}
         ids = re.sub(r"\W", "", table.place)
         return self.page(
-            "table.html",
             table.page,
             UNPRINTED.get(table.place, title(table.place)),
+            "table.html",
             about=sentences.ABOUT.get(table.place, ""),
             paper=paper,
             csv=table.csv,
@@ -301,7 +294,6 @@ class Site:
         tests = {test: [[name, *rest] for name, _, *rest in held] for test, held in groupby(lines, itemgetter(1))}
         return self.page(
             "encoders.html",
-            "encoders.html",
             "Encoders",
             head=head[2:],
             tests=tests,
@@ -317,7 +309,6 @@ class Site:
     def filtering(self) -> str:
         pictures = [(place, text, self.picture(place)) for place, text in UNPRINTED.items()]
         return self.page(
-            "filtering.html",
             "filtering.html",
             "Filtering",
             curves=plots.precision_curves(self.run.sweep, "sweep", page=True),
@@ -342,7 +333,6 @@ class Site:
         same = sum(line.equal == "yes" for line in judged)
         return self.page(
             "settings.html",
-            "settings.html",
             "Settings",
             settings={paper: lines for paper, lines in papers.items() if lines},
             sentence=f"{same} of {len(judged)} settings that the papers state are configured as in the paper; {len(judged) - same} are not, each for a reason.",
@@ -351,7 +341,6 @@ class Site:
     def provenance(self) -> str:
         facts = self.run.provenance
         return self.page(
-            "provenance.html",
             "provenance.html",
             "Provenance",
             facts=facts,
