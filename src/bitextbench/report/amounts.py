@@ -45,6 +45,9 @@ class TrainingSize(NamedTuple):
     pairs: Count
     met: Callable[[], float]
 
+    def flops(self) -> float:
+        return 6 * self.met() * self.updates
+
 
 def pairs(config: Config, path: str) -> Amount:
     return said(rows(config, [path.removeprefix("corpora.")]), lambda known: known, "at least")
@@ -70,8 +73,7 @@ def parameters(config: Config, path: str) -> Amount:
 
 
 def flops(config: Config, path: str) -> Amount:
-    made = training(config, path)
-    return rounded(6 * made.met() * made.updates)
+    return rounded(training(config, path).flops())
 
 
 AMOUNTS = {function.__name__: function for function in (pairs, examples, epochs, tokens, parameters, flops)}

@@ -135,9 +135,7 @@ class Costs:
             "encode": self._encode,
             "train_encoder": self._train_encoder,
             "train_rescorer": self._train_rescorer,
-            "translation_train": lambda job: self._flops(
-                _flops(config, f"translations.{_translation(job)}"), "transformer"
-            ),
+            "translation_train": self._translation_train,
             "nmt_train": lambda job: self._fairseq(config["nmt"]),
             "likelihood_train": self._likelihood_train,
             **dict.fromkeys(SEARCHES, self._search),
@@ -198,6 +196,10 @@ class Costs:
         name = job.wildcards["encoder"]
         updates = self.config["encoders"][name]["training"]["updates"]
         return self._flops(6 * self.met(name) * updates, self._share(name), updates, max(1, job.gpus))
+
+    def _translation_train(self, job: Job) -> JobCost:
+        name = "translations.{name}.{source}-{target}".format(**job.wildcards)
+        return self._flops(amounts.training(self.config, name).flops(), "transformer")
 
     def _train_rescorer(self, job: Job) -> JobCost:
         entry = self.config["rescorers"][job.wildcards["rescorer"]]
@@ -272,15 +274,6 @@ def _guessed(data_set: str) -> int:
     """The estimated number of pairs of a data set without a count, or of the user's own text."""
     size = sum(file.bytes or 0 for file in registry.load()[data_set].files) if data_set in registry.load() else 0
     return size // BYTES or UNCOUNTED
-
-
-def _flops(config: Config, path: str) -> float:
-    made = amounts.training(config, path)
-    return 6 * made.met() * made.updates
-
-
-def _translation(job: Job) -> str:
-    return "{name}.{source}-{target}".format(**job.wildcards)
 
 
 def _dimension(entry: Mapping[str, Any]) -> int:
