@@ -38,5 +38,5 @@ def test_a_margin_without_a_threshold_says_so(tmp_path):
         assert done.returncode == 0, done.stderr
         found[threshold] = done.stderr
     said = "mine: no threshold is set, so every retrieved pair is kept; give --threshold to keep fewer"
-    assert f"{said} (the default, 0.1338, is for --margin distance only)\n" in found[None]
+    assert f"{said} (the default, 0.1338, is for --margin distance and -k 4 only)\n" in found[None]
     assert all("no threshold" not in found[threshold] for threshold in ("0.5", "-inf"))

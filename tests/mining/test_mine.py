@@ -336,8 +336,8 @@ def test_help_of_the_commands():
         assert run(command, "-h").exit_code == 0
 
 
-def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path):
-    calibration = Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1)
+def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path, capsys):
+    calibration = Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1, k=2)
     options = {**files, "calibration": calibration, "k": 2}
     usual = mine(**options, out=tmp_path / "usual.tsv")
     assert (usual["margin"], usual["threshold"]) == ("distance", 0.1)
@@ -346,5 +346,9 @@ def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path):
     own = mine(**options, out=tmp_path / "own.tsv", margin="ratio")
     assert own["margin"] == "ratio"
     assert not {"threshold", "estimated_right"} & own.keys()
+    other = mine(**options | {"k": 1}, out=tmp_path / "other.tsv")  # margins grow with the number of neighbours
+    assert other["margin"] == "distance"
+    assert not {"threshold", "estimated_right"} & other.keys()
+    assert "(the default, 0.1000, is for --margin distance and -k 2 only)" in capsys.readouterr().err
     every = mine(**options, out=tmp_path / "all.tsv", threshold=-math.inf)
     assert every["below_threshold"] == 0

@@ -15,7 +15,8 @@ class Encoded(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """What the scores of an encoder's pairs say: the margin that suits it, the least score, and how likely a pair is right.
+    """What the scores of an encoder's pairs say: the margin that suits it, by `k` neighbours, the least score, and how
+    likely a pair is right.
 
     `benchmarks/mining_defaults.py` measures them on held-out texts in which 3% of the sentences have a translation: where
     more have one, more pairs are right.
@@ -25,6 +26,7 @@ class Calibration(NamedTuple):
     threshold: float
     slope: float
     midpoint: float
+    k: int = 4
 
     def right(self, scores: NDArray[np.float32]) -> float:
         """How many of the pairs of some scores [n] are right: an estimate, by a logistic function of the score."""

@@ -100,7 +100,7 @@ def mine(
     started = time.monotonic()
     check_strategy(retrieval)
     mined_pairs.check_output(out, languages)
-    margin, threshold, calibration = settled(margin, threshold, target, calibration)
+    margin, threshold, calibration = settled(margin, k, threshold, target, calibration)
     metric, rule = SIMILARITIES[margin]
     log("1 of 4: read")
     texts = _read((src_text, tgt_text), forms, languages, columns, reading)
@@ -187,18 +187,18 @@ def swapped(src: Sentences, tgt: Sentences, languages: Sequence[str | None]) -> 
 
 
 def settled(
-    margin: str | None, threshold: float | None, target: float | None, calibration: "Calibration | None"
+    margin: str | None, k: int, threshold: float | None, target: float | None, calibration: "Calibration | None"
 ) -> tuple[str, float | None, "Calibration | None"]:
-    """The margin, the threshold, and the calibration if it is one of this margin.
+    """The margin, the threshold, and the calibration if it is one of this margin and number of neighbours.
 
     What is not given is that of the calibration; without one, the margin is ratio, and there is no threshold, which the
     log says. Raises InputError for an unknown margin.
     """
     metric_and_margin(margin or "ratio", "margin")
-    if calibration and margin in (None, calibration.margin):
+    margin = margin or (calibration.margin if calibration else "ratio")
+    if calibration and (margin, k) == (calibration.margin, calibration.k):
         usual = calibration.threshold if target is None else None
-        return calibration.margin, usual if threshold is None else threshold, calibration
-    margin = margin or "ratio"
+        return margin, usual if threshold is None else threshold, calibration
     if threshold is None and target is None:
         log(_unlimited(calibration))
     return margin, threshold, None
@@ -206,7 +206,9 @@ def settled(
 
 def _unlimited(usual: "Calibration | None") -> str:
     """What a user has to know of a search without a threshold; `usual`: the calibration of the encoder."""
-    only = f" (the default, {usual.threshold:.4f}, is for --margin {usual.margin} only)" if usual else ""
+    only = (
+        f" (the default, {usual.threshold:.4f}, is for --margin {usual.margin} and -k {usual.k} only)" if usual else ""
+    )
     return f"mine: no threshold is set, so every retrieved pair is kept; give --threshold to keep fewer{only}"
 
 
