@@ -103,7 +103,7 @@ def test_what_is_filled_out_of_order_is_what_is_saved(tmp_path: Path):
     ("content", "what"),
     [
         (b"", "cannot be read as .npy"),
-        (b"a text\n", "cannot be read as .npy"),
+        (b"a text\n", r"cannot be read as .npy \(it is another kind of file\)"),
         (np.arange(3.0), r"holds float64 \[3\], not float32 \[pairs\]"),
         (ARRAY, r"holds float32 \[2, 3\], not float32 \[pairs\]"),
         (np.array([{}]), "cannot be read as .npy"),

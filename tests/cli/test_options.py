@@ -150,3 +150,11 @@ def test_filter_reads_and_writes_names_of_any_bytes(place):
         done = subprocess.run(call, capture_output=True)
         assert done.returncode == 0, done.stderr
     assert [line.split("\t", 3)[3] for line in tsv.read_text().splitlines()] == PAIRS.splitlines()
+
+
+@pytest.mark.parametrize("command", ["audit", "leaderboard"])
+def test_a_command_that_needs_the_repository_says_so(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    message = "references: no such file; call this in the repository, or name it by --references"
+    with pytest.raises(InputError, match=message):
+        cli.main([command, "run"], standalone_mode=False)

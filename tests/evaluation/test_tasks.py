@@ -352,6 +352,23 @@ def test_bad_bucc_files(tmp_path, name, content, message):
     assert re.search(message, str(done.exception))
 
 
+@pytest.mark.parametrize(
+    ("gold_text", "hint"),
+    [
+        ("s1\tt1\n", None),
+        ("1\t1\n", "(the first is s1 and t1 here, and 1 and 1 there); check that both are of the same texts"),
+        ("t2\ts2\n", "source and target are swapped in one of them"),
+    ],
+)
+def test_pairs_of_which_none_is_in_gold_are_warned_of(tmp_path, gold_text, hint):
+    write_files(tmp_path)
+    (tmp_path / "G").write_text(gold_text)
+    done = run("evaluate", "bucc", "--candidates", tmp_path / "P", "--gold", tmp_path / "G")
+    assert done.exit_code == 0, done.output
+    assert ("P: none of its pairs is in gold" in done.stderr) == (hint is not None)
+    assert (hint or "") in done.stderr
+
+
 def test_what_cannot_stand_in_a_line():
     with pytest.raises(InputError, match="does not fit in a line"):
         gold.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))

@@ -64,6 +64,7 @@ def test_lines_are_written_as_csv_writes_them_and_read_back(tmp_path_factory, li
         ("name,count,value,rounded,printed\na,1,,,3\n", r":2: not lines \(could not convert"),
         ("name,count,value,rounded,printed\na,1,2,,nan\n", r":2: .*nan is not a number"),
         ("", "No columns"),
+        ("id,name,what\n1,a,b\n", r":1: not lines: it begins with id, name, what; name another file"),
     ],
 )
 def test_another_file_is_refused(tmp_path, text, message):

@@ -331,7 +331,7 @@ def test_the_csv_reads_back_as_it_was_written(run):
 
 def test_another_csv_is_not_rendered(tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="not a table of this version"):
+    with pytest.raises(InputError, match="not a table: it begins with a, b; name another file"):
         cells.read(tmp_path / "other.csv")
 
 

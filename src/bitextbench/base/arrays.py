@@ -88,7 +88,9 @@ def load(path: str | Path, remedy: str, dtype: DTypeLike | None = None, axes: Se
         size = _verified(existing(path))
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except NO_NPY as error:
-        raise InputError(f"cannot be read as .npy ({error})", path, remedy=remedy) from None
+        # of a text numpy says that it holds pickled objects, and how to trust them
+        why = "it is another kind of file" if "pickle.load()" in str(error) else error
+        raise InputError(f"cannot be read as .npy ({why})", path, remedy=remedy) from None
     end = array.offset + array.nbytes if isinstance(array, np.memmap) else -1
     if end < 0 or (end != size and not _source(Path(path), end, size)):
         what = "there are other bytes behind the array" if isinstance(array, np.memmap) else "it is an .npz"

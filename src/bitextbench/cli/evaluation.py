@@ -60,6 +60,7 @@ def evaluate_bucc(
     from bitextbench.evaluation import bucc, curves
 
     src, tgt, pairs, mined = _truth(texts, form, gold, candidates)
+    bucc.check_match(mined, pairs, candidates)
     result = bucc.evaluate(mined, pairs, src, tgt, threshold=threshold, seed=seed, where=candidates)
     truth = set(pairs)
     correct = np.array([pair in truth for pair in zip(mined.src, mined.tgt, strict=True)], bool)

@@ -67,7 +67,7 @@ KINDS = {"encoders": encoders, "similarities": similarities, "margins": margins,
 
 
 @cli.command("list", epilog=example("list similarities"))
-@click.argument("kind", type=click.Choice([*KINDS]))
+@click.argument("kind", type=click.Choice([*KINDS]), metavar="|".join(KINDS))
 def listing(kind: str) -> None:
     """List the encoders, similarities, margins, filter rules or data sets that can be named: a name, a tab, what it is."""
     for name, what in KINDS[kind]():

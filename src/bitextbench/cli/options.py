@@ -32,6 +32,20 @@ class InputPath(click.Path):
 INPUT = InputPath(path_type=Path)
 
 
+class InRepository(click.Path):
+    """A path whose default is that of a file or folder in the repository."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if not path.exists():
+            option = param.opts[0] if param else "its option"
+            raise InputError("no such file", path, remedy=f"call this in the repository, or name it by {option}")
+        return path
+
+
+IN_REPOSITORY = InRepository(path_type=Path)
+
+
 class OneOf(click.Choice[str]):
     """One of some names. Raises InputError for any other, with the nearest."""
 

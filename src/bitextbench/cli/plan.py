@@ -131,10 +131,17 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
             env=os.environ | {"PYTHONPATH": path},
         )
         if done.returncode:
-            lines = (done.stderr + done.stdout).strip().splitlines()
-            why = next((line for line in lines if "Error" in line or "Exception" in line), lines[-1])
-            raise InputError(f"snakemake -n fails: {why}", remedy="run it by hand")
+            remedy = f"see all that it says: snakemake -n {' '.join(arguments)}"
+            raise InputError(f"snakemake -n fails: {_reason(done.stderr + done.stdout)}", remedy=remedy)
         return plans.read(out)
+
+
+def _reason(said: str) -> str:
+    """The line of an error in what Snakemake said; for one that is a heading, the line below it, up to a bracket."""
+    lines = said.strip().splitlines() or ["it says nothing"]
+    place = next((n for n, line in enumerate(lines) if "Error" in line or "Exception" in line), len(lines) - 1)
+    heads = lines[place].endswith(":") and place + 1 < len(lines)
+    return lines[place + 1].partition(" (")[0].strip() if heads else lines[place].strip()
 
 
 @step.command("updates")

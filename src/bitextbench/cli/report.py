@@ -8,7 +8,7 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import FILE, LIMIT, NATURAL, OUT, SEED, Output, Spec
+from bitextbench.cli.options import FILE, IN_REPOSITORY, LIMIT, NATURAL, OUT, SEED, Output, Spec
 
 
 @step.group()
@@ -229,7 +229,7 @@ def table(
 
 @step.command()
 @click.argument("tables", type=FILE, nargs=-1)
-@click.option("--references", "folder", type=FILE, default=Path("references"), help="What the papers printed.")
+@click.option("--references", "folder", type=IN_REPOSITORY, default=Path("references"), help="What the papers printed.")
 @click.option(
     "--measurements",
     type=FILE,
@@ -251,7 +251,7 @@ def audit(
 
 @step.command()
 @click.option(
-    "--references", "folder", type=FILE, default=Path("references"), help="Folder with <paper>/settings.yaml."
+    "--references", "folder", type=IN_REPOSITORY, default=Path("references"), help="Folder with <paper>/settings.yaml."
 )
 @click.option("--config", type=FILE, default=Path("config.yaml"), help="The configuration of paper scale.")
 @opt.out_option
@@ -285,7 +285,7 @@ def show(csv: Path, brief: bool) -> None:
 
 @cli.command("audit", epilog=example("audit results/small"))
 @click.argument("folder", type=FILE)
-@click.option("--references", type=FILE, default=Path("references"), help="What the papers printed and claim.")
+@click.option("--references", type=IN_REPOSITORY, default=Path("references"), help="What the papers printed and claim.")
 def audit_run(folder: Path, references: Path) -> None:
     """Judge the tables of a finished run against the papers again: FOLDER/audit.csv, claims.csv and instances.csv.
 
@@ -316,7 +316,10 @@ def compare(folder: Path, other: Path) -> None:
 @cli.command(epilog=example("leaderboard results/published-muse results/published-e5 --out results/leaderboard"))
 @click.argument("runs", type=FILE, nargs=-1, required=True)
 @click.option(
-    "--references", type=FILE, default=Path("references"), help="Folder with leaderboard.csv: what others published."
+    "--references",
+    type=IN_REPOSITORY,
+    default=Path("references"),
+    help="Folder with leaderboard.csv: what others published.",
 )
 @click.option(
     "--out",

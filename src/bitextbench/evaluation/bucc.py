@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, quotient, ratio
+from bitextbench.base.progress import log
 from bitextbench.evaluation.curves import curve
 from bitextbench.formats.gold import Gold, check_ids
 from bitextbench.formats.mined_pairs import Candidates
@@ -124,6 +125,17 @@ def evaluate(
         "gold_lost_to_duplicates": lost_to_duplicates(gold, src, tgt) if src and tgt else None,
         "two_fold": {**measured(taken_by_half, "threshold:two-fold"), "thresholds": thresholds},
     }
+
+
+def check_match(candidates: Candidates, gold: Gold, where: Path) -> None:
+    """Warn where no candidate is in gold: the ids are then perhaps of other texts, or swapped."""
+    pairs = [*zip(candidates.src, candidates.tgt, strict=True)]
+    if not pairs or not set(gold).isdisjoint(pairs):
+        return
+    first, wanted = (" and ".join(name[:40] for name in pair) for pair in (pairs[0], gold[0]))
+    turned = not {pair[::-1] for pair in pairs}.isdisjoint(gold)
+    hint = "source and target are swapped in one of them" if turned else "check that both are of the same texts"
+    log(f"warning: {where}: none of its pairs is in gold (the first is {first} here, and {wanted} there); {hint}")
 
 
 def summary(result: Mapping[str, Any]) -> str:

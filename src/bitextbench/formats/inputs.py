@@ -229,6 +229,7 @@ class Input:
                 short = pc.less_equal(lengths, max(places))
                 for place in pc.indices_nonzero(short).to_pylist():
                     remedy = f"column {max(places) + 1} is asked for: separate fields by tabs, or say which columns"
+                    remedy += ", or skip bad lines" if done + place else ""
                     self.wrong(done + place + 1, f"line has {lengths[place].as_py()} columns", remedy)
                 fields = pc.split_pattern(pc.if_else(short, "\t" * max(places), filled), "\t")
             named = {name: pc.list_element(fields, place) for name, place in zip(wanted.names, places, strict=True)}
@@ -289,7 +290,7 @@ class Input:
             self.wrong(number, f"not JSON ({getattr(error, 'msg', error)})", "write one object a line")
             return {}
         if not isinstance(held, dict):
-            self.wrong(number, "no JSON object", "write one object a line")
+            self.wrong(number, "no JSON object", "write one object a line (of an array: jq -c '.[]')")
             return {}
         return held
 

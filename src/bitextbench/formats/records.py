@@ -139,6 +139,9 @@ def _separator(path: Path) -> str:
 def _check_columns(header: Sequence[str], wanted: Sequence[str], path: str | Path, what: str, remedy: str) -> None:
     if list(header) == list(wanted):
         return
+    if 2 * len({*wanted} & {*header}) < len(wanted):
+        begins = ", ".join(header)[:60]
+        raise InputError(f"not {what}: it begins with {begins}", path, line=1, remedy="name another file")
     wrong = [f"no {name}" for name in wanted if name not in header] + [
         f"a {name}" for name in header if name not in wanted
     ]

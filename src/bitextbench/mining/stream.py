@@ -87,9 +87,11 @@ def check(scorer: Scorer, clean: bool) -> None:
         raise InputError(f"{scorer.name} compares a pair with the whole crawl", "--similarity", remedy=remedy)
     if scorer.learns and not (clean and scorer.fit == "tokens"):
         remedy = (
-            "give --clean A B" if scorer.fit == "tokens" else "fit it by `bitextbench filter --clean --save-scorer`"
+            "give --clean A B, or"
+            if scorer.fit == "tokens"
+            else "fit it by `bitextbench filter --clean --save-scorer`, or give"
         )
-        raise InputError(f"{scorer.name} is not fitted yet", "--similarity", remedy=f"{remedy}, or a fitted --scorer")
+        raise InputError(f"{scorer.name} is not fitted yet", "--similarity", remedy=f"{remedy} a fitted --scorer")
 
 
 def _learn(scorers: Sequence[Scorer], clean: Sequence[Path], settings: Mapping[str, Any], scratch: Path) -> None:

@@ -50,7 +50,9 @@ def profile(names: Sequence[str]) -> dict[str, Any]:
     for name in names:
         found = next((path for place in places if (path := place / name / "config.yaml").exists()), None)
         if not found:
-            raise InputError("no such profile", name, remedy="give a folder with a config.yaml, as profiles/slurm")
+            raise InputError(
+                "no such profile", name, remedy="call this in the repository, or give a folder with a config.yaml"
+            )
         settings |= read_yaml(found) or {}
     return settings
 
