@@ -39,7 +39,8 @@ DOCS = ROOT / "docs"
 RESULTS = {run: DOCS / run for run in ("tiny", "full")}  # the other runs: results/<run>
 START, END = "<!-- generated: make docs -->", "<!-- end -->"
 TABLES = report_answers.Tables(ROOT / "results", RESULTS)
-ENCODERS = {"small": "encoders trained here", "published-muse": "mUSE", "published-e5": "e5-small"}  # by run
+PUBLISHED = {"published-muse": "mUSE", "published-e5": "e5-small"}  # encoders by run
+ENCODERS = {"small": "encoders trained here", "warm": "trained from mUSE's words", **PUBLISHED}
 VERDICTS = ("holds", "fails", "mixed", "level", "undecided", "out of regime", "scale not comparable", "not run")
 COUNTED = ("holds", "fails", "level", "undecided")  # verdicts of the instances that count
 NOT_TEXT = r"^(one seed|printed as|at paper scale|\w+ table \d|the first \d$)"  # notes that do not say what text it is
@@ -141,7 +142,7 @@ def budgets(scale: str, columns: Sequence[str]) -> list[str]:
 
 
 def published(place: str, keep: str = "") -> str:
-    """The same table of the runs with published encoders, and on which text; "" where none has a number."""
+    """The same table of the runs after the first, and on which text; "" where none has a number."""
     text = ""
     for run, encoder in [*ENCODERS.items()][1:]:
         if csv_of(name := f"{run}/{place}").exists() and any(
@@ -169,8 +170,7 @@ def on_text(name: str) -> str:
 
 def boards(columns: str) -> list[dict[str, str]]:
     """The lines of the published encoders' leaderboards whose column matches."""
-    runs = [*ENCODERS][1:]
-    return [line for run in runs for line in read(f"{run}/leaderboard") if re.search(columns, line["column"])]
+    return [line for run in PUBLISHED for line in read(f"{run}/leaderboard") if re.search(columns, line["column"])]
 
 
 def bucc_sample(encoder: str) -> str:
@@ -488,7 +488,7 @@ def pictures() -> dict[Path, str]:
 
 def board() -> dict[Path, str]:
     """The leaderboard of the published encoders: page, table, picture."""
-    runs = [ROOT / "results" / run for run in [*ENCODERS][1:]]
+    runs = [ROOT / "results" / run for run in PUBLISHED]
     made = leaderboard.made(leaderboard.joined(runs, ROOT / "references"))
     return {DOCS / f"leaderboard.{suffix}": text for suffix, text in made.items()}
 

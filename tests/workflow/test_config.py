@@ -137,6 +137,12 @@ def test_a_wrong_key_or_value_shows_the_right_one(place, value, message):
         ("corpora.positives.pair", {"src": "de", "tgt": "eng"}, "asks for `eng` of newstest2008.de-en, .*did you mean en"),
         ("corpora.pool.noise", {"proportions": {"misalined": 0.1}}, "did you mean `misaligned: 0.1`"),
         ("word_vectors.joint.mapping.restart", 2, "unknown key .*; did you mean `restarts: 2`"),
+        ("word_vectors.joint.encoded", {"name": "muse", "min_count": 2}, "unknown key .*known keys: corpora, encoded"),
+        (
+            "word_vectors.x",
+            {"corpora": {"src": ["bitext"], "tgt": ["bitext"]}},
+            "`word_vectors.x.skip_gram` is missing; or encoded: how the vectors are made",
+        ),
         ("word_vectors.joint.features", "words", "`word_vectors.joint.features` names `words`, .*known: joint"),
         ("translations", {"filtered_margin.en-de": {"train": {"corpora": ["un"]}, "nmt": "base", "valid": "valid", "test": "valid"}},
          "`translations.filtered_margin.en-de.train.corpora` names `un`"),

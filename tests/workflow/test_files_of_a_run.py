@@ -93,6 +93,8 @@ def test_encoders_that_want_the_same_hard_negatives_share_them():
     assert run.word_vectors("nmt_autoencoder")["src"] == "work/paper/word_vectors/joint/mapped.src.vec"
     assert run.word_vectors("mm2as_25")["src"] == "work/paper/word_vectors/ldc/own.src.vec"
     assert run.word_vectors("dan_dual") == {}
+    warm = files("small.yaml", "small-languages.yaml", "warm.yaml")
+    assert warm.word_vectors("dan_dual.en-fr")["tgt"] == "work/warm/word_vectors/muse.en-fr/encoded.tgt.vec"
     rows = 4000000 + 8000000
     assert run.table_megabytes("dan_dual") == int(4 * 2 * 4e-6 * rows * 320)  # it has a patience
 
