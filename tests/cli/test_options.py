@@ -158,3 +158,22 @@ def test_a_command_that_needs_the_repository_says_so(tmp_path, monkeypatch, comm
     message = "references: no such file; call this in the repository, or name it by --references"
     with pytest.raises(InputError, match=message):
         cli.main([command, "run"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("{}", "--spec: names no type of encoder"),
+        ("{type: dan_duel}", "unknown encoder 'dan_duel'; did you mean dan_dual"),
+        (
+            "{type: nmt_autoencoder, model: {hidden: x}}",
+            "--spec: `model.hidden: x` is wrong: 'x' is not of type 'integer'",
+        ),
+        ("{type: shared_seq2seq, model: {pairs: 3}}", "--spec: `model.pairs: 3` is wrong: 3 is not of type 'object'"),
+        ("{type: bow_autoencoder, model: 3}", "--spec: `model: 3` is wrong: 3 is not of type 'object'"),
+    ],
+)
+def test_a_setting_of_another_type_is_named(tmp_path, spec, message):
+    call = ["train", "--spec", spec, "--bpe", "b", "--src", "de", "--tgt", "en", "--corpus", "bitext=b"]
+    with pytest.raises(InputError, match=message):
+        cli.main([*call, "--checkpoints", "c", "-o", str(tmp_path / "m/model.pt")], standalone_mode=False)

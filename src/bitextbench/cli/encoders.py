@@ -202,6 +202,7 @@ def train(
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
     """
     from bitextbench.config.encoders import check_roles
+    from bitextbench.config.schema import check_model
     from bitextbench.encoders.folder import MODEL, TextSide
     from bitextbench.encoders.trainer import train as run
     from bitextbench.formats.bitext import SIDES
@@ -209,6 +210,7 @@ def train(
 
     if out.name != MODEL:
         raise InputError("is not the name of a model", out, remedy=f"call it {MODEL}, in a folder of its own")
+    check_model(spec, "--spec")
     spec, vocab_size, row_of = text_model(bpe, spec)
     data: dict[str, list[Path]] = {}
     for role, stem in corpora:

@@ -139,6 +139,16 @@ def check_part(kind: str, value: Any, where: str) -> None:
         raise InputError(_message(_deepest(error)), where)
 
 
+def check_model(encoder: Config, where: str) -> None:
+    """Check the types of what `model` of an encoder says. Raises InputError for a wrong one, and for no known encoder."""
+    if not isinstance(encoder.get("type"), str):
+        raise InputError("names no type of encoder", where, remedy="write type: dan_dual, say; `list encoders` has all")
+    kind = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=TYPE_CHECKER)
+    rules = {"properties": {"model": {**_model(encoder["type"]), "additionalProperties": True}}}
+    if error := next(kind(rules).iter_errors(without_nulls(encoder)), None):
+        raise InputError(_message(_deepest(error)), where)
+
+
 def without_nulls(value: Any) -> Any:
     """A copy without the keys whose value is null, at any depth of mappings."""
     if not isinstance(value, dict):
