@@ -363,11 +363,24 @@ def test_one_thread_or_two_train_the_same_bytes(tmp_path: Path, name):
 @pytest.mark.parametrize(
     ("name", "model", "training", "message"),
     [
-        ("dan_dual", {"words": 1}, {}, "dan_dual: model: words: 1 of 50, .*features `words` or `ngrams`"),
-        ("dan_dual", {"layers": []}, {}, "layers: .*layers is a list of sizes"),
+        (
+            "dan_dual",
+            {"words": 1},
+            {},
+            "dan_dual: model: words cannot be 1; set it to 2 to 50, as features of type words or ngrams do",
+        ),
+        ("dan_dual", {"layers": []}, {}, r"layers cannot be \[\]; set it to a list of sizes"),
+        ("dan_dual", {"layers": [5, 0]}, {}, r"layers cannot be \[5, 0\]; set it to a list of sizes of 1 or more"),
         ("dan_dual", {"margin": 0.3}, {}, "unknown key margin; known: words, embedding"),
-        ("transformer_dual", {"direction": "backward"}, {}, "direction is forward or both"),
-        ("transformer_dual", {"margin": -1}, {}, "margin: -1.*margin and extra are at least 0"),
+        (
+            "transformer_dual",
+            {"direction": "backward"},
+            {},
+            "direction cannot be 'backward'; set it to forward or both",
+        ),
+        ("transformer_dual", {"margin": -1}, {}, "margin cannot be -1; set it to 0 or more"),
+        ("transformer_dual", {"heads": 0}, {}, "heads cannot be 0; set it to 1 or more"),
+        ("transformer_dual", {"heads": 3}, {}, r"hidden cannot be \d+; set it to an even multiple of the 3 heads"),
         (
             "transformer_dual",
             {"sparse": True},

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bitextbench.base.device import full, torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, Encoder, losses
+from bitextbench.encoders import Corpora, Encoder, check_settings, losses
 from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, inside, stack
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
 from bitextbench.formats.ids import Ragged
@@ -39,13 +39,14 @@ class DualEncoder(Encoder):
         self, vocab_size: int, words: int, *, margin: float, scale: float, extra: int, together: int, sparse: bool
     ) -> None:
         super().__init__()
-        if not 1 < words <= vocab_size or min(margin, extra) < 0 or scale <= 0 or together < 1:
-            raise InputError(
-                f"words: {words} of {vocab_size}, margin: {margin}, scale: {scale}, extra: {extra},"
-                f" together: {together}",
-                f"{type(self).__module__.split('.')[-1]}: model",
-                remedy="give it ids of features `words` or `ngrams`; margin and extra are at least 0, scale is above 0",
-            )
+        check_settings(
+            type(self).__module__.split(".")[-1],
+            words=(words, 1 < words <= vocab_size, f"2 to {vocab_size:,}, as features of type words or ngrams do"),
+            margin=(margin, margin >= 0, "0 or more"),
+            scale=(scale, scale > 0, "more than 0"),
+            extra=(extra, extra >= 0, "0 or more"),
+            together=(together, together >= 1, "1 or more"),
+        )
         self.vocab_size, self.words, self.margin, self.scale = vocab_size, words, margin, scale
         self.extra, self.together, self.sparse = extra, together, sparse
 

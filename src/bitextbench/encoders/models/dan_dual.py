@@ -31,7 +31,7 @@ Where the paper is silent:
 
 from bitextbench.base.device import full, placed, torch
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import Corpora, losses
+from bitextbench.encoders import Corpora, check_settings, losses
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.dual import DualEncoder, bags, features
 
@@ -59,12 +59,11 @@ class Model(DualEncoder):
         sparse: bool = True,
     ) -> None:
         super().__init__(vocab_size, words, margin=0.0, scale=1.0, extra=extra, together=together, sparse=sparse)
-        if not layers or not 0 <= confidence < 1:
-            raise InputError(
-                f"layers: {layers}, confidence: {confidence}",
-                "encoder dan_dual: model",
-                remedy="layers is a list of sizes, confidence is a share below 1",
-            )
+        check_settings(
+            "dan_dual",
+            layers=(layers, layers and min(layers) >= 1, "a list of sizes of 1 or more"),
+            confidence=(confidence, 0 <= confidence < 1, "a share of 0 or more and below 1"),
+        )
         self.dimension, self.weight = layers[-1], confidence / (1 - confidence)
         sizes = [embedding, *layers]
         self.embeddings = nn.ParameterDict(

@@ -33,7 +33,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bitextbench.base.device import exact, placed, torch
-from bitextbench.base.errors import InputError
+from bitextbench.encoders import check_settings
 from bitextbench.encoders.batches import Padded, aligned, inside
 from bitextbench.encoders.dual import DualEncoder, bags, features
 from bitextbench.encoders.layers import Layer
@@ -72,13 +72,13 @@ class Model(DualEncoder):
         sparse: bool = True,
     ) -> None:
         super().__init__(vocab_size, words, margin=margin, scale=scale, extra=extra, together=together, sparse=sparse)
-        if direction not in DIRECTIONS or similarity not in SIMILARITIES or hidden % heads or hidden % 2:
-            raise InputError(
-                f"direction: {direction}, similarity: {similarity}, hidden: {hidden}, heads: {heads}",
-                "encoder transformer_dual: model",
-                remedy="direction is forward or both, similarity is cosine or dot,"
-                " hidden is even and a multiple of heads",
-            )
+        check_settings(
+            "transformer_dual",
+            direction=(direction, direction in DIRECTIONS, " or ".join(DIRECTIONS)),
+            similarity=(similarity, similarity in SIMILARITIES, " or ".join(SIMILARITIES)),
+            heads=(heads, heads >= 1, "1 or more"),
+            hidden=(hidden, heads < 1 or hidden % heads == hidden % 2 == 0, f"an even multiple of the {heads} heads"),
+        )
         self.metric, self.bidirectional = similarity, direction == "both"
         self.dimension, self.length_penalty, self.embedding_gradient = dimension, length_penalty, embedding_gradient
         self.embeddings = nn.Parameter(torch.randn(vocab_size, embedding) * embedding**-0.5)
