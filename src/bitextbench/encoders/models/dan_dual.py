@@ -61,7 +61,7 @@ class Model(DualEncoder):
         super().__init__(vocab_size, words, margin=0.0, scale=1.0, extra=extra, together=together, sparse=sparse)
         check_settings(
             "dan_dual",
-            layers=(layers, layers and min(layers) >= 1, "a list of sizes of 1 or more"),
+            layers=(layers, bool(layers) and min(layers) >= 1, "a list of sizes of 1 or more"),
             confidence=(confidence, 0 <= confidence < 1, "a share of 0 or more and below 1"),
         )
         self.dimension, self.weight = layers[-1], confidence / (1 - confidence)
