@@ -40,8 +40,8 @@ def test_it_works_by_itself(tmp_path):
     place = run("env/bin/python", "-c", "import bitextbench; print(bitextbench.__file__)", cwd=tmp_path)
     assert place.startswith(str(tmp_path / "env"))
     assert "--encoder" in run("env/bin/bitextbench", "mine", "--help", cwd=tmp_path)
-    for name in ("a", "b"):
-        (tmp_path / name).write_text("eins\nzwei\ndrei\n")
+    for name, text in (("a", "eins\nzwei\ndrei\n"), ("b", "one\ntwo\nthree\n")):
+        (tmp_path / name).write_text(text)
         np.save(tmp_path / f"{name}.npy", np.eye(3, 4, dtype=np.float32))
     run(
         "env/bin/bitextbench",
