@@ -67,11 +67,11 @@ rule encode_words:
     params:
         version=code("step encode-words"),
         tokens=lambda w, input: [f"--tokens={side}={path}" for side in SIDES for path in input[side]],
-        spec=lambda w: spec(vectors_entry(w)["encoded"]),
+        options=lambda w: [f"--{key.replace('_', '-')}={value}" for key, value in vectors_entry(w)["encoded"].items()],
         case=CASE,
         out=lambda w, output: output.src.removesuffix(".src.vec"),
     shell:
-        "python -m bitextbench step encode-words {params.tokens:q} --spec {params.spec:q} {params.case:q}"
+        "python -m bitextbench step encode-words {params.tokens:q} {params.options:q} {params.case:q}"
         " --threads {threads} --out {params.out:q} 2> {log:q}"
 
 

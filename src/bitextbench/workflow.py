@@ -220,8 +220,8 @@ class Files:
         given = self.config["encoders"][encoder].get("vectors", {})
         if isinstance(given, dict):
             return given
-        kinds = {"mapping": "mapped", "encoded": "encoded"}
-        kind = next((kind for key, kind in kinds.items() if key in self.config["word_vectors"][given]), "own")
+        entry = self.config["word_vectors"][given]
+        kind = "encoded" if "encoded" in entry else "mapped" if "mapping" in entry else "own"
         return {side: f"{self.work}/word_vectors/{given}/{kind}.{side}.vec" for side in SIDES}
 
     def calibrated(self, encoder: str) -> str | list[str]:

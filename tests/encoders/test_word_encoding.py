@@ -1,6 +1,5 @@
 """Word vectors by an encoder of sentences."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +34,8 @@ def vectors_of(words: list[str]) -> np.ndarray:
 
 def test_words_of_both_sides_by_a_command(tmp_path: Path, shards):
     tokens = [f"--tokens={side}={path}" for side in TEXT for path in shards]
-    spec = json.dumps({"name": "muse", "min_count": 1})
-    done = CliRunner().invoke(cli, ["step", "encode-words", *tokens, "--spec", spec, "-o", str(tmp_path / "x")])
+    options = ["--name", "muse", "--min-count", "1", "-o", str(tmp_path / "x")]
+    done = CliRunner().invoke(cli, ["step", "encode-words", *tokens, *options])
     assert done.exit_code == 0, done.output
     for side, words in {"src": ["haus", "das", "alte", "ein"], "tgt": ["house", "the", "a", "old"]}.items():
         found = word_vectors.read(tmp_path / f"x.{side}.vec")

@@ -34,13 +34,13 @@ def skip_gram(tokens: tuple[Path, ...], side: str, spec: dict[str, int], out: Pa
     required=True,
     help="A shard of tokenised text, of src or tgt.",
 )
-@click.option("--spec", type=Spec(), required=True, help="name (muse, e5-small or a folder), dimension, min_count.")
+@click.option("--name", required=True, help="A published encoder: muse, e5-small, or its folder.")
+@click.option("--dimension", type=COUNT, help="Of the vectors: the main components; without it, all.")
+@click.option("--min-count", type=COUNT, default=2, help="Rarer words have no vector.")
 @opt.lowercase_option
 @opt.threads_option
 @click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format: <out>.src.vec and <out>.tgt.vec.")
-def encode_words(
-    tokens: tuple[tuple[str, Path], ...], spec: dict[str, Any], threads: int, out: Path, lowercase: bool
-) -> None:
+def encode_words(tokens: tuple[tuple[str, Path], ...], name: str, threads: int, out: Path, **more: Any) -> None:
     """Encode the words of a text, each as a sentence, by a published encoder; `train --vectors` takes the vectors."""
     from bitextbench.encoders import word_encoding
     from bitextbench.encoders.plain import sentence_encoder
@@ -48,9 +48,9 @@ def encode_words(
     shards: dict[str, list[Path]] = {}
     for side, path in tokens:
         shards.setdefault(side, []).append(path)
-    encoder = sentence_encoder(spec.pop("name"), threads=threads)
+    encoder = sentence_encoder(name, threads=threads)
     outs = {side: Path(f"{out}.{side}.vec") for side in shards}
-    word_encoding.encode_words(shards, encoder, outs, **spec, lowercase=lowercase)
+    word_encoding.encode_words(shards, encoder, outs, **more)
 
 
 @step.command("map-words")

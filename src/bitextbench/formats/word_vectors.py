@@ -1,6 +1,6 @@
 """Word vectors in the text format of word2vec, fastText and MUSE: a header `count dimension`, then one word a line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,11 @@ from bitextbench.base.files import read_lines
 from bitextbench.base.outputs import atomic
 
 Rows = Callable[[str], int | None]  # the row of a word in a table of embeddings; None where it has none
+
+
+def rows_of(words: Iterable[str]) -> Rows:
+    """The rows of a table that has these words in order."""
+    return {word: row for row, word in enumerate(words)}.get
 
 
 def read_vectors(path: str | Path, row_of: Rows, dimension: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -65,5 +70,5 @@ def read(path: Path, most: int = 200_000) -> WordVectors:
     if not rest or len(rest[0].split(" ")) != 1 or not (count + rest[0]).isdigit():
         raise InputError("no header `count dimension`", path, line=1, remedy="give it word2vec's text format")
     words = list(dict.fromkeys(word for word, *_ in heads))[:most]
-    _, vectors = read_vectors(path, {word: row for row, word in enumerate(words)}.get, int(rest[0]))
+    _, vectors = read_vectors(path, rows_of(words), int(rest[0]))
     return WordVectors(words, torch.from_numpy(vectors))

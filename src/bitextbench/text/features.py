@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.word_vectors import Rows
+from bitextbench.formats.word_vectors import Rows, rows_of
 from bitextbench.text import bpe, ngrams
 
 WORDPIECE, TOKENIZER = PUBLISHED = ("wordpiece", "tokenizer")
@@ -62,7 +62,7 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, R
         from bitextbench.text import wordpieces
 
         pieces, marks = wordpieces.vocabulary(path)
-        return spec | {"model": {**model, **marks}}, len(pieces), {piece: row for row, piece in enumerate(pieces)}.get
+        return spec | {"model": {**model, **marks}}, len(pieces), rows_of(pieces)
     if path.suffix == ".json":
         features = ngrams.load(path)
         if not isinstance(features, ngrams.Unigrams):
@@ -70,4 +70,4 @@ def text_model(path: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], int, R
         return spec, features.size, features.row
     processor = bpe.load_bpe(path)
     pieces = [processor.id_to_piece(index) for index in range(processor.get_piece_size())]
-    return spec, len(pieces), {piece: row for row, piece in enumerate(pieces)}.get
+    return spec, len(pieces), rows_of(pieces)
