@@ -3,13 +3,15 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import conda_stand_in
 import golden
 import pytest
-from checkout import ROOT, copy_checkout, laid_over, snakemake
+from checkout import ROOT, copy_checkout, environment, laid_over, snakemake
 
+from bitextbench.base import sources
 from bitextbench.base.files import read_json
 
 # of these packages; torch and faiss come together, as builds for CPUs or for CUDA
@@ -49,3 +51,19 @@ def test_a_family_has_nothing_of_another(environments):
 def holds(environment: Path, module: str) -> bool:
     asked = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
     return subprocess.run([environment / "bin/python", "-c", asked]).returncode == 0
+
+
+@pytest.mark.parametrize("family", [family for family, has in HELD.items() if len(has) < len(HELD["nmt"])])
+def test_commands_import_nothing_that_their_family_has_not(family):
+    """The fast half of what the runs above show: what a family's commands import loads without the packages of others."""
+    rules = "".join(path.read_text() for path in (ROOT / "rules").glob("*.smk")).split("\nrule ")
+    texts = "".join(rule for rule in rules if f"envs/{family}.yaml" in rule)
+    commands = re.findall(r"bitextbench ((?:step |evaluate )?[\w-]+)", texts)
+    modules = set().union(*map(sources.imports, commands))
+    if family == "data":
+        modules.remove("encoders.e5")  # of `fetch`, where the rule `packaged` calls it
+    blocked = set().union(*HELD.values()) - HELD[family]
+    code = f"""import sys; sys.modules.update(dict.fromkeys({sorted(blocked)}))
+for name in {sorted(modules)}: __import__(f"bitextbench.{{name}}")"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr

@@ -33,18 +33,23 @@ def version(command: str, *named: str | Path) -> str:
 
     Raises InputError for an unknown command.
     """
+    texts = _bodies(command) | {str(one): _plain(one) for one in named if isinstance(one, Path)}
+    found = _reached(_imports("\n".join(texts.values())), {one for one in named if isinstance(one, str)})
+    return _hash(texts | {name: _text(name) for name in found})
+
+
+def imports(command: str) -> set[str]:
+    """The modules of this package that a command imports itself. Raises InputError for an unknown command."""
+    return _imports("\n".join(_bodies(command).values()))
+
+
+def _bodies(command: str) -> dict[str, str]:
+    """The body of a command, and of those functions of its module that it uses."""
     known = _commands()
     if command not in known:
         raise InputError(f"no command {command!r}")
     module, body = known[command]
-    texts = {command: body, **{str(one): _plain(one) for one in named if isinstance(one, Path)}}
-    helpers = _used(body, _blocks(f"cli.{module}"))
-    texts |= helpers
-    given = [texts[str(one)] for one in named if isinstance(one, Path)]
-    found = _reached(
-        _imports("\n".join([body, *helpers.values(), *given])), {one for one in named if isinstance(one, str)}
-    )
-    return _hash(texts | {name: _text(name) for name in found})
+    return {command: body, **_used(body, _blocks(f"cli.{module}"))}
 
 
 @cache

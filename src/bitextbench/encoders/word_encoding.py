@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.interface import SentenceEncoder
@@ -46,7 +45,7 @@ def encode_words(
             basis = components(np.concatenate([*vectors.values()]), dimension)
             vectors = {side: rows @ basis for side, rows in vectors.items()}
     for side, out in outs.items():
-        write(WordVectors(words[side], torch.from_numpy(vectors[side])), out)
+        write(WordVectors(words[side], vectors[side]), out)
     return {side: len(of_side) for side, of_side in words.items()}
 
 

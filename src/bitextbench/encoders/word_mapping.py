@@ -125,7 +125,7 @@ def skip_gram(
         model.train(lines, total_words=counts.total(), epochs=1, start_alpha=rates[epoch], end_alpha=rates[epoch + 1])
         if checkpoints:
             _keep(model, checkpoints, epoch + 1)
-    write(WordVectors(list(frequent), torch.from_numpy(model.wv.vectors)), out)
+    write(WordVectors(list(frequent), model.wv.vectors), out)
     if checkpoints:
         remove(checkpoints)
     return len(frequent)
@@ -208,6 +208,11 @@ def normalised(x: torch.Tensor, how: str) -> torch.Tensor:
     return unit if how == "unit" else torch.nn.functional.normalize(unit - unit.mean(0), dim=1)
 
 
+def space(words: WordVectors, spec: Settings) -> torch.Tensor:
+    """The vectors of a language as the map is learnt from them, float32 [n, d]."""
+    return normalised(torch.from_numpy(words.vectors), spec.normalise)
+
+
 # ---- the map
 
 
@@ -225,7 +230,7 @@ def learn(
     if source.vectors.shape[1] != target.vectors.shape[1]:
         sizes = f"{source.vectors.shape[1]} and {target.vectors.shape[1]} dimensions"
         raise InputError(sizes, "word mapping", remedy="make the two equal")
-    x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
+    x, y = (space(words, spec) for words in (source, target))
     if spec.start == "adversarial":
         starts = (adversarial(x, y, spec, seed + number) for number in range(spec.restarts))
         weight = max(starts, key=lambda start: criterion(x @ start, y, spec))
@@ -413,7 +418,7 @@ def induction(
             "word mapping",
             remedy="give a dictionary of words that both sides have",
         )
-    x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
+    x, y = (space(words, spec) for words in (source, target))
     nearest, _ = translations(x @ weight, y, spec.neighbours)
     right = [int(nearest[word]) in meanings for word, meanings in gold.items()]
     return {**rate("P@1 of lexicon induction", right), "words": len({a for a, _ in pairs}), "known": len(gold)}
@@ -423,5 +428,5 @@ def mapped(
     source: WordVectors, target: WordVectors, weight: torch.Tensor, spec: Settings
 ) -> tuple[WordVectors, WordVectors]:
     """The vectors of both languages in one space, for `Encoder.initialise`."""
-    x, y = (normalised(words.vectors, spec.normalise) for words in (source, target))
-    return source._replace(vectors=x @ weight), target._replace(vectors=y)
+    x, y = (space(words, spec) for words in (source, target))
+    return source._replace(vectors=(x @ weight).numpy()), target._replace(vectors=y.numpy())

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base import sums
-from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
 from bitextbench.base.outputs import atomic
@@ -50,7 +49,7 @@ class WordVectors(NamedTuple):
     """The words of a language, most frequent first, and their vectors float32 [n, d]."""
 
     words: list[str]
-    vectors: torch.Tensor
+    vectors: NDArray[np.float32]
 
 
 def write(words: WordVectors, out: Path) -> None:
@@ -58,7 +57,7 @@ def write(words: WordVectors, out: Path) -> None:
     with atomic(out) as part:
         with open(part, "w", encoding="utf-8") as file:
             file.write(f"{len(words.words)} {words.vectors.shape[1]}\n")
-            for word, row in zip(words.words, words.vectors.numpy(), strict=True):
+            for word, row in zip(words.words, words.vectors, strict=True):
                 file.write(f"{word} {' '.join(f'{value:.6g}' for value in row)}\n")
         sums.seal(part)
 
@@ -71,4 +70,4 @@ def read(path: Path, most: int = 200_000) -> WordVectors:
         raise InputError("no header `count dimension`", path, line=1, remedy="give it word2vec's text format")
     words = list(dict.fromkeys(word for word, *_ in heads))[:most]
     _, vectors = read_vectors(path, rows_of(words), int(rest[0]))
-    return WordVectors(words, torch.from_numpy(vectors))
+    return WordVectors(words, vectors)
