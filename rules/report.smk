@@ -434,6 +434,7 @@ rule audit:
         metrics="references/metrics.yaml",
         tables=TABLES,
         measurements=[f"{RESULTS}/measurements/{place}.json" for place in PLACES],
+        seeded=sorted(map(str, Path(f"results/{config.get('seeds_from')}/measurements").glob("**/*.json"))),
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),
         claims=report(f"{RESULTS}/claims.csv", category="audit"),
@@ -451,8 +452,9 @@ rule audit:
         provenance=provenance,
         version=code("step audit"),
         measurements=lambda w, input: option("--measurements", ([path] for path in input.measurements)),
+        seeded=lambda w, input: option("--seeded", ([path] for path in input.seeded)),
     shell:
-        "python -m bitextbench step audit {input.tables:q} {params.measurements:q} --references references --claims {output.claims:q}"
+        "python -m bitextbench step audit {input.tables:q} {params.measurements:q} {params.seeded:q} --references references --claims {output.claims:q}"
         " --instances {output.instances:q} --out {output.numbers:q} {params.provenance:q} > {log:q} 2>&1 <<< {params.config:q}"
 
 

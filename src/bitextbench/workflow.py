@@ -347,6 +347,7 @@ class Files:
                 "files": [f"{path}#{cell.key}" for path in self.cell_metrics(one)],
                 "seed": seed,
                 "note": self.note(cell),
+                **({} if cell.trained(self.config) else {"trained": False}),
                 **({"label": cell.label} if cell.label else {}),
             }
             for seed, one in self.of_seeds(cell)

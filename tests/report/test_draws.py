@@ -2,6 +2,7 @@
 
 import ast
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from bitextbench.base.items import GROUPS, GroupedItems, grouped, packed, unpack
 from bitextbench.evaluation.bleu import bleu, tokenised
 from bitextbench.report import draws, evidence
 from bitextbench.report.cells import Measurement, measurement
-from bitextbench.report.draws import Draws
+from bitextbench.report.draws import UNKNOWN, Draws, Spread
 
 RNG = np.random.default_rng(1)
 WORDS = [f"w{i}" for i in range(30)]
@@ -154,3 +155,20 @@ def test_many_items_are_drawn_in_groups():
     whole, nothing = draws.deviations([grouped("ratio", np.stack([hits, np.ones_like(hits)], 1)), one])
     assert whole.std() == pytest.approx(100 * math.sqrt(0.21 / len(hits)), rel=0.1)
     assert abs(nothing).max() == 0
+
+
+def test_the_spread_of_a_table_is_pooled_over_its_cells():
+    values = [RNG.normal(20, 2, k).tolist() for k in (3, 5, 1)]
+    cells = [[scored(seed, value) for seed, value in enumerate(row)] for row in values]
+    pooled = (2 * np.var(values[0], ddof=1) + 4 * np.var(values[1], ddof=1)) / 6
+    known = draws.spreads("t", cells)
+    assert known == {("t", "x"): Spread(pytest.approx(pooled), 6)}
+    assert drawn(scored(1, 20.0)).spread == UNKNOWN
+    assert drawn(replace(scored(1, 20.0), trained=False)).spread is None
+    assert drawn(*cells[0]).spread is None
+    [of_one_seed] = draws.of_table("t", {("r", "c"): [scored(1, 20.0)]}, known=known).values()
+    assert of_one_seed.spread == known["t", "x"]
+
+
+def scored(seed: int, value: float) -> Measurement:
+    return Measurement("r", "c", seed, value, value - 1, value + 1, 9, "x", Path("m.json"))

@@ -13,7 +13,7 @@ from scipy import stats
 
 from bitextbench.report import claims, evidence, predicates
 from bitextbench.report.claims import Claim
-from bitextbench.report.draws import DRAWS, Draws
+from bitextbench.report.draws import DRAWS, UNKNOWN, Draws, Spread
 from bitextbench.report.evidence import ALPHA
 from bitextbench.report.verdicts import adjusted
 
@@ -214,3 +214,37 @@ def test_cells_of_the_same_draws_differ_by_nothing_but_rounding():
         one = found("[a, c] - mean([a, c], [b, c]) >= 2", a=a, b=a._replace(items=a.items * (1 + 1e-15)))
         assert one.verdict == "fails"
         assert found("[a, c] > [b, c]", a=a, b=a._replace(items=a.items * (1 + 1e-15))).verdict == "level"
+
+
+@pytest.mark.parametrize("predicate", ["[a, c] < [b, c]", "[b, c] < [a, c]", "[a, c] == [b, c]", "[b, c] > 15"])
+def test_two_trainings_of_one_seed_decide_nothing_where_no_run_says_how_far_seeds_lie_apart(predicate):
+    a, b = (cell(value, 1)._replace(model=name, spread=UNKNOWN, k=1) for value, name in ((10, "a"), (20, "b")))
+    one = found(predicate, a=a, b=b)
+    assert (one.verdict, one.needed, one.low, one.high, one.p) == ("undecided", "a second seed", -math.inf, math.inf, 1)
+    several = cell(20, 1, {1: 0.5, 2: -0.5})
+    assert found(predicate.replace("15", "[a, c]"), a=a, b=several).verdict == "undecided"
+    fixed = a._replace(spread=None), b._replace(spread=None)
+    assert found(predicate, a=fixed[0], b=fixed[1]).verdict != "undecided"
+
+
+def test_one_training_is_compared_with_itself_but_texts_of_a_pipeline_are_trained_on_apart():
+    alike = {"spread": UNKNOWN, "k": 1}
+    a, b = (cell(value, 1)._replace(model="m", **alike) for value in (10, 20))
+    assert found("[a, c] < [b, c]", a=a, b=b).verdict == "holds"
+    assert found("[b, c] > 15", a=a, b=b).verdict == "undecided"
+    assert (
+        found("[a, c] < [b, c]", a=a, b=b._replace(spread=None)).verdict == "undecided"
+    )  # a trained part, a fixed one
+    assert found("[a, c] < [b, c]", a=a._replace(model=""), b=b._replace(model="")).verdict == "undecided"
+
+
+def test_cells_of_one_seed_get_the_spread_of_another_runs_seeds():
+    spread = Spread(2.0, 7)
+    a, b = (cell(value)._replace(spread=spread, k=1) for value in (10, 16))
+    one = found("[a, c] < [b, c]", a=a, b=b)
+    t = 6 / math.sqrt(2 * 2.0)
+    assert one.tested.holds == pytest.approx(stats.t.sf(t, 7))
+    assert one.low == pytest.approx(6 - stats.t.isf(ALPHA, 7) * 2)
+    both = found("[a, c] < [b, c]", a=a, b=b._replace(spread=Spread(4.0, 3)))
+    welch = (2 + 4) ** 2 / (2**2 / 7 + 4**2 / 3)
+    assert both.tested.holds == pytest.approx(stats.t.sf(6 / math.sqrt(6), welch))

@@ -127,6 +127,15 @@ def test_a_published_encoder_is_not_compared_with_itself():
     assert entry.missing({**config, "encoders": {"y": muse}}) == ""
 
 
+def test_numbers_of_a_published_encoder_need_no_training_but_by_the_mlp():
+    config = {"encoders": {"y": {"type": "pretrained", "name": "muse"}, "z": {"type": "dan_dual"}}}
+    assert not Entry("a", "b", "mining", ("x",), "y", "ratio", "max.f1").trained(config)
+    assert Entry("a", "b", "alignment", ("x",), "y", "mlp", "error").trained(config)
+    assert Entry("a", "b", "mining", ("x",), "z", "ratio", "max.f1").trained(config)
+    assert Entry("a", "b", "translation", ("x",), "mined", metric="bleu").trained(config)
+    assert not Entry("a", "b", "size", ("x",), "filtered").trained(config)
+
+
 def test_a_translation_is_missing_unless_the_run_has_it_and_its_test():
     entry = Entry("a", "b", "translation", ("news",), "mined", metric="bleu")
     assert entry.key == "bleu"

@@ -23,7 +23,8 @@ def measured(row: str, column: str, seed: int, *, items: bool = True) -> Measure
 
 
 def test_draws_of_what_was_read_are_those_of_what_was_saved(tmp_path):
-    made = [measured("r", "c/ü", 1), measured("r", "c/ü", 2), measured("s", "d", 1, items=False)]
+    fixed = replace(measured("t", "d", 1), trained=False)
+    made = [measured("r", "c/ü", 1), measured("r", "c/ü", 2), measured("s", "d", 1, items=False), fixed]
     measurements.save("p/table1", made, tmp_path / "a/b.json")
     place, read = measurements.load(tmp_path / "a/b.json")
     assert place == "p/table1"

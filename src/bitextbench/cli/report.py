@@ -236,17 +236,24 @@ def table(
     multiple=True,
     help="Measurements of cells; other cells are drawn from their intervals.",
 )
+@click.option("--seeded", type=FILE, multiple=True, help="Measurements of a run with several seeds, for cells of one.")
 @click.option("--claims", type=FILE, required=True, help="Where the CSV of claims goes.")
 @click.option("--instances", type=FILE, required=True, help="Where the CSV of their instances goes.")
 @opt.out_option
 @opt.provenance_options
 def audit(
-    tables: tuple[Path, ...], folder: Path, measurements: tuple[Path, ...], claims: Path, instances: Path, out: Path
+    tables: tuple[Path, ...],
+    folder: Path,
+    measurements: tuple[Path, ...],
+    seeded: tuple[Path, ...],
+    claims: Path,
+    instances: Path,
+    out: Path,
 ) -> None:
     """Compare the tables of a run with every number and every claim of the papers."""
     from bitextbench.report.audit import write
 
-    click.echo(write(folder, tables, measurements, out, claims, instances))
+    click.echo(write(folder, tables, measurements, out, claims, instances, seeded))
 
 
 @step.command()
@@ -286,19 +293,27 @@ def show(csv: Path, brief: bool) -> None:
 @cli.command("audit", epilog=example("audit results/small"))
 @click.argument("folder", type=FILE)
 @click.option("--references", type=IN_REPOSITORY, default=Path("references"), help="What the papers printed and claim.")
-def audit_run(folder: Path, references: Path) -> None:
+@click.option(
+    "--seeds-of",
+    type=FILE,
+    help="A run with several seeds: how far they lie apart in a table is taken for the same table of FOLDER where that has one.",
+)
+def audit_run(folder: Path, references: Path, seeds_of: Path | None) -> None:
     """Judge the tables of a finished run against the papers again: FOLDER/audit.csv, claims.csv and instances.csv.
 
     It reads the run's CSVs and the measurements in FOLDER/measurements. A number without measurements is judged by its
-    interval alone.
+    interval alone. Numbers of two trainings with one seed each decide nothing: see --seeds-of.
     """
     from bitextbench.report import run
     from bitextbench.report.audit import write
 
     tables = [table for table in run.read_tables(folder) if table.place not in run.UNPRINTED]
     measured = [path for table in tables if (path := folder / table.measurements).exists()]
+    seeded = sorted(seeds_of.glob("measurements/**/*.json")) if seeds_of else []
     numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
-    click.echo(write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances))
+    click.echo(
+        write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances, seeded)
+    )
 
 
 @cli.command(epilog=example("compare results/small ../elsewhere/results/small"))

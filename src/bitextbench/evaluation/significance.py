@@ -168,12 +168,14 @@ def error_tail(value: Any, of_items: Any, of_seeds: Any, freedom: Any) -> Any:
 
 
 def error_quantile(tail: float, of_items: float, of_seeds: float, freedom: float) -> float:
-    """The value that an error (see `error_tail`) is at least with a probability of `tail`, at most 1/2."""
+    """The value that an error (see `error_tail`) is at least with a probability of `tail`, at most 1/2; infinite where a
+    variance is.
+    """
     from scipy.optimize import brentq
 
     scale = math.sqrt(of_items + of_seeds)
-    if not scale:
-        return 0.0
+    if not scale or math.isinf(scale):
+        return scale
     most = next(
         scale * 2.0**power for power in range(100) if error_tail(scale * 2.0**power, of_items, of_seeds, freedom) < tail
     )

@@ -26,6 +26,7 @@ for each entry of claims.yaml (`verdicts`):
 The verdict of a claim is corrected for the number of claims: its q, not its p, decides.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from typing import Literal, NamedTuple
 from bitextbench.base.errors import InputError, near
 from bitextbench.formats import records
 from bitextbench.report import claims, draws, evidence, layout, measurements, metrics, references, verdicts
-from bitextbench.report.cells import Cell, read, within
+from bitextbench.report.cells import ONE_SEED, Cell, read, within
 from bitextbench.report.claims import Claim, Instance, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.evidence import Evidence
@@ -73,7 +74,8 @@ class Found(NamedTuple):
     def alone(self, key: Key) -> Draws:
         """The line's number, drawn from its interval."""
         assert self.line.ours is not None
-        return draws.alone(" ".join(key), self.line.ours, self.line.low, self.line.high, len(self.line.seeds.split()))
+        drawn = draws.alone(" ".join(key), self.line.ours, self.line.low, self.line.high, len(self.line.seeds.split()))
+        return drawn._replace(spread=draws.UNKNOWN if ONE_SEED in self.line.notes else None)
 
 
 @dataclass(frozen=True)
@@ -193,13 +195,19 @@ class Audit(NamedTuple):
 
 
 def write(
-    folder: Path, tables: Sequence[Path], measured: Sequence[Path], numbers: Path, judgements: Path, instances: Path
+    folder: Path,
+    tables: Sequence[Path],
+    measured: Sequence[Path],
+    numbers: Path,
+    judgements: Path,
+    instances: Path,
+    seeded: Sequence[Path] = (),
 ) -> str:
     """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
 
     `folder` holds the references, claims.yaml and metrics.yaml. Raises InputError as `audit` does; then nothing is written.
     """
-    made = audit(folder, tables, measured)
+    made = audit(folder, tables, measured, seeded)
     records.write(numbers, Number, made.numbers)
     records.write(judgements, Judgement, made.claims)
     records.write(instances, Tried, made.instances)
@@ -212,11 +220,12 @@ def write(
     return "; ".join([*counts, f"{decided:,} of {len(made.claims):,} claims decided in the papers' regime"])
 
 
-def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -> Audit:
+def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = (), seeded: Sequence[Path] = ()) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
     `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
-    interval. Raises InputError for a table that is damaged, has another scale than the others or has a number twice. It
+    interval. `seeded`: those of another run, whose spread over seeds cells of one seed are given. Raises InputError for a
+    table that is damaged, has another scale than the others or has a number twice. It
     raises it for one made from other references than those of `folder`, and for a claim on a cell that no table has.
     Otherwise it raises it as `claims.load` and `metrics.load` do.
     """
@@ -231,7 +240,7 @@ def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = ()) -
     ]
     loaded = claims.load(folder / "claims.yaml")
     _check_cells(loaded, known, {*held})
-    cells = {key: entry.alone(key) for key, entry in held.items()} | _drawn(measured, held)
+    cells = {key: entry.alone(key) for key, entry in held.items()} | _drawn(measured, held, _spreads(seeded))
     cases = [_cases(claim, cells, known, "".join(scales)) for claim in loaded]
     counted = [[case.evidence for case in each if case.counts and case.evidence] for each in cases]
     judged = iter(verdicts.of_claims([each for each in counted if each]))
@@ -271,12 +280,17 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Ke
     return measured
 
 
-def _drawn(measured: Sequence[Path], held: Mapping[Key, Found]) -> dict[Key, Draws]:
+def _spreads(seeded: Sequence[Path]) -> draws.Spreads:
+    loaded = (measurements.load(path) for path in seeded)
+    return {key: one for place, seeds in loaded for key, one in draws.spreads(place, by_place(seeds).values()).items()}
+
+
+def _drawn(measured: Sequence[Path], held: Mapping[Key, Found], spreads: draws.Spreads) -> dict[Key, Draws]:
     """The draws of the cells that files of measurements have. Raises InputError for one that is not the table's."""
     drawn: dict[Key, Draws] = {}
     for path in measured:
         place, seeds = measurements.load(path)
-        for key, one in draws.of_table(place, by_place(seeds), layout.models()).items():
+        for key, one in draws.of_table(place, by_place(seeds), layout.models(), spreads).items():
             if key in held and abs(one.value - float(held[key].line.ours or 0)) > ROUNDING:
                 what = f"{', '.join(key[1:])} is {one.value:.2f}, but {held[key].line.ours} in {held[key].path}"
                 raise InputError(what, path, remedy="make the table again")
@@ -386,8 +400,8 @@ def _paper_slack(instance: Instance, one: Evidence | None, known: Metrics) -> fl
     return _rounded(evidence.exact(one.single if one else instance.tree, numbers, margins))
 
 
-def _rounded(value: float) -> float:
-    return round(value, 4) + 0.0
+def _rounded(value: float) -> float | None:
+    return round(value, 4) + 0.0 if math.isfinite(value) else None
 
 
 def _with_q(tried: Sequence[Tried]) -> list[Tried]:

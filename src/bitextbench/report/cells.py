@@ -32,6 +32,9 @@ from bitextbench.report.references import half_step
 NOT_RUN = "not in this run"
 WARNING = "Numbers at {} scale compare methods, not papers: data, models and budgets are not the paper's."
 
+ONE_SEED = "one seed: the interval is the test set's alone"
+SPEC = {"row", "column", "files", "seed", "trained", "note", "label"}
+
 Scale = Literal["tiny", "small", "paper"]
 
 
@@ -73,7 +76,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One metric of one seed, for one cell; `n`: the number of items that the bootstrap resampled."""
+    """One metric of one seed, for one cell; `n`: the number of items that the bootstrap resampled.
+
+    `trained`: whether the run trained a model for it, so that another seed would give another number.
+    """
 
     row: str
     column: str
@@ -85,6 +91,7 @@ class Measurement:
     signature: str
     path: Path
     items: tuple[GroupedItems, ...] = ()  # of each test set; none where the metric is no statistic of sums
+    trained: bool = True
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -131,23 +138,22 @@ def mean(parts: Sequence[Measurement]) -> Measurement:
 def of_specs(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Measurement], dict[tuple[str, str], str]]:
     """The measurements and notes of the cells that a command is given as specs.
 
-    A spec has `row`, `column`, `files`, and optionally `seed` (1), `note` ("") and `label` (of a row of our own). Each
-    of `files` is a metric file, or `file#key` for one of its metrics. Several files are test sets, of which the cell
-    shows the mean. Without files, `note` is the reason. Raises InputError for an unknown or missing key, and as
-    `read_measurement` does.
+    A spec has `row`, `column`, `files`, and optionally `seed` (1), `trained` (true), `note` ("") and `label` (of a row
+    of our own). Each of `files` is a metric file, or `file#key` for one of its metrics. Several files are test sets, of
+    which the cell shows the mean. Without files, `note` is the reason. Raises InputError for an unknown or missing key,
+    and as `read_measurement` does.
     """
     measurements, notes = [], {}
     for spec in specs:
-        if wrong := {"row", "column"} - spec.keys() | spec.keys() - {"row", "column", "files", "seed", "note", "label"}:
+        if wrong := {"row", "column"} - spec.keys() | spec.keys() - SPEC:
             raise InputError(
                 f"unknown or missing: {', '.join(sorted(wrong))}", "--cell", remedy="give row, column, files"
             )
         place = spec["row"], spec["column"]
         keyed = [file.partition("#")[::2] for file in spec.get("files", [])]
         if keyed:
-            measurements.append(
-                mean([read_measurement(*place, spec.get("seed", 1), Path(path), key) for path, key in keyed])
-            )
+            parts = [read_measurement(*place, spec.get("seed", 1), Path(path), key) for path, key in keyed]
+            measurements.append(replace(mean(parts), trained=spec.get("trained", True)))
         if note := spec.get("note"):
             notes[place] = note
     return measurements, notes
@@ -183,7 +189,7 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
         seeds=" ".join(str(one.seed) for one in seeds),
         delta=None if cell.paper is None else round(average - float(cell.paper), 2) + 0.0,
         verdict=inside if cell.scale == "paper" or cell.paper is None else "scale not comparable",
-        note="one seed: the interval is the test set's alone" if len(seeds) == 1 else "",
+        note=ONE_SEED if len(seeds) == 1 and seeds[0].trained else "",
         signature=seeds[0].signature,
     )
 

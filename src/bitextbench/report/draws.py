@@ -8,7 +8,9 @@ A cell is the mean of its seeds' values x_s, s = 1..k, measured on n test items.
   sharing a resample is harmless.
 - seeds: the deviations x_s - mean, with the name of the model that was trained with seed s. Cells of one model, or of
   texts that one pipeline selected, are compared seed by seed (paired). Two encoders that are trained by themselves have
-  nothing in common but the number of the seed: their variances add up, with Welch's degrees of freedom.
+  nothing in common but the number of the seed: their variances add up, with Welch's degrees of freedom. A cell of one
+  seed has the spread of another run's seeds in the same table, where such a run is given (`spreads`). Else its spread
+  is unknown, unless nothing was trained for it.
 
 A cell without items (an average precision; a table whose CSV alone is left) is drawn independently of all others, from
 a normal distribution whose two halves have the widths of the two halves of its interval.
@@ -17,7 +19,8 @@ a normal distribution whose two halves have the widths of the two halves of its 
 import functools
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +37,23 @@ Array = NDArray[np.float64]
 Key = tuple[str, str, str]  # place of the table, row, column
 
 
+class Spread(NamedTuple):
+    """The variance of one seed's numbers, pooled over the cells of a table and metric, with its degrees of freedom."""
+
+    variance: float
+    freedom: int
+
+
+UNKNOWN = Spread(math.inf, 1)
+Spreads = Mapping[tuple[str, str], Spread]  # by place and signature
+
+
 class Draws(NamedTuple):
     """A cell: its value; the deviations from it by items (float64 [DRAWS]), and by seed.
 
     `model`: what the seeds trained; "" for texts that a whole pipeline selected. `k`, `n`: the numbers of seeds and
-    items; 0 if unknown.
+    items; 0 if unknown. `spread`: that of seeds, where the cell has one; None where nothing was trained, or there are
+    several.
     """
 
     value: float
@@ -47,33 +62,55 @@ class Draws(NamedTuple):
     model: str = ""
     k: int = 0
     n: int = 0
+    spread: Spread | None = None
 
 
 def of_table(
-    place: str, cells: Mapping[tuple[str, str], Sequence[Measurement]], models: Mapping[Key, str] | None = None
+    place: str,
+    cells: Mapping[tuple[str, str], Sequence[Measurement]],
+    models: Mapping[Key, str] | None = None,
+    known: Spreads | None = None,
 ) -> dict[Key, Draws]:
-    """The draws of a table from the measurements of each row and column; `models` as `layout.models` gives them. In figure
-    4 of yang2019 each column is a model.
+    """The draws of a table from the measurements of each row and column; `models` as `layout.models` gives them, `known`
+    as `spreads` does. In figure 4 of yang2019 each column is a model.
     """
     drawn = iter(deviations([part for seeds in cells.values() for one in seeds for part in one.items]))
     made = {}
     for (row, column), seeds in cells.items():
         of_items = [[next(drawn) for _ in one.items] for one in seeds]
         model = column if place == FIGURE4 else (models or {}).get((place, row, column), "")
-        made[place, row, column] = _of_cell(seeds, of_items, place, model)
+        alike = (known or {}).get((place, seeds[0].signature), UNKNOWN)
+        made[place, row, column] = _of_cell(seeds, of_items, place, model, alike)
     return made
 
 
-def _of_cell(seeds: Sequence[Measurement], of_items: Sequence[Sequence[Array]], place: str, model: str) -> Draws:
-    """The draws of a cell from the measurements of its seeds, and the deviations of each of their test sets."""
+def spreads(place: str, cells: Iterable[Sequence[Measurement]]) -> dict[tuple[str, str], Spread]:
+    """How far the numbers of a table lie apart over seeds, by place and signature, where cells have several seeds."""
+    sums: dict[tuple[str, str], Spread] = {}
+    for seeds in cells:
+        if (k := len(seeds)) > 1:
+            squares, freedom = sums.get(key := (place, seeds[0].signature), Spread(0.0, 0))
+            sums[key] = Spread(squares + (k - 1) * statistics.variance(one.value for one in seeds), freedom + k - 1)
+    return {key: Spread(squares / freedom, freedom) for key, (squares, freedom) in sums.items()}
+
+
+def _of_cell(
+    seeds: Sequence[Measurement], of_items: Sequence[Sequence[Array]], place: str, model: str, alike: Spread
+) -> Draws:
+    """The draws of a cell from the measurements of its seeds, and the deviations of each of their test sets.
+
+    `alike`: the spread of one seed's numbers, for a cell of one seed.
+    """
     k, first = len(seeds), seeds[0]
     mean = math.fsum(one.value for one in seeds) / k
-    spread = {one.seed: one.value - mean for one in seeds} if k > 1 else {}
+    apart = {one.seed: one.value - mean for one in seeds} if k > 1 else {}
+    spread = alike if k == 1 and first.trained else None
     if not all(of_items):
         low, high = (math.fsum(ends) / k for ends in zip(*((one.low, one.high) for one in seeds), strict=True))
-        return alone(f"{place} {first.row} {first.column}", mean, low, high, k)._replace(seeds=spread, model=model)
+        drawn = alone(f"{place} {first.row} {first.column}", mean, low, high, k)
+        return drawn._replace(seeds=apart, model=model, spread=spread)
     items = np.mean([np.mean(parts, axis=0) for parts in of_items], axis=0)
-    return Draws(mean, items, spread, model, k, sum(part.n for part in first.items))
+    return Draws(mean, items, apart, model, k, sum(part.n for part in first.items), spread)
 
 
 def alone(name: str, value: float, low: float | None, high: float | None, k: int = 0) -> Draws:

@@ -2,7 +2,8 @@
 
 A single comparison, d > 0, is tested as in `evaluation.significance`: the error of d is a normal deviation by test items
 (the variance of its draws) plus Student's t by seeds (what is paired, and Welch's degrees of freedom, say `draws` and
-`estimate`). Of it come two one-sided p-values: that d > 0 is false although it seems true (`holds`), and that it is true
+`estimate`). Where two trainings of one seed each are compared, and no run says how far seeds lie apart, nothing is
+decided. Of it come two one-sided p-values: that d > 0 is false although it seems true (`holds`), and that it is true
 although it seems false (`fails`). They are joined so that each stays a p-value, whatever the parts have in common:
 
 | | holds | fails |
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 from bitextbench.evaluation.significance import error_quantile, error_tail
 from bitextbench.report import predicates
 from bitextbench.report.claims import Instance, Key, Verdict
-from bitextbench.report.draws import Draws
+from bitextbench.report.draws import UNKNOWN, Draws, Spread
 from bitextbench.report.predicates import All, Single, Tree
 
 ALPHA = 0.025
@@ -162,8 +163,9 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
     """A number of cells, linear near their values (delta method).
 
     Cells of the same model and seeds are paired: the number is taken seed by seed, and its variance is s^2 / k with
-    k - 1 degrees of freedom. Of several such groups variances add up, with the degrees of freedom of Welch (1947). A
-    group of one seed adds nothing: its variance is unknown.
+    k - 1 degrees of freedom. Of several such groups variances add up, with the degrees of freedom of Welch (1947). Cells
+    of one seed add the variance of other seeds (`Draws.spread`) each, but for cells of one model that was trained once:
+    their difference is that model's.
     """
     used = names(number, cells)
     at = {name: cells[name].value for name in used}
@@ -183,11 +185,26 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
         if len(seeds := cells[name].seeds) > 1:
             group = cells[name].model, tuple(sorted(seeds))
             groups[group] = groups.get(group, 0.0) + slope * np.stack([seeds[seed] for seed in group[1]])
-    parts = [(np.square(spread).sum(axis=0) / (k * (k - 1)), k - 1) for spread in groups.values() if (k := len(spread))]
+    once: dict[Spread, Any] = {}
+    if not _one_training([cells[name] for name in used]):
+        for slope, name in zip(slopes, used, strict=True):
+            if (alike := cells[name].spread) and np.any(slope):
+                once[alike] = once.get(alike, 0.0) + slope**2
+    if UNKNOWN in once:
+        return Estimate(value, of_items, math.inf, 1.0)
+    parts = [(weight * alike.variance, alike.freedom) for alike, weight in once.items()]
+    parts += [
+        (np.square(spread).sum(axis=0) / (k * (k - 1)), k - 1) for spread in groups.values() if (k := len(spread))
+    ]
     of_seeds = _rounded(sum((variance for variance, _ in parts), start=0.0))
     squares = sum((variance**2 / freedom for variance, freedom in parts), start=0.0)
     freedom = np.divide(of_seeds**2, squares, out=np.ones_like(of_seeds * 1.0), where=of_seeds > 0)
     return Estimate(value, of_items, of_seeds, freedom)
+
+
+def _one_training(cells: list[Draws]) -> bool:
+    """Whether several cells are all of one model, which was trained once."""
+    return len(cells) > 1 and all(cell.spread and cell.model == cells[0].model != "" for cell in cells)
 
 
 def _rounded(variance: Any) -> Any:
@@ -250,7 +267,7 @@ def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) 
     `of_items`, `of_seeds`: the variances by items and by the mean over seeds; `n`, `k`: the numbers of items and seeds.
     Found is what is larger than its standard error times t(97.5%) + t(80%), with the degrees of freedom of Welch (1947).
     Items grow with the seeds where theirs is more than half of the variance that would do. Of one seed the items alone
-    are given: what others would add is unknown. Empty if the difference is 0, the seeds are unknown, or those that are
+    are given, where what others would add is known or nothing; else a second seed. Empty if the difference is 0, the seeds are unknown, or those that are
     there would do.
     """
     from scipy.special import stdtrit
@@ -267,6 +284,8 @@ def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) 
         return bool(stdtrit(freedom, 1 - ALPHA) + stdtrit(freedom, 0.8) <= difference / math.sqrt(both))
 
     found = f" to find {difference:g} (the margin)"
+    if math.isinf(of_seeds):
+        return "a second seed"
     if k == 1 or not of_seeds:
         return _items(n, of_items / most) + found if of_items > most else ""
     if decide(k):

@@ -119,6 +119,13 @@ class Entry:
         unknown = languages(self.corpora) - languages(models[self.encoder]["corpora"].values())
         return f"{self.encoder} has not learned {', '.join(sorted(unknown))} in this run" if unknown else ""
 
+    def trained(self, config: Mapping[str, Any]) -> bool:
+        """Whether a run trains a model for this number: not where a published encoder alone is measured, or words are
+        counted.
+        """
+        published = config["encoders"].get(self.encoder, {}).get("type") == PRETRAINED
+        return self.task != "size" and not (published and self.similarity != LEARNED)
+
     def _untranslated(self, models: Mapping[str, Any]) -> str:
         if self.encoder not in models:
             return f"no translation model {self.encoder} in this run"
@@ -175,6 +182,7 @@ def load(path: Path | None = None) -> dict[str, list[Entry]]:
     return tables
 
 
+LEARNED = "mlp"  # the similarity of `encoder` tasks that is trained
 PIPELINES = {"bleu", "translation", "smt", "agreement", "size"}  # tasks measured on what a whole pipeline made
 
 

@@ -2,7 +2,7 @@
 
 With them a table, and every claim on it, can be judged again without the run: see `audit`. A file is JSON with one
 measurement a line: row, column, seed, value, interval, n, signature, and `items`, one for each test set (see
-`base.items`).
+`base.items`). `trained` is there where it is false.
 """
 
 import json
@@ -34,12 +34,14 @@ def load(path: Path) -> tuple[str, list[Measurement]]:
 
 
 def _fields(one: Measurement) -> dict[str, object]:
-    return {name: getattr(one, name) for name in FIELDS} | {"items": [packed(part) for part in one.items]}
+    fields = {name: getattr(one, name) for name in FIELDS} | ({} if one.trained else {"trained": False})
+    return fields | {"items": [packed(part) for part in one.items]}
 
 
 def _measurement(line: object, path: Path) -> Measurement:
-    held = checked_fields(line, FIELDS | {"items": list}, path)
+    whole = {"trained": True} | line if isinstance(line, dict) else line
+    held = checked_fields(whole, FIELDS | {"items": list, "trained": bool}, path)
     low, high = interval_of(held, path)
     items = tuple(unpacked(part, path) for part in held["items"])
     numbers = {name: held[name] for name in FIELDS if name != "interval"}
-    return Measurement(**numbers, low=low, high=high, path=path, items=items)
+    return Measurement(**numbers, low=low, high=high, path=path, items=items, trained=held["trained"])
