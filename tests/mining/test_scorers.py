@@ -4,6 +4,7 @@ kept.
 
 import itertools
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 from test_mine_with_an_encoder import make
 
+from bitextbench.base import members
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.corpus.build import build
 from bitextbench.data.synth import sentences
 from bitextbench.formats import mined_pairs
 from bitextbench.mining import stream
-from bitextbench.scoring import score
+from bitextbench.scoring import score, similarities
 from bitextbench.text.tokens import tokenize_shard
 
 PAIRS = [pair for _, pair in itertools.islice(sentences("crawl", ("de", "en"), 3), 300)]
@@ -154,7 +156,7 @@ def test_a_stream_of_pairs_with_an_empty_side(encoder):
     rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert ["\t".join(row[:-2]) for row in rows] == text.splitlines()
     assert [row[-1] for row in rows[1:3]] == ["0.0", "0.0"]
-    assert rows[2] == ["", "-0.0", "0.0"]
+    assert rows[2] == ["", "0.0", "0.0"]
     assert re.search(r"score: 4 pairs, 2 with an empty side, 0 sentences cut; [\d.]+ s, ", result.stderr)
     done("score", "a", "b", "--similarity", "zipporah", "--clean", "clean.a", "clean.b", "-o", "s.gz")
     assert Path("s.gz").read_bytes().startswith(b"\x1f\x8b")
@@ -244,3 +246,64 @@ def test_muse_scores_where_no_encoder_is_given():
 )  # fmt: skip
 def test_what_users_get_wrong_is_one_line(encoder, arguments, message):
     assert message in failed(run(*[encoder if part == "E" else part for part in arguments]))
+
+
+OWN = {
+    "short": "import numpy as np\n\ndef score(pairs, model):\n    return np.zeros(3)\n",
+    "shape": "import numpy as np\n\ndef score(pairs, model):\n    return np.zeros((len(pairs.ids), 1))\n",
+    "words": "def score(pairs, model):\n    return ['good'] * len(pairs.ids)\n",
+    "nan": "import numpy as np\n\ndef score(pairs, model):\n    return np.full(len(pairs.ids), np.nan)\n",
+    "one": "def score(pairs):\n    return [1.0] * len(pairs.ids)\n",
+    "none": "",
+    "double": "def score(pairs, model):\n    return [1.5] * len(pairs.ids)\n",
+}
+
+
+@pytest.fixture
+def own(place, monkeypatch) -> None:
+    """A folder of similarities of one's own, OWN."""
+    folder = place / "plugins/similarities"
+    folder.mkdir(parents=True)
+    for name, text in OWN.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.setenv(members.PLUGINS, "plugins")
+    monkeypatch.setattr(similarities, "__path__", members.folders("similarities"))
+    for name in OWN:
+        monkeypatch.delitem(sys.modules, f"{similarities.__name__}.{name}", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("short", "short.py: score gave float64 [3] for 200 pairs; return one number for each pair, float32 [n]"),
+        ("shape", "shape.py: score gave float64 [200, 1] for 200 pairs"),
+        ("words", "words.py: score gave <U4 [200] for 200 pairs"),
+        ("nan", "nan.py: the score of pair 0 is NaN; give each pair a number"),
+        ("one", "one.py: has no score(pairs, model); write a function with these arguments"),
+        ("none", "none.py: has no score(pairs, model); write a function with these arguments"),
+    ],
+)
+@pytest.mark.usefixtures("own")
+def test_a_similarity_of_ones_own_gives_a_number_for_each_pair(name, message):
+    for command in (["score", "a", "b"], ["filter", "a", "b", "--rules", "{}", "--share", 1, "-o", "x.tsv"]):
+        assert message in failed(run(*command, "--similarity", name))
+    assert not Path("x.tsv").exists()
+
+
+@pytest.mark.usefixtures("own")
+def test_scores_of_ones_own_are_float32():
+    assert done("score", "a", "b", "--similarity", "double").stdout.split() == ["1.5"] * 200
+
+
+def test_a_folder_of_plugins_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setenv(members.PLUGINS, "nowhere")
+    message = failed(run("score", "a", "b", "--similarity", "mine"))
+    assert message.startswith(
+        f"BITEXTBENCH_PLUGINS: unknown similarity 'mine', and no folder {Path('nowhere').absolute()}"
+    )
+    assert message.endswith("name a folder that has similarities/mine.py")
+
+
+def test_equal_sides_score_zero():
+    Path("pairs.tsv").write_text("a\ta\na\tb\n")
+    assert done("score", "pairs.tsv", "--similarity", "levenshtein").stdout == "0.0\n-1.0\n"

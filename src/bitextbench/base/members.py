@@ -54,9 +54,12 @@ def _sources(folders: tuple[str, ...]) -> dict[str, Path]:
 
 
 def source(kind: str, name: str) -> Path:
-    """The file of a member. Raises InputError for an unknown name, with the nearest."""
+    """The file of a member. Raises InputError for an unknown name, with the nearest name or a folder that is missing."""
     known = sources(kind)
     if name not in known:
+        if missing := [folder for folder in folders(kind)[1:] if not Path(folder).parent.is_dir()]:
+            what = f"unknown {KINDS[kind][0]} {name!r}, and no folder {Path(missing[0]).parent}"
+            raise InputError(what, PLUGINS, remedy=f"name a folder that has {kind}/{name}.py")
         raise InputError(f"unknown {KINDS[kind][0]} {name!r}", remedy=near(name, known))
     return known[name]
 

@@ -123,7 +123,11 @@ def score_of(
     help="Which margin; the default is ratio with any encoder. With muse, cosine (or absolute, which is the same) is about as good by the labels of people; with weaker encoders a margin is better. `list margins` has formulas.",
 )
 @click.option("--save-scorer", type=OUT, help="Save what the similarity has learned: one file, .npz.")
-@click.option("--words", type=COUNT, help=f"Keep the best pairs, up to this many words of the targets. {ONE_AMOUNT}")
+@click.option(
+    "--words",
+    type=COUNT,
+    help=f"Keep the best pairs until this many words of the targets are reached, and those as good as the last. {ONE_AMOUNT}",
+)
 @click.option("--pairs", type=COUNT, help=f"Keep this many of the best pairs. {ONE_AMOUNT}")
 @click.option("--share", type=SHARE, help=f"Keep this share of the pairs that pass the rules. {ONE_AMOUNT}")
 @click.option("--threshold", type=LIMIT, help=f"Keep the pairs that score at least this. {ONE_AMOUNT}")

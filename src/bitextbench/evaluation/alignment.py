@@ -17,7 +17,7 @@ from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.mining.texts import metric_and_margin
-from bitextbench.scoring import Pairs, similarity
+from bitextbench.scoring import Pairs, scored
 from bitextbench.scoring.margins import margin, neighbourhoods
 
 K = 10  # neighbours of CSLS: not given in kim2019; 10 in Conneau et al. 2018, who introduce it
@@ -72,14 +72,13 @@ def _unit(side: Embeddings) -> NDArray[np.float64]:
 
 def by_model(src: Embeddings, tgt: Embeddings, name: str, model: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """`recover` by a fitted similarity such as the MLP, which scores all pairs."""
-    scorer = similarity(name).score
     targets = tgt.block(0, len(tgt))
 
     def score(rows: slice) -> NDArray[np.float32]:
         sources = src.block(rows.start, rows.stop)
         shape = len(sources), len(targets)
         left, right = sources.repeat(shape[1], axis=0), np.tile(targets, (shape[0], 1))
-        return scorer(Pairs(np.arange(len(left)), left, right), model).reshape(shape)
+        return scored(name, Pairs(np.arange(len(left)), left, right), model).reshape(shape)
 
     return recover(score, len(src), BLOCK // src.dimension)
 

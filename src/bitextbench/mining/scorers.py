@@ -6,7 +6,6 @@ with one array more than the workflow's: `scorer`, which says as JSON what it is
 encoder.
 """
 
-import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -30,7 +29,7 @@ from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, pairs
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.vectors import Embeddings, read
-from bitextbench.scoring import Pairs, Text, Vectors, declared, similarity
+from bitextbench.scoring import Pairs, Text, Vectors, declared, scored, similarity
 from bitextbench.scoring.score import fit_similarity
 
 FITTED = ("vectors", "tokens")  # kinds of similarities that a file can hold
@@ -138,11 +137,9 @@ class Scorer:
         """The scores [n] of pairs, the first of which is pair number `first` from 0; `src`, `tgt`: their vectors [n,
         d].
         """
-        module = similarity(self.name)
         words = self.tokens(lines) if "tokens" in self.needs else None
-        options = {"seed": self.seed} if "seed" in inspect.signature(module.score).parameters else {}
         ids = np.arange(first, first + len(lines[0]))
-        return module.score(Pairs(ids, src, tgt, tokens=words), self.model, **options)
+        return scored(self.name, Pairs(ids, src, tgt, tokens=words), self.model, self.seed)
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The OPTIONS of the similarity: their defaults, and what is `given`. Raises InputError for others."""

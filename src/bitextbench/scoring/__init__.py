@@ -4,8 +4,9 @@ A similarity is a module of `similarities`, or of a folder of plugins (`base.mem
 
     score(pairs: Pairs, model: Path | None) -> float32 [n]
 
-and `seed` as a third argument, where it draws; perhaps `read(path)`, which checks what `fit` wrote. What it declares,
-as literals in capitals, tells the workflow what to give it:
+which gives one value for each pair, in their order. It has `seed` as a third argument where it draws. There may be
+`read(path)`, which checks what `fit` wrote. What it declares, as literals in capitals, tells the workflow what to give
+it:
 
 | constant | meaning |
 |---|---|
@@ -27,7 +28,8 @@ as literals in capitals, tells the workflow what to give it:
 All are optional: a module with `score` alone needs nothing but ids.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -44,7 +46,6 @@ from bitextbench.base.errors import InputError, near
 from bitextbench.formats.likelihoods import Likelihoods
 
 Vectors = NDArray[np.float32]
-Score = Callable[["Pairs", Path | None], NDArray[np.float32]]
 
 NEEDS = ("vectors", "likelihoods", "tokens", "labels", "encoder", "dataset")
 FITS = ("", "vectors", "tokens", "neighbourhoods", "scores")
@@ -129,6 +130,28 @@ def similarity(name: str) -> ModuleType:
     """The module of a similarity. Raises InputError for an unknown name."""
     members.source("similarities", name)
     return import_module(f"{__name__}.similarities.{name}")
+
+
+def scored(name: str, pairs: Pairs, model: Path | None, seed: int = 1) -> NDArray[np.float32]:
+    """The scores [n] of pairs by the similarity `name`; `seed` is for one that draws.
+
+    Raises InputError where its module has no `score` of these arguments, or does not give a number for each pair.
+    """
+    source, module = members.source("similarities", name), similarity(name)
+    given: dict[str, Any] = {}
+    try:
+        asked = inspect.signature(module.score)
+        given = {"seed": seed} if "seed" in asked.parameters else {}
+        asked.bind(pairs, model, **given)
+    except (AttributeError, TypeError):
+        raise InputError("has no score(pairs, model)", source, remedy="write a function with these arguments") from None
+    scores = np.asarray(module.score(pairs, model, **given))
+    if scores.shape != (n := pairs.ids.shape) or scores.dtype.kind not in "fiu":
+        what = f"score gave {scores.dtype} {list(scores.shape)} for {n[0]:,} pairs"
+        raise InputError(what, source, remedy="return one number for each pair, float32 [n]")
+    if len(bad := np.flatnonzero(np.isnan(scores))):
+        raise InputError(f"the score of pair {pairs.ids[bad[0]]} is NaN", source, remedy="give each pair a number")
+    return scores.astype(np.float32, copy=False)
 
 
 def checked(scores: NDArray[np.floating], name: str) -> NDArray[np.float32]:

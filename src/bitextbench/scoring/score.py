@@ -3,7 +3,6 @@
 Similarities learn from rows in the order of ids: the same bytes for any number of shards.
 """
 
-import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.likelihoods import Likelihoods
 from bitextbench.formats.scores import load_scores, scores_by_id
 from bitextbench.formats.vectors import Embeddings, Stacked, load_pair
-from bitextbench.scoring import Pairs, Text, similarity
+from bitextbench.scoring import Pairs, Text, scored, similarity
 
 
 def score_shard(
@@ -50,11 +49,9 @@ def score_shard(
     if log_probabilities and len(log_probabilities) != len(ids):
         what = f"{len(log_probabilities):,} likelihoods for the {len(ids):,} pairs of {shard}"
         raise InputError(what, likelihoods, remedy="compute them again")
-    scorer = similarity(name).score
-    options = {"seed": seed} if "seed" in inspect.signature(scorer).parameters else {}
     words = read_text(tokens, ids) if tokens else None
     pairs = Pairs(ids, sides[0], sides[1], log_probabilities, words, rows["label"].to_pylist())
-    arrays.save(out, scorer(pairs, model, **options))
+    arrays.save(out, scored(name, pairs, model, seed))
 
 
 def read_text(shard: Path, ids: NDArray[np.integer] | None = None) -> Text:

@@ -21,7 +21,7 @@ NEEDS = ("tokens",)
 def score(pairs: Pairs, model: Path | None = None) -> NDArray[np.float32]:
     """Minus the distance of each pair's tokenised lines."""
     src, tgt = ([line or "" for line in side.to_pylist()] for side in pairs.text())
-    return -process.cpdist(src, tgt, scorer=Levenshtein.distance, dtype=np.float32)
+    return 0 - process.cpdist(src, tgt, scorer=Levenshtein.distance, dtype=np.float32)  # and so 0.0, not -0.0
 
 
 def matrix(src: Sequence[str], tgt: Sequence[str], threads: int = 1) -> NDArray[np.float32]:
