@@ -352,3 +352,17 @@ def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path, c
     assert "(the default, 0.1000, is for --margin distance and -k 2 only)" in capsys.readouterr().err
     every = mine(**options, out=tmp_path / "all.tsv", threshold=-math.inf)
     assert every["below_threshold"] == 0
+
+
+def test_an_estimate_says_for_which_texts_it_is(files, tmp_path, capsys, monkeypatch):
+    options = {**files, "calibration": Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1, k=2), "k": 2}
+    mine(**options, out=tmp_path / "small.tsv")
+    said = capsys.readouterr().err
+    assert "fewer if both are about the same events, and none if no sentence has a translation\n" in said
+    small = "were measured on texts of 10,000 sentences and more; in smaller ones fewer pairs are right\n"
+    assert said.count(f"mine: the threshold and the estimate {small}") == 1
+    monkeypatch.setattr(texts, "CALIBRATED", 1)
+    mine(**options, out=tmp_path / "large.tsv")
+    assert "were measured on" not in capsys.readouterr().err
+    mine(**options, out=tmp_path / "ratio.tsv", margin="ratio")
+    assert "an estimated" not in capsys.readouterr().err

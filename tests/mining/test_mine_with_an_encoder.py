@@ -27,7 +27,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.data.synth import sentences
-from bitextbench.encoders import cache, folder, plain, trainer
+from bitextbench.encoders import cache, folder, muse, plain, trainer
 from bitextbench.text.bpe import learn_sentencepiece
 
 LINES = list(dict.fromkeys(german for _, (german, _) in itertools.islice(sentences("lines", ("de", "en"), 1), 50)))
@@ -113,6 +113,46 @@ def test_the_vectors_are_those_of_encode(encoder, place):
     done = run("mine", "a.de", "b.en", "--src-emb", "a.de.npy", "--tgt-emb", "b.en.npy", "-o", "other.tsv")
     assert done.exit_code == 0, done.output
     assert Path("other.tsv").read_bytes() == Path("pairs.tsv").read_bytes()
+
+
+def test_vectors_of_files_have_no_default_and_the_log_says_so(place):
+    np.save("a.npy", np.random.default_rng(1).random((len(LINES) + 2, 8)))
+    np.save("b.npy", np.random.default_rng(2).random((len(LINES), 8)))
+    files = ["a.de", "b.en", "--src-emb", "a.npy", "--tgt-emb", "b.npy", "-o", "p.tsv"]
+    said = "the encoder of these vectors is unknown, so the margin is ratio and there is no default of the threshold; "
+    wanted = f"--margin {muse.CALIBRATION.margin} --threshold {muse.CALIBRATION.threshold}"
+    assert f"mine: {said}for vectors by muse give {wanted}\n" in run("mine", *files).stderr
+    assert said not in run("mine", *files, *wanted.split()).stderr
+
+
+def test_a_text_in_a_language_that_the_encoder_does_not_know_is_said(place):
+    """muse does not know Finnish; without --src-language py3langid looks at the text."""
+    Path("fi.txt").write_text("\n".join(FINNISH) + "\n", encoding="utf-8")
+    Path("b.en").write_text("\n".join(ENGLISH) + "\n", encoding="utf-8")
+    done = run("mine", "fi.txt", "b.en", "-o", "p.tsv")
+    assert done.exit_code == 0, done.output
+    assert "warning: fi.txt seems to be in fi, and muse was not trained on it; its languages are ar, de" in done.stderr
+    assert "b.en seems" not in done.stderr
+    said = run("mine", "fi.txt", "b.en", "--src-language", "fi", "-o", "p.tsv").stderr
+    assert said.count("muse was not trained on") == 1
+
+
+FINNISH = [
+    "Hallitus esitteli uuden talousarvion eduskunnalle tiistaina.",
+    "Lapset leikkivät puistossa koko pitkän iltapäivän.",
+    "Juna Helsingistä Tampereelle on tänään myöhässä.",
+    "Tutkijat löysivät järvestä uuden kalalajin viime kesänä.",
+    "Kaupunki rakentaa keskustaan uuden kirjaston ensi vuonna.",
+    "Hän osti torilta tuoretta leipää ja makeita mansikoita.",
+]
+ENGLISH = [
+    "The government presented the new budget to parliament on Tuesday.",
+    "The children played in the park all afternoon.",
+    "The train from Helsinki to Tampere is late today.",
+    "Researchers found a new species of fish in the lake last summer.",
+    "The city will build a new library in the centre next year.",
+    "She bought fresh bread and sweet strawberries at the market.",
+]
 
 
 def test_another_margin_encodes_nothing_again(encoder, place):

@@ -137,6 +137,7 @@ def _vectors(
     tgt_emb: Path | None,
     languages: tuple[str | None, str | None],
     cache: Path | None,
+    margin: str | None,
 ) -> Any:
     """The vectors of both texts, from two files or by an encoder, and the encoder's calibration.
 
@@ -149,6 +150,7 @@ def _vectors(
             "both --encoder and files of vectors are given", remedy="give --encoder, or both --src-emb and --tgt-emb"
         )
     if src_emb and tgt_emb:
+        texts.unknown_encoder(margin)
         return texts.from_files(src_emb, tgt_emb), None
     if src_emb or tgt_emb:
         raise InputError("only one text has vectors", remedy="give both --src-emb and --tgt-emb")
@@ -160,7 +162,11 @@ def _vectors(
 @click.argument("src_text", type=INPUT, metavar="A")
 @click.argument("tgt_text", type=INPUT, metavar="B")
 @opt.encoder_options
-@click.option("--src-language", type=LANGUAGE, help="Language code of A; a published encoder needs none.")
+@click.option(
+    "--src-language",
+    type=LANGUAGE,
+    help="Language code of A. A published encoder needs none, and warns of a text in a language that it does not know.",
+)
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
 @opt.cache_option
 @click.option("--src-emb", type=INPUT, help="Vectors of A instead of an encoder, .npy [n, d].")
@@ -239,7 +245,7 @@ def mine(
     mined_pairs.check_output(out, languages)  # before an encoder is loaded
     for text in (src_text, tgt_text):
         check_filled(text)
-    vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache)
+    vectors, calibration = _vectors(encoder, src_emb, tgt_emb, languages, cache, search["margin"])
     texts.mine(
         src_text,
         tgt_text,

@@ -21,6 +21,7 @@ BLOCK = 20_000  # lines identified at a time: about 100 MB for lines of 150 byte
 LABEL = "__label__"  # fastText's prefix of a label
 THREADS = 10  # with fewer, fastText 0.9.3 reads uninitialised memory (its issue 1061)
 ATTEMPTS = 6
+SOME = 5  # lines of one language: fewer say little of the language of a text
 
 
 def identify(lines: Sequence[str] | pa.Array, languages: Sequence[str], model: str) -> list[str]:
@@ -46,6 +47,15 @@ def likelier(lines: Iterable[str], code: str, other: str) -> list[bool]:
     """
     ranked = (dict(_py3langid().rank(line)) for line in lines)
     return [scores[code] > scores[other] for scores in ranked]
+
+
+def most_of(lines: Sequence[str]) -> str | None:
+    """The language, as py3langid has it, of more than half of some lines and of SOME at least; None if there is none.
+
+    It is for a few lines, as `likelier`.
+    """
+    (code, count), *_ = Counter(_py3langid().classify(line)[0] for line in lines).most_common(1) or [("", 0)]
+    return code if count >= max(SOME, len(lines) // 2 + 1) else None
 
 
 def unknown_to(model: str, languages: Iterable[str]) -> InputError:

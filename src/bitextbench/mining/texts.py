@@ -18,7 +18,7 @@ from bitextbench.base.memory import peak
 from bitextbench.base.outputs import scratch
 from bitextbench.base.pipes import copied, read_once, shown
 from bitextbench.base.progress import log
-from bitextbench.corpus.language_id import known, likelier
+from bitextbench.corpus.language_id import known, likelier, most_of
 from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.gold import Gold, read_gold
@@ -32,6 +32,8 @@ from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 
 IDENTIFIER = "py3langid"
 LOOKED_AT = 200  # lines of a text, to see its language
+CALIBRATED = 10_000  # sentences of the texts that calibrations were measured on (benchmarks/mining_defaults.py)
+MUSE = "--margin distance --threshold 0.1338"  # its calibration, which `encoders.muse` has: that imports torch
 
 if TYPE_CHECKING:
     from bitextbench.encoders.interface import Calibration, SentenceEncoder  # it imports torch
@@ -180,10 +182,26 @@ def swapped(src: Sentences, tgt: Sentences, languages: Sequence[str | None]) -> 
     if not all(codes) or own == other:
         return False
     shares = (
-        np.mean(likelier(text.text[:: max(1, len(text) // LOOKED_AT)], wrong, right))
-        for text, wrong, right in ((src, other, own), (tgt, own, other))
+        np.mean(likelier(_some(text), wrong, right)) for text, wrong, right in ((src, other, own), (tgt, own, other))
     )
     return all(share > 0.5 for share in shares)
+
+
+def _some(text: Sentences) -> list[str]:
+    """Some lines of a text, evenly spaced."""
+    return text.text[:: max(1, len(text) // LOOKED_AT)]
+
+
+def check_language(text: Sentences, encoder: "SentenceEncoder") -> None:
+    """Warn of a text that seems to be in a language that the encoder was not trained on, where it says on which."""
+    with contextlib.suppress(OSError):  # as in `check_sides`
+        languages = getattr(encoder, "languages", ())
+        code = most_of([line for line in _some(text) if line.strip()]) if languages else None
+        if code and matching(code, languages) is None:
+            log(
+                f"warning: {text.name} seems to be in {code}, and {encoder.name} was not trained on it; its languages are "
+                f"{', '.join(languages)}"
+            )
 
 
 def settled(
@@ -202,6 +220,15 @@ def settled(
     if threshold is None and target is None:
         log(_unlimited(calibration))
     return margin, threshold, None
+
+
+def unknown_encoder(margin: str | None) -> None:
+    """Say that vectors from files have the margin ratio and no threshold, unless a `margin` is given."""
+    if margin is None:
+        log(
+            "mine: the encoder of these vectors is unknown, so the margin is ratio and there is no default of the "
+            f"threshold; for vectors by muse give {MUSE}"
+        )
 
 
 def _unlimited(usual: "Calibration | None") -> str:
@@ -245,6 +272,9 @@ def from_encoder(encoder: "SentenceEncoder", languages: Sequence[str | None], fo
     sides = [encoder.side(language, usual=side) for language, side in zip(languages, SIDES, strict=True)]
 
     def encoded(texts: tuple[Sentences, ...], rows: Rows) -> tuple[tuple[Embeddings, ...], int]:
+        for text, language in zip(texts, languages, strict=True):
+            if language is None:  # of others `side` has warned
+                check_language(text, encoder)
         plain = [
             cache.PlainText(text.name, [text.text[place] for place in places.tolist()], language, side)
             for text, places, language, side in zip(texts, rows, languages, sides, strict=True)
@@ -387,8 +417,14 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
     if "estimated_right" in counts:
         lines.append(
             f"mine: an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, if the texts are "
-            "unrelated and 3% of the sentences have a translation; fewer if both are about the same events"
+            "unrelated and 3% of the sentences have a translation; fewer if both are about the same events, and none if "
+            "no sentence has a translation"
         )
+        if min(counts[side]["in"] for side in SIDES) < CALIBRATED:
+            lines.append(
+                f"mine: the threshold and the estimate were measured on texts of {CALIBRATED:,} sentences and more; in "
+                "smaller ones fewer pairs are right"
+            )
     if "precision" in counts:
         lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")
     if "neighbours_found" in counts:
