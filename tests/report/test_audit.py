@@ -74,8 +74,7 @@ def test_an_audit_is_made_from_what_is_committed(run, tmp_path):
     done = CliRunner().invoke(cli, ["audit", str(tmp_path / run), "--references", str(REFERENCES), *seeded])
     assert done.exit_code == 0, done.output
     for name in ("audit.csv", "claims.csv", "instances.csv"):
-        made = (tmp_path / run / name).read_text(encoding="utf-8").replace(f"{tmp_path}/", "results/")
-        same = made == (ROOT / "results" / run / name).read_text(encoding="utf-8")
+        same = (tmp_path / run / name).read_bytes() == (ROOT / "results" / run / name).read_bytes()
         assert same, f"run bitextbench audit results/{run}"
 
 
@@ -225,7 +224,7 @@ def test_a_number_without_an_interval_stands_for_itself(folder):
 def test_reproduced_means_that_the_interval_has_a_number_that_rounds_to_the_papers(tenths, half):
     cell = references.Printed("p", "1", "a", "A", "x", Decimal("20"), "BLEU [%]", "here")
     line = ours("a", "x", 20.0, tenths / 10, half / 10)
-    number = audit._number(cell, audit.Found(line, Path("t"), 2))
+    number = audit._number(cell, audit.Found(line, Path("t"), 2, "t"))
     hundredths = range(10 * (tenths - half), 10 * (tenths + half) + 1)
     expected = any(1950 <= value <= 2050 for value in hundredths)
     assert (number.verdict == "reproduced") == expected
@@ -325,6 +324,16 @@ def test_the_command_writes_both_files(folder):
 
 def test_no_table_at_all_is_an_audit_of_nothing(folder):
     assert {line.verdict for lines in audit.audit(folder, []) for line in lines} == {"not run"}
+
+
+def test_a_folder_without_tables_is_refused_and_stays_as_it_was(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts/a.csv").write_text("a,b\n1,2\n")
+    for name, message in (("texts", "texts: no table of a run in this folder"), ("absent", "absent: no such file")):
+        done = CliRunner().invoke(cli, ["audit", str(tmp_path / name), "--references", str(REFERENCES)])
+        assert isinstance(done.exception, InputError), done.output
+        assert message in str(done.exception)
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["texts", "a.csv"]
 
 
 def test_nothing_is_written_when_something_is_wrong(folder):

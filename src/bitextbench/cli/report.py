@@ -311,9 +311,8 @@ def audit_run(folder: Path, references: Path, seeds_of: Path | None) -> None:
     measured = [path for table in tables if (path := folder / table.measurements).exists()]
     seeded = sorted(seeds_of.glob("measurements/**/*.json")) if seeds_of else []
     numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
-    click.echo(
-        write(references, [folder / table.csv for table in tables], measured, numbers, judgements, instances, seeded)
-    )
+    files = [folder / table.csv for table in tables]
+    click.echo(write(references, files, measured, numbers, judgements, instances, seeded, folder))
 
 
 @cli.command(epilog=example("compare results/small ../elsewhere/results/small"))

@@ -62,6 +62,7 @@ class Found(NamedTuple):
     line: Cell
     path: Path
     number: int  # the line's, in the file
+    file: str  # the table's name as evidence
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -202,12 +203,13 @@ def write(
     judgements: Path,
     instances: Path,
     seeded: Sequence[Path] = (),
+    run: Path | None = None,
 ) -> str:
     """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
 
     `folder` holds the references, claims.yaml and metrics.yaml. Raises InputError as `audit` does; then nothing is written.
     """
-    made = audit(folder, tables, measured, seeded)
+    made = audit(folder, tables, measured, seeded, run)
     records.write(numbers, Number, made.numbers)
     records.write(judgements, Judgement, made.claims)
     records.write(instances, Tried, made.instances)
@@ -220,18 +222,25 @@ def write(
     return "; ".join([*counts, f"{decided:,} of {len(made.claims):,} claims decided in the papers' regime"])
 
 
-def audit(folder: Path, tables: Sequence[Path], measured: Sequence[Path] = (), seeded: Sequence[Path] = ()) -> Audit:
+def audit(
+    folder: Path,
+    tables: Sequence[Path],
+    measured: Sequence[Path] = (),
+    seeded: Sequence[Path] = (),
+    run: Path | None = None,
+) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
     `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
-    interval. `seeded`: those of another run, whose spread over seeds cells of one seed are given. Raises InputError for a
+    interval. `seeded`: those of another run, whose spread over seeds cells of one seed are given. `run`: the folder of the
+    tables, which the evidence then has as results/<its name>, wherever it lies. Raises InputError for a
     table that is damaged, has another scale than the others or has a number twice. It
     raises it for one made from other references than those of `folder`, and for a claim on a cell that no table has.
     Otherwise it raises it as `claims.load` and `metrics.load` do.
     """
     reference = references.load_all(folder)
     known = metrics.load(folder / "metrics.yaml", reference)
-    held = _found(tables, reference)
+    held = _found(tables, reference, run)
     scales = sorted({entry.line.scale for entry in held.values()})
     if len(scales) > 1:
         raise InputError(f"tables of several scales: {', '.join(scales)}", remedy="audit each run by itself")
@@ -263,11 +272,12 @@ def _check_cells(loaded: Sequence[Claim], known: Metrics, ours: set[Key]) -> Non
                 raise InputError(what, claim.file, line=claim.line, remedy=near(" ".join(key), cells))
 
 
-def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Key, Found]:
+def _found(tables: Sequence[Path], printed: dict[str, list[Printed]], run: Path | None) -> dict[Key, Found]:
     """Our numbers by place, row and column, without those that no paper has as a number or in a figure."""
     reference = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     measured: dict[Key, Found] = {}
     for path in sorted(tables):
+        file = (Path("results", run.resolve().name) / path.relative_to(run) if run else path).as_posix()
         for number, line in enumerate(read(path), start=2):
             key = (line.paper_table, line.row, line.column)
             _same_reference(line, reference.get(key), path, number)
@@ -276,7 +286,7 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]]) -> dict[Ke
             if key in measured:
                 what = f"{', '.join(key)} is also in {measured[key].path}:{measured[key].number}"
                 raise InputError(what, path, line=number, remedy="give each table once")
-            measured[key] = Found(line, path, number)
+            measured[key] = Found(line, path, number, file)
     return measured
 
 
@@ -323,7 +333,7 @@ def _number(cell: Printed, measured: Found | None) -> Number:
         "seeds": line.seeds,
         "verdict": verdict,
         "scale": line.scale,
-        "evidence": f"{measured.path.as_posix()}:{measured.number}",
+        "evidence": f"{measured.file}:{measured.number}",
         "note": "; ".join(filter(None, notes)),
     }
     return replace(number, **ours)  # type: ignore[arg-type]
@@ -426,7 +436,7 @@ def _judgement(
 ) -> Judgement:
     counts = Counter(case.verdict for case in cases)
     ran = [case for case in cases if case.verdict != NOT_RUN]
-    used = {held[key].path.as_posix() for case in ran for key in case.instance.cells.values()}
+    used = {held[key].file for case in ran for key in case.instance.cells.values()}
     otherwise = [f"{case.verdict}: {case.values or 'as a whole'}" for case in ran if case.verdict != "holds"]
     regime = Counter(case.regime if case.regime in (IN, NOT_PRINTED) else OUT for case in ran)
     least: Verdict = next((verdict for verdict in (NOT_COMPARABLE, OUT) if counts[verdict]), NOT_RUN)

@@ -121,12 +121,6 @@ def load(folder: Path) -> Run:
     encoders_csv = study if not (folder / "encoders.csv").exists() and (folder / study).exists() else "encoders.csv"
     numbers = lines("audit.csv", Number, "an audit", "which numbers of the papers have ours beside them")
     tables = read_tables(folder)
-    if not tables:
-        raise InputError(
-            "no table of a run in this folder",
-            folder,
-            remedy="name the folder of a run, such as results/small; its report also has the study of its encoders",
-        )
     return Run(
         folder.resolve().name.replace("results", "paper"),  # the paper run has no folder of its own
         {table.place: table for table in sorted([*tables, *unread(numbers, tables)], key=_order)},
@@ -173,11 +167,18 @@ def within(folder: Path, *suffixes: str) -> list[str]:
 
 
 def read_tables(folder: Path) -> list[ReportTable]:
-    """The computed tables, the papers' and the run's own. Raises InputError as `load` does."""
+    """The computed tables, the papers' and the run's own, at least one. Raises InputError as `load` does."""
     files = [path for paper in PAPERS for path in sorted((folder / paper).glob("*.csv"))]
     of_papers = [path for path in files if path != folder / FIGURE2 and not path.name.endswith(".significance.csv")]
     unprinted = [folder / f"{name}.csv" for name in UNPRINTED]
-    return [read_table(folder, path) for path in [folder / "table2.csv", *of_papers, *unprinted] if path.exists()]
+    there = [path for path in [existing(folder) / "table2.csv", *of_papers, *unprinted] if path.exists()]
+    if not there:
+        raise InputError(
+            "no table of a run in this folder",
+            folder,
+            remedy="name the folder of a run, such as results/small; its report also has the study of its encoders",
+        )
+    return [read_table(folder, path) for path in there]
 
 
 def _order(table: ReportTable) -> tuple[int, bool, str]:
