@@ -297,6 +297,24 @@ def test_a_margin_is_listed_with_its_formula():
         assert margins.margin(margins.SIMILARITIES[name][1], a, f, g) == pytest.approx(value)
 
 
+def test_the_lists_say_which_command_takes_a_name():
+    from bitextbench.scoring import margins
+
+    said = {
+        kind: dict(line.split("\t") for line in CliRunner().invoke(cli, ["list", kind]).stdout.splitlines())
+        for kind in ("similarities", "margins")
+    }
+    where = {name: what.partition(":")[0] for name, what in said["similarities"].items()}
+    elsewhere = {"nmt_lm", "oracle", "published", "dual_cross_entropy"}
+    assert {name for name, place in where.items() if place == "for a configuration"} == elsewhere
+    assert {name for name, place in where.items() if place == "for filter"} == {"margin"}
+    assert {where[name] for name in {*where} - elsewhere - {"margin"}} == {"for filter and score"}
+    alone = {name for name, what in said["margins"].items() if what.endswith("; for `mine` alone")}
+    assert alone == {*said["margins"]} - {"cosine", *margins.MARGINS} == {"dot", "euclidean"}
+    assert "a is the dot product of the pair" in said["margins"]["dot"]
+    assert "the same as absolute" in said["margins"]["cosine"]
+
+
 @pytest.mark.parametrize("kind", ["encoders", "similarities", "margins", "rules", "datasets"])
 def test_what_can_be_named_is_listed(kind):
     lines = CliRunner().invoke(cli, ["list", kind], catch_exceptions=False).stdout.splitlines()

@@ -111,6 +111,14 @@ def test_nothing_is_written_into_a_file_that_got_the_number_of_a_closed_stream(p
     assert (done.returncode, (place / "o.tsv").read_text()) == (0, "-15.0\n-14.0\n")
 
 
+def test_a_folder_that_is_made_for_an_output_is_said(tmp_path, capsys):
+    given = tmp_path / "absent/deeper/o.tsv"
+    assert options.OUT.convert(str(given), None, None) == given
+    assert capsys.readouterr().err == f"{given}: there is no folder {given.parent}, so it will be made\n"
+    options.OUT.convert(str(tmp_path / "o.tsv"), None, None)
+    assert not capsys.readouterr().err
+
+
 def test_output_is_utf8_whatever_the_locale(place):
     (place / "p.tsv").write_text("grün\tgreen\n")
     done = shell(f"{SCORE.format('p.tsv')} --append", place, PYTHONIOENCODING="ascii", LC_ALL="C")

@@ -809,3 +809,11 @@ def test_bad_recognition():
         recognition.sample_targets([["a"], []], 1)
     with pytest.raises(InputError, match="unknown draw"):
         recognition.sample_targets([["a"]], 1, draw="x")
+
+
+def test_a_file_without_candidates_is_refused(tmp_path):
+    write_files(tmp_path)
+    (tmp_path / "P").write_text("")
+    done = run("evaluate", "bucc", "--candidates", tmp_path / "P", "--gold", tmp_path / "G")
+    assert isinstance(done.exception, InputError), done.output
+    assert str(done.exception) == f"{tmp_path / 'P'}: has no pairs; check that this is the file of mined pairs"

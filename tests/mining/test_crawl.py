@@ -159,3 +159,11 @@ def test_sides_of_unequal_length_are_refused(crawl):
     done = run("-o", "kept.tsv")
     assert "the two sides differ in lines" in str(done.exception)
     assert sorted(path.name for path in Path().iterdir()) == ["a.de", "b.en"]
+
+
+def test_fewer_pairs_than_are_asked_for_are_said_and_counts_are_said_once(crawl):
+    said = run("--rules", "{}", "--similarity", "random", "--pairs", 100_000, "-o", "kept.tsv").stderr
+    left = len(Path("kept.tsv").read_text().splitlines())
+    assert f"filter: --pairs asks for 100,000, but only {left:,} were left\n" in said
+    assert "rows in" not in said
+    assert "only" not in run("--rules", "{}", "--similarity", "random", "--pairs", 3, "-o", "kept.tsv").stderr

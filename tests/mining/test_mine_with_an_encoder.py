@@ -155,6 +155,12 @@ ENGLISH = [
 ]
 
 
+def test_vectors_are_not_written_under_another_name(encoder, place):
+    done = run("encode", "a.de", "--encoder", encoder, "--language", "de", "-o", "a.txt")
+    assert failed(done) == "a.txt: is not a name of vectors; end it in .npy: a.txt.npy"
+    assert not Path("a.txt").exists()
+
+
 def test_another_margin_encodes_nothing_again(encoder, place):
     assert f"encode: 0 of {2 * len(LINES)} sentences are in the cache" in mine(encoder).stderr
     done = mine(encoder, "--margin", "distance")

@@ -147,9 +147,12 @@ def encode(
     The text is a sentence a line, id<TAB>sentence, JSON lines or TMX (each plain or packed), Parquet, or a Moses zip. -
     is standard input.
     """
+    from bitextbench.base.pipes import is_dash
     from bitextbench.encoders.plain import encode_text
     from bitextbench.formats.inputs import Reading, check_filled
 
+    if not is_dash(out) and out.suffix != ".npy":
+        raise InputError("is not a name of vectors", out, remedy=f"end it in .npy: {out}.npy")
     check_filled(text)
     loaded, reading = encoder.load(), Reading(skip_bad, repair)
     encode_text(text, loaded, out, language=language, side=side, form=form[0], columns=columns, reading=reading)

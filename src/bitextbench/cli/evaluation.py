@@ -14,7 +14,7 @@ Texts = tuple[Path | None, Path | None]  # of the sources, and of the targets
 
 
 def _truth(texts: Texts, form: tuple[str, str], gold: Path, candidates: Path) -> tuple[Any, ...]:
-    """Both texts or none, the gold pairs and the candidates."""
+    """Both texts or none, the gold pairs and the candidates. Raises InputError where there are none."""
     from bitextbench.formats import mined_pairs as pairs
     from bitextbench.formats import sentences
     from bitextbench.formats.gold import read_gold
@@ -23,7 +23,10 @@ def _truth(texts: Texts, form: tuple[str, str], gold: Path, candidates: Path) ->
         raise InputError("only one text is given", remedy="give both --src-text and --tgt-text, or neither")
     sides = zip(texts, ("src", "tgt"), form, strict=True)
     src, tgt = (sentences.read(path, side, kind) if path else None for path, side, kind in sides)
-    return src, tgt, read_gold(gold, src, tgt), pairs.read(candidates)
+    truth, mined = read_gold(gold, src, tgt), pairs.read(candidates)
+    if not mined.src:
+        raise InputError("has no pairs", candidates, remedy="check that this is the file of mined pairs")
+    return src, tgt, truth, mined
 
 
 @evaluate.command("bucc", epilog=example("evaluate bucc --candidates pairs.tsv --gold gold.tsv"))

@@ -31,8 +31,14 @@ def encoders() -> Entries:
 def similarities() -> Entries:
     """Similarities: the scores of a pair, for `filter` and `score` and as `methods` of a configuration."""
     from bitextbench.base import members
+    from bitextbench.mining.scorers import ELSEWHERE
+    from bitextbench.scoring import declared
 
-    yield from ((name, first_sentence(path)) for name, path in members.sources("similarities").items())
+    for name, path in members.sources("similarities").items():
+        about = declared(name)
+        where = "filter" if about.fit == "neighbourhoods" else "filter and score"
+        where = "a configuration" if {*about.needs} & {*ELSEWHERE} else where
+        yield name, f"for {where}: {first_sentence(path)}"
 
 
 def margins() -> Entries:
@@ -40,10 +46,13 @@ def margins() -> Entries:
     from bitextbench.scoring.margins import FORMULAS, SIMILARITIES
 
     means = "f and g: mean cosines of the source and of the target to their k nearest neighbours"
+    of = {"cosine": "the cosine", "dot": "the dot product", "euclidean": "minus the Euclidean distance"}
     for name, (metric, margin) in SIMILARITIES.items():
         formula = FORMULAS[margin]
-        where = f", where a is the {metric} of the pair" + (f"; {means}" if set(formula) & set("bfg") else "")
-        yield name, formula + where + ("; b = (f + g) / 2" if "b" in formula else "")
+        where = f", where a is {of[metric]} of the pair" + (f"; {means}" if set(formula) & set("bfg") else "")
+        where += "; b = (f + g) / 2" if "b" in formula else ""
+        same = {"cosine": "; the same as absolute", "absolute": "; the same as cosine"}.get(name, "")
+        yield name, formula + where + same + ("" if metric == "cosine" else "; for `mine` alone")
 
 
 def rules() -> Entries:

@@ -195,6 +195,7 @@ class Rows(click.ParamType):
 
 class Output(click.Path):
     """An output path: a `file`, a `folder` or `either`. A path that cannot be written is refused before the work begins.
+    A folder above it that is not there is made, which the log says.
 
     `stream`: "-" is standard output. `shared`: a folder that gets files of its own names, and may hold the inputs. Commands
     refuse any other output that is an input, or another output (`groups.Command`). `mark`: a file that the folder has when
@@ -207,12 +208,15 @@ class Output(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from bitextbench.base.outputs import check_mark, check_output
+        from bitextbench.base.progress import log
 
         path = Path(str(super().convert(value, param, ctx)))
         if str(path) != "-":
             check_output(path, self.kind)
             if self.mark:
                 check_mark(path, self.mark)
+            if not path.absolute().parent.exists():
+                log(f"{path}: there is no folder {path.parent}, so it will be made")
         elif not self.stream:
             raise InputError(
                 "this command cannot write to standard output", "-", remedy="name a file (./- for one called -)"

@@ -280,9 +280,13 @@ def show(csv: Path, brief: bool) -> None:
     from bitextbench.report.cells import read
     from bitextbench.report.run import name_of
 
-    if next(read_lines(csv), "").split(",") == [*encoders.Retrieved._fields]:
+    columns = next(read_lines(csv), "").split(",")
+    if columns == [*encoders.Retrieved._fields]:
         click.echo(encoders.render(encoders.read(csv)), nl=False)
         return
+    if "paper_table" not in columns:
+        remedy = f"name another file; `bitextbench report {csv.parent}` shows the other CSVs of a run"
+        raise InputError(f"not a table: it begins with {', '.join(columns)[:60]}", csv, line=1, remedy=remedy)
     cells, compared = read(csv), csv.with_suffix(".significance.csv")
     filtered = compared.exists() and any(cell.budget for cell in cells)
     reading = filtering.reading(cells, significance.read(compared)) if filtered else []

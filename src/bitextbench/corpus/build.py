@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import write_json
 from bitextbench.base.outputs import atomic, remove
 from bitextbench.base.parallel import cores, in_order
-from bitextbench.base.progress import log, progress
+from bitextbench.base.progress import progress
 from bitextbench.corpus import parts
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.corpus.deduplicate import MEMORY, Deduplicator
@@ -74,8 +74,6 @@ def build(
         remove(part / "scratch")
         counts = _counts(by_part, tally, n_out)
         write_json(part / "counts.json", counts)
-    dropped = "".join(f", {n:,} {reason}" for reason, n in counts["dropped"].items())
-    log(f"corpus {name}: {counts['in']:,} rows in, {n_out:,} out{dropped}")
     return counts
 
 

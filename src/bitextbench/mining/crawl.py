@@ -178,7 +178,7 @@ def filter_crawl(
         "seconds": round(time.monotonic() - started, 1),
         "peak_mib": peak(),
     }
-    log(_summary(result, out))
+    log(_summary(result, limit, out))
     return result
 
 
@@ -329,7 +329,7 @@ def _explain(
         _check_unchanged(files, before)
 
 
-def _summary(counts: Mapping[str, Any], out: Path) -> str:
+def _summary(counts: Mapping[str, Any], limit: Limit, out: Path) -> str:
     dropped = Counter(counts["dropped"])
     reasons = "".join(f", {number:,} {reason}" for reason, number in dropped.most_common())
     below = f", {counts['below']:,} below the score {counts['cutoff']:.4f}" if counts["below"] else ""
@@ -339,6 +339,8 @@ def _summary(counts: Mapping[str, Any], out: Path) -> str:
         f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} of the {passed:,} that passed the "
         f"rules{once} are kept in {shown(out, output=True)}"
     ]
+    if limit.pairs and passed < limit.pairs:
+        lines.append(f"filter: --pairs asks for {limit.pairs:,}, but only {passed:,} were left")
     if 2 * (wrong := dropped["language"]) > counts["in"]:
         lines.append(
             f"warning: the rule `language` dropped {wrong:,} of {counts['in']:,} pairs; check that --src-language and "
