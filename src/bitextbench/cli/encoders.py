@@ -151,9 +151,9 @@ def encode(
     from bitextbench.encoders.plain import encode_text
     from bitextbench.formats.inputs import Reading, check_filled
 
+    check_filled(text)
     if not is_dash(out) and out.suffix != ".npy":
         raise InputError("is not a name of vectors", out, remedy=f"end it in .npy: {out}.npy")
-    check_filled(text)
     loaded, reading = encoder.load(), Reading(skip_bad, repair)
     encode_text(text, loaded, out, language=language, side=side, form=form[0], columns=columns, reading=reading)
 
