@@ -45,9 +45,7 @@ def encode_words(tokens: tuple[tuple[str, Path], ...], name: str, threads: int, 
     from bitextbench.encoders import word_encoding
     from bitextbench.encoders.plain import sentence_encoder
 
-    shards: dict[str, list[Path]] = {}
-    for side, path in tokens:
-        shards.setdefault(side, []).append(path)
+    shards = opt.by_name(tokens)
     encoder = sentence_encoder(name, threads=threads)
     outs = {side: Path(f"{out}.{side}.vec") for side in shards}
     word_encoding.encode_words(shards, encoder, outs, **more)
@@ -215,9 +213,7 @@ def train(
         raise InputError("is not the name of a model", out, remedy=f"call it {MODEL}, in a folder of its own")
     check_model(spec, "--spec")
     spec, vocab_size, row_of = text_model(bpe, spec)
-    data: dict[str, list[Path]] = {}
-    for role, stem in corpora:
-        data.setdefault(role, []).append(stem)
+    data = opt.by_name(corpora)
     check_roles(spec, data, "--corpus")
     run(
         spec,

@@ -288,7 +288,7 @@ def evaluate_sweep(
     """Measure the selection at many thresholds, without translation models: CSV."""
     from bitextbench.evaluation.selections import sweep
 
-    steps = sweep(corpus, opt.by_method(scores), count, out)
+    steps = sweep(corpus, opt.by_name(scores), count, out)
     if picture:
         from bitextbench.report import plots
 

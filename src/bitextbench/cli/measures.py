@@ -190,7 +190,7 @@ def measure_distribution(
     """Scores at equidistant ranks (kim2019, figure 3): CSV."""
     from bitextbench.evaluation.selections import distribution
 
-    curves = distribution(opt.by_method(scores), logits, out)
+    curves = distribution(opt.by_name(scores), logits, out)
     if picture:
         from bitextbench.report import plots
 

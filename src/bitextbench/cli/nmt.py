@@ -1,6 +1,5 @@
 """Commands of the four models that `score --likelihoods` combines: data, training, log-probabilities; part of `cli`."""
 
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,7 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
     from bitextbench.nmt.ids import prepare
     from bitextbench.text.features import text_model
 
-    stems = defaultdict(list)
-    for role, stem in corpora:
-        stems[role].append(stem)
-    prepare(stems, text_model(bpe, {})[1], max_length, out)
+    prepare(opt.by_name(corpora), text_model(bpe, {})[1], max_length, out)
 
 
 @step.command("likelihood-train")

@@ -3,7 +3,7 @@
 import functools
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -502,11 +502,12 @@ def similarities_option(default: str, more: str = "") -> Decorator:
     return click.option("--similarity", "similarities", multiple=True, default=[default], help=text)
 
 
-def by_method(scores: tuple[tuple[str, Path], ...]) -> dict[str, list[Path]]:
-    """The files of each method, in the given order."""
-    return {
-        name: [path for other, path in scores if other == name] for name in dict.fromkeys(name for name, _ in scores)
-    }
+def by_name(given: Iterable[tuple[str, Path]]) -> dict[str, list[Path]]:
+    """The files of each name, in the given order."""
+    files: dict[str, list[Path]] = {}
+    for name, path in given:
+        files.setdefault(name, []).append(path)
+    return files
 
 
 def extreme_options(command: Callable[..., None]) -> Callable[..., None]:

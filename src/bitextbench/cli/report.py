@@ -49,7 +49,7 @@ def corners(corpus: Path, scores: tuple[tuple[str, Path], ...], out: Path) -> No
     from bitextbench.formats.scores import scores_by_id
     from bitextbench.report import examples as pages
 
-    of_all = {name: scores_by_id(paths) for name, paths in opt.by_method(scores).items()}
+    of_all = {name: scores_by_id(paths) for name, paths in opt.by_name(scores).items()}
     pages.write(out, pages.corners(corpus, of_all))
 
 

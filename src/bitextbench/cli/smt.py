@@ -168,9 +168,7 @@ def smt_significance(
     from bitextbench.base.files import read_lines
     from bitextbench.evaluation.significance import compare_nist, write_columns
 
-    texts: dict[str, list[list[str]]] = {}
-    for test, path in references:
-        texts.setdefault(test, []).append([*read_lines(path)])
+    texts = {test: [[*read_lines(path)] for path in paths] for test, paths in opt.by_name(references).items()}
     write_columns(
         hypotheses, lambda systems, column, test: compare_nist(systems, texts.get(test, []), column, test), out
     )
