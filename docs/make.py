@@ -11,8 +11,6 @@ tests/test_docs.py says when a file is out of date.
 
 import ast
 import re
-import shutil
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -23,9 +21,8 @@ from typing import Any
 import jinja2
 import pandas
 import yaml
-from click.testing import CliRunner
 
-from bitextbench.cli.main import cli
+from bitextbench.cli.report import shown
 from bitextbench.data import registry
 from bitextbench.evaluation.selections import Step, read_distribution
 from bitextbench.formats import records
@@ -82,17 +79,9 @@ def csv_of(name: str) -> Path:
     return RESULTS.get(run, ROOT / "results" / run) / f"{place}.csv"
 
 
-def shown(name: str, *options: str) -> str:
-    """What `bitextbench show` prints of a Table 2 in the folder of its run, whose name is in the title."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "results" / f"{name}.csv"
-        shutil.copytree(csv_of(name).parent, place.parent)
-        return CliRunner().invoke(cli, ["show", *options, str(place)], catch_exceptions=False).stdout
-
-
 def orders(name: str) -> str:
     """Which two rows of a Table 2 are in the paper's order, in Markdown."""
-    return "".join(f"- {line}\n" for line in re.findall(r"^  (\w+ < \w+ .+)$", shown(name), flags=re.M))
+    return "".join(f"- {line}\n" for line in re.findall(r"^  (\w+ < \w+ .+)$", shown(csv_of(name), ""), flags=re.M))
 
 
 def cells(name: str) -> Cells:
@@ -349,7 +338,7 @@ def readme(text: str) -> str:
     blocks = [
         answers(),
         costs("make env", "make tiny", "make test", "make small"),
-        f"```\n{shown('tiny/table2', '--brief')}```\n",
+        f"```\n{shown(csv_of('tiny/table2'), 'tiny', brief=True)}```\n",
         f"```\n{mined()}```\n",
     ]
     after = [part.split(END)[1] for part in rest]

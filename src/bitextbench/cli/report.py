@@ -274,24 +274,28 @@ def settings(folder: Path, config: Path, out: Path) -> None:
 @click.option("--brief", is_flag=True, help="Bars of the first column of each group instead of the whole table.")
 def show(csv: Path, brief: bool) -> None:
     """Print a table for a person to read."""
+    from bitextbench.report.run import name_of
+
+    click.echo(shown(csv, name_of(csv), brief=brief), nl=False)
+
+
+def shown(csv: Path, run: str, *, brief: bool = False) -> str:
+    """A table of a run as `show` prints it."""
     from bitextbench.base.files import read_lines
     from bitextbench.evaluation import significance
     from bitextbench.report import encoders, filtering, table
     from bitextbench.report.cells import read
-    from bitextbench.report.run import name_of
 
     columns = next(read_lines(csv), "").split(",")
     if columns == [*encoders.Retrieved._fields]:
-        click.echo(encoders.render(encoders.read(csv)), nl=False)
-        return
+        return encoders.render(encoders.read(csv))
     if "paper_table" not in columns:
         remedy = f"name another file; `bitextbench report {csv.parent}` shows the other CSVs of a run"
         raise InputError(f"not a table: it begins with {', '.join(columns)[:60]}", csv, line=1, remedy=remedy)
     cells, compared = read(csv), csv.with_suffix(".significance.csv")
     filtered = compared.exists() and any(cell.budget for cell in cells)
     reading = filtering.reading(cells, significance.read(compared)) if filtered else []
-    shown, said = (table.brief, filtering.orders(reading)) if brief else (table.render, reading)
-    click.echo(shown(cells, said, name_of(csv)), nl=False)
+    return table.brief(cells, filtering.orders(reading), run) if brief else table.render(cells, reading, run)
 
 
 @cli.command("audit", epilog=example("audit results/small"))
