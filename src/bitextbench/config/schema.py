@@ -85,6 +85,7 @@ TYPE_CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
         "number": lambda _, value: type(value) is int or (type(value) is float and math.isfinite(value)),
     }
 )
+VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=TYPE_CHECKER)
 
 
 def _validator(config: Config) -> Any:
@@ -99,10 +100,7 @@ def _validator(config: Config) -> Any:
         ):
             yield jsonschema.ValidationError(f"names `{name}`, which is not defined; {near(name, known)}")
 
-    kind = jsonschema.validators.extend(
-        jsonschema.Draft202012Validator, {"references": references}, type_checker=TYPE_CHECKER
-    )
-    return kind(schema())
+    return jsonschema.validators.extend(VALIDATOR, {"references": references})(schema())
 
 
 def _defined(config: Config, place: str, whose: Config) -> Collection[str]:
@@ -134,18 +132,18 @@ def check(config: Config) -> None:
 
 def check_part(kind: str, value: Any, where: str) -> None:
     """Check a part of a configuration by one of the schema's $defs. Raises InputError for the first of what is wrong."""
-    part = {"$defs": schema()["$defs"], "$ref": f"#/$defs/{kind}"}
-    if error := next(jsonschema.Draft202012Validator(part).iter_errors(without_nulls(value)), None):
-        raise InputError(_message(_deepest(error)), where)
+    _check_by({"$defs": schema()["$defs"], "$ref": f"#/$defs/{kind}"}, value, where)
 
 
 def check_model(encoder: Config, where: str) -> None:
     """Check the types of what `model` of an encoder says. Raises InputError for a wrong one, and for no known encoder."""
     if not isinstance(encoder.get("type"), str):
         raise InputError("names no type of encoder", where, remedy="write type: dan_dual, say; `list encoders` has all")
-    kind = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=TYPE_CHECKER)
-    rules = {"properties": {"model": {**_model(encoder["type"]), "additionalProperties": True}}}
-    if error := next(kind(rules).iter_errors(without_nulls(encoder)), None):
+    _check_by({"properties": {"model": {**_model(encoder["type"]), "additionalProperties": True}}}, encoder, where)
+
+
+def _check_by(rules: Config, value: Any, where: str) -> None:
+    if error := next(VALIDATOR(rules).iter_errors(without_nulls(value)), None):
         raise InputError(_message(_deepest(error)), where)
 
 
