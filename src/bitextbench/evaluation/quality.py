@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from bitextbench.base.bootstrap import SEED, measure_all, quotient
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation.curves import average
-from bitextbench.formats import bitext
+from bitextbench.evaluation.selections import ScoredPool
 from bitextbench.formats.bitext import PARALLEL
-from bitextbench.formats.scores import load_scores
 
 FEW = 20  # a kind with fewer pairs is left out: its interval would be meaningless
 AP, AUC = "average precision", "ROC-AUC"
@@ -38,14 +37,8 @@ def evaluate(corpus: Path, scores: Sequence[Path], *, seed: int = SEED) -> dict[
     `scores`: a file for each shard. Raises InputError for unequal lengths, NaN, and a corpus without good or without
     bad pairs.
     """
-    labels = [bitext.read_shard(path, ["label"])["label"].to_pylist() for path in bitext.shard_paths(corpus)]
-    loaded = load_scores(scores)
-    if [*map(len, labels)] != [*map(len, loaded)]:
-        what = f"{', '.join(f'{len(s):,}' for s in loaded)} scores for {', '.join(f'{len(s):,}' for s in labels)} pairs"
-        raise InputError(what, scores[0] if scores else corpus, remedy="give the scores of each shard, in order")
-    order = bitext.order_of_ids([*map(len, loaded)])
-    names = np.array([label for shard in labels for label in shard], object)[order]
-    return measure(np.concatenate(loaded)[order], names, seed=seed, where=corpus)
+    pool = ScoredPool(corpus, scores, "pairs")
+    return measure(pool.scores, pool.labels, seed=seed, where=corpus)
 
 
 def measure(
