@@ -57,16 +57,13 @@ def evaluate_bucc(
 
     Pairs are compared by ids, so the texts themselves are not needed. Prints a line. The JSON has intervals, average precision and a two-fold figure, too.
     """
-    import numpy as np
-
     from bitextbench.base.files import write_json
     from bitextbench.evaluation import bucc, curves
 
     src, tgt, pairs, mined = _truth(texts, form, gold, candidates)
     bucc.check_match(mined, pairs, candidates)
     result = bucc.evaluate(mined, pairs, src, tgt, threshold=threshold, seed=seed, where=candidates)
-    truth = set(pairs)
-    correct = np.array([pair in truth for pair in zip(mined.src, mined.tgt, strict=True)], bool)
+    correct = bucc.in_gold(mined, pairs)
     result["average_precision"] = curves.average_precision(mined.scores, correct, len(pairs), seed=seed)
     if curve:
         curves.write(curve, curves.curve(mined.scores, correct), len(pairs))

@@ -100,8 +100,7 @@ def evaluate(
     Raises InputError for a candidate with an unknown id; `where` is the file that it names.
     """
     check_ids(candidates.src, candidates.tgt, src, tgt, where)
-    truth = set(gold)
-    correct = np.array([pair in truth for pair in zip(candidates.src, candidates.tgt, strict=True)], bool)
+    correct = in_gold(candidates, gold)
     chosen = tune(candidates.scores, correct, len(gold)) if threshold is None else threshold
     taken = candidates.scores >= np.float32(np.inf if chosen is None else chosen)
     how = "given" if threshold is not None else "best F1 on these pairs"
@@ -125,6 +124,12 @@ def evaluate(
         "gold_lost_to_duplicates": lost_to_duplicates(gold, src, tgt) if src and tgt else None,
         "two_fold": {**measured(taken_by_half, "threshold:two-fold"), "thresholds": thresholds},
     }
+
+
+def in_gold(candidates: Candidates, gold: Gold) -> NDArray[np.bool_]:
+    """Whether each pair [n] is in gold."""
+    truth = set(gold)
+    return np.array([pair in truth for pair in zip(candidates.src, candidates.tgt, strict=True)], bool)
 
 
 def check_match(candidates: Candidates, gold: Gold, where: Path) -> None:

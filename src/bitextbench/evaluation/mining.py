@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED
 from bitextbench.evaluation import bucc, curves
@@ -32,7 +30,6 @@ def evaluate(
     """
     texts = (corpus.src, corpus.tgt)
     sides, kept = searchable(corpus, src, tgt)
-    gold = set(corpus.gold)
     result: dict[str, dict[str, Any]] = {name: {} for name in similarities}
     for metric in sorted({metric_and_margin(name)[0] for name in similarities}):
         both = neighbours.search(sides[0], sides[1], k, metric=metric, **search)
@@ -46,7 +43,9 @@ def evaluate(
                 candidates = Candidates(mined.scores, *ids)
                 metrics = bucc.evaluate(candidates, corpus.gold, *texts, seed=seed)
                 if margin == "absolute" and strategy in ("forward", "backward"):
-                    correct = np.array([pair in gold for pair in zip(*candidates[1:], strict=True)], bool)
-                    metrics["average_precision"] = curves.average_precision(mined.scores, correct, len(gold), seed=seed)
+                    correct = bucc.in_gold(candidates, corpus.gold)
+                    metrics["average_precision"] = curves.average_precision(
+                        mined.scores, correct, len(corpus.gold), seed=seed
+                    )
                 result[name][strategy] = metrics
     return result
