@@ -39,11 +39,5 @@ def agreement(
     r = float(np.corrcoef(confidence, scores.astype(np.float64))[0, 1])
     z = 1.96 / np.sqrt(max(1, len(rows) - 3))
     interval = np.tanh(np.arctanh(r) + np.array([-z, z])).tolist()
-    result["correlation"] = {
-        "metric": "Pearson's r",
-        "value": r,
-        "interval": interval,
-        "n": len(rows),
-        "signature": "Pearson's r|Fisher's z",
-    }
-    return result
+    about = {"interval": interval, "n": len(rows), "signature": "Pearson's r|Fisher's z"}
+    return result | {"correlation": {"metric": "Pearson's r", "value": r, **about}}

@@ -91,17 +91,8 @@ def nist(
     sampled = np.array([sacrebleu_internals.scored(metric.metric, sums).score for sums in draws @ counts])
     low, high = np.quantile(sampled, (0.025, 0.975)).tolist()
     score = sacrebleu_internals.scored(metric.metric, counts.sum(axis=0))
-    return {
-        "metric": "BLEU",
-        "value": score.score,
-        "interval": [low, high],
-        "n": len(hypotheses),
-        "seed": SEED,
-        "signature": f"nrefs:{len(references)}|case:lc|tok:none|smooth:none|length:shortest",
-        "sys_len": score.sys_len,
-        "ref_len": score.ref_len,
-        "items": packed(grouped("multi-bleu", counts)),
-    }
+    signature = f"nrefs:{len(references)}|case:lc|tok:none|smooth:none|length:shortest"
+    return _measured(score, [low, high], signature, "multi-bleu", counts)
 
 
 def _check_lines(hypotheses: Sequence[str], references: Sequence[str], where: str | Path | None) -> None:
@@ -121,14 +112,20 @@ def _scored(
     _check_lines(hypotheses, references, where)
     os.environ["SACREBLEU_SEED"] = str(SEED)  # read when the bootstrap starts
     score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
+    counts = sacrebleu_internals.counts(metric, hypotheses, [references])
+    return _measured(score, sacrebleu_internals.interval(score), str(metric.get_signature()), kind, counts)
+
+
+def _measured(score: Any, interval: list[float], signature: str, kind: str, counts: Any) -> dict[str, Any]:
+    """A score of sacreBLEU as a metric; `counts`: those of each sentence."""
     return {
         "metric": "BLEU",
         "value": score.score,
-        "interval": sacrebleu_internals.interval(score),
-        "n": len(hypotheses),
+        "interval": interval,
+        "n": len(counts),
         "seed": SEED,
-        "signature": str(metric.get_signature()),
+        "signature": signature,
         "sys_len": score.sys_len,
         "ref_len": score.ref_len,
-        "items": packed(grouped(kind, sacrebleu_internals.counts(metric, hypotheses, [references]))),
+        "items": packed(grouped(kind, counts)),
     }

@@ -18,6 +18,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -67,14 +68,8 @@ def compare(
 ) -> list[Comparison]:
     """Compare every pair of systems by BLEU of detokenised text: see `compared`."""
     metric = sacre(language)
-    return compared(
-        systems,
-        metric,
-        lambda lines: sacrebleu_internals.counts(metric, lines, [references]),
-        len(references),
-        budget,
-        test,
-    )
+    statistics_of = partial(sacrebleu_internals.counts, metric, references=[references])
+    return compared(systems, metric, statistics_of, len(references), budget, test)
 
 
 def compare_nist(
