@@ -22,7 +22,7 @@ from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
 from bitextbench.base.progress import log
-from bitextbench.smt.words import NULL, Vocabulary, Words, packed, read_pairs
+from bitextbench.smt.words import NULL, Vocabulary, Words, read_pairs, write_lines
 
 MODEL_1, HMM = 5, 5  # iterations of each
 NO_WORD = 0.2  # probability that a word of the target has no source: Och and Ney 2003
@@ -159,9 +159,8 @@ def _cooccurring(given: Words, made: Words) -> Translations:
     for first in range(0, len(given), PAIRS):
         last = min(first + PAIRS, len(given))
         merged.append(np.unique(_pairs(*given, *made, first, last, width)))
-        while len(merged) > 1 and len(merged[-2]) < 2 * len(
-            merged[-1]
-        ):  # each key is sorted a few times, not each time
+        # each key is sorted a few times, not each time
+        while len(merged) > 1 and len(merged[-2]) < 2 * len(merged[-1]):
             merged[-2:] = [np.union1d(*merged[-2:])]
     keys = np.unique(np.concatenate(merged))
     height = int(given.ids.max(initial=0)) + 1
@@ -337,9 +336,7 @@ def _viterbi(given, given_at, made, made_at, starts, targets, values, jumps, lin
 
 def write(path: Path, links: Sequence[Links]) -> None:
     """A line for each pair, `0-0 1-2`: source and target positions."""
-    with packed(path) as out:
-        for pairs in links:
-            out.write((" ".join(f"{i}-{j}" for i, j in pairs.tolist()) + "\n").encode())
+    write_lines(path, (" ".join(f"{i}-{j}" for i, j in pairs.tolist()) for pairs in links))
 
 
 def read(path: Path, sources: Words, targets: Words) -> tuple[Links, NDArray[np.int64]]:

@@ -70,9 +70,15 @@ def _most_frequent_links(rows: Rows, counts: NDArray[np.float64]) -> tuple[Rows,
     sides = SYMBOLS + SPAN
     order = np.lexsort((rows[:, -1], rows[:, -2], -counts, *rows[:, :sides].T[::-1]))
     rows, counts = rows[order], counts[order]
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:, :sides] != rows[:-1, :sides]).any(1)
+    first = firsts(rows[:, :sides])
     return rows[first], np.add.reduceat(counts, np.flatnonzero(first)) if len(rows) else counts
+
+
+def firsts(rows: Rows) -> NDArray[np.bool_]:
+    """Which rows differ from those before them."""
+    first = np.ones(len(rows), bool)
+    first[1:] = (rows[1:] != rows[:-1]).any(1)
+    return first
 
 
 @compiled
@@ -281,10 +287,8 @@ def _matching(source, source_at, target, target_at, links, links_at, patterns): 
             slots[slot], rows[size], counts[size] = size, row, count
             size += 1
             if size == len(rows):
-                rows, counts = (
-                    np.concatenate((rows, np.empty_like(rows))),
-                    np.concatenate((counts, np.empty_like(counts))),
-                )
+                rows = np.concatenate((rows, np.empty_like(rows)))
+                counts = np.concatenate((counts, np.empty_like(counts)))
                 slots = _slots(rows[:size])
     return rows[:size], counts[:size], seen
 

@@ -13,6 +13,7 @@ natural logarithms.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +25,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, write_json
 from bitextbench.base.progress import log
 from bitextbench.smt import alignment
-from bitextbench.smt.extraction import LOW, SPAN, SYMBOLS, Bitext, Rows, extract
-from bitextbench.smt.words import NULL, Vocabulary, escaped, packed, read_pairs
+from bitextbench.smt.extraction import LOW, SPAN, SYMBOLS, Bitext, Rows, extract, firsts
+from bitextbench.smt.words import NULL, Vocabulary, escaped, read_pairs, write_lines
 
 HEAD = ("source", "target", "align")
 FEATURES = ("forward", "backward", "forward_lexical", "backward_lexical")
@@ -84,16 +85,9 @@ def make(tokens: Sequence[Path], links: Path, tests: Sequence[Path], out: Path, 
     write_json(Path(f"{out}.json"), counts)
 
 
-def _first(rows: Rows) -> NDArray[np.bool_]:
-    """Which rows differ from those before them."""
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]).any(1)
-    return first
-
-
 def _summed(sources: Rows, counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each row the sum of the counts of all rows equal to it, which are next to each other."""
-    first = _first(sources)
+    first = firsts(sources)
     return np.add.reduceat(counts, np.flatnonzero(first))[np.cumsum(first) - 1]
 
 
@@ -101,7 +95,7 @@ def _best(sources: Rows, scores: NDArray[np.float64], limit: int) -> NDArray[np.
     """The places, ascending, of the `limit` best of each group of equal rows, which are next to each other; of ties the
     first.
     """
-    group = np.cumsum(_first(sources))
+    group = np.cumsum(firsts(sources))
     order = np.lexsort((np.arange(len(group)), -scores, group))
     starts = np.flatnonzero(np.diff(group, prepend=0))
     rank = np.arange(len(group)) - starts[group - 1]
@@ -151,10 +145,8 @@ def _lexical_weights(rules, keys, weights, width, backward):  # type: ignore[no-
                     total += weights[np.searchsorted(keys, np.int64(row[starts[0] + i]) * width + word)]
                     number += 1
             if number == 0:
-                total, number = (
-                    weights[np.searchsorted(keys, np.int64(word))],
-                    1,
-                )  # without a link in all its occurrences
+                # without a link in all its occurrences
+                total, number = weights[np.searchsorted(keys, np.int64(word))], 1
             products[n] *= total / number
     return products
 
@@ -178,10 +170,7 @@ def rounded(value: float) -> float:
 
 def write(path: Path, features: Sequence[str], lines: Iterable[str]) -> None:
     """Write rules, each a line of text, under the names of their columns."""
-    with packed(path) as out:
-        out.write(("\t".join([*HEAD, *features]) + "\n").encode())
-        for line in lines:
-            out.write(f"{line}\n".encode())
+    write_lines(path, chain(["\t".join([*HEAD, *features])], lines))
 
 
 def read(path: Path) -> tuple[list[str], Iterator[list[str]]]:

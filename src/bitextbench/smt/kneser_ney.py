@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
-from bitextbench.smt.words import Vocabulary, Words, packed, side_lines
+from bitextbench.smt.words import Vocabulary, Words, side_lines, write_lines
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 FALLBACK = (0.5, 1.0, 1.5)  # of n-grams that occur once, twice, more often
@@ -60,9 +60,7 @@ def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lower
     if not len(text.ids):
         raise InputError("no words", folders[0], remedy="name a corpus of text in this language")
     levels = smoothed(text, order, len(vocabulary))
-    with packed(out) as file:
-        for line in arpa(levels, vocabulary.words()):
-            file.write(f"{line}\n".encode())
+    write_lines(out, arpa(levels, vocabulary.words()))
 
 
 def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:

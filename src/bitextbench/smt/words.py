@@ -96,8 +96,13 @@ def packed(path: Path) -> Iterator[Any]:
         sums.seal(part)
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines of text to such a file."""
+    with packed(path) as out:
+        for line in lines:
+            out.write(f"{line}\n".encode())
+
+
 def write_side(folder: Path, side: str, out: Path, *, lowercase: bool) -> None:
     """Write one side of a tokenised corpus as text, escaped as translations are, so that the two can be compared."""
-    with packed(out) as file:
-        for line in side_lines(folder, side, lowercase=lowercase):
-            file.write(f"{line}\n".encode())
+    write_lines(out, side_lines(folder, side, lowercase=lowercase))
