@@ -85,11 +85,21 @@ class Bigrams:
 
 
 @dataclass(frozen=True)
-class Ngrams:
+class OfVocabulary:
+    """A list of words, the ids of which begin at 1."""
+
+    vocabulary: list[str]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {word: 1 + place for place, word in enumerate(self.vocabulary)}
+
+
+@dataclass(frozen=True)
+class Ngrams(OfVocabulary):
     """Words of a vocabulary; other words and character n-grams of `shortest` to `longest` characters, hashed."""
 
     kind: ClassVar[str] = "ngrams"
-    vocabulary: list[str]
     oov: int
     buckets: int
     shortest: int
@@ -104,10 +114,6 @@ class Ngrams:
     def size(self) -> int:
         return self.words + self.buckets
 
-    @cached_property
-    def index(self) -> dict[str, int]:
-        return {word: 1 + place for place, word in enumerate(self.vocabulary)}
-
     def row(self, word: str) -> int:
         """The id of a word, without its n-grams."""
         return self.index.get(word) or 1 + len(self.vocabulary) + hashed(word) % self.oov
@@ -121,10 +127,7 @@ class Ngrams:
     def _of_words(self, words: list[str]) -> Ragged:
         """The id of each word and those of its character n-grams, by length and place."""
         return Ragged.of(
-            [
-                self.row(word),
-                *(self.words + hashed(part) % self.buckets for part in self._ngrams(word)),
-            ]
+            [self.row(word), *(self.words + hashed(part) % self.buckets for part in self._ngrams(word))]
             for word in words
         )
 
@@ -134,11 +137,10 @@ class Ngrams:
 
 
 @dataclass(frozen=True)
-class Unigrams:
+class Unigrams(OfVocabulary):
     """Words of a vocabulary, and one id for all others."""
 
     kind: ClassVar[str] = "vocabulary"
-    vocabulary: list[str]
     lowercase: bool = True
 
     @property
@@ -146,10 +148,6 @@ class Unigrams:
         return 2 + len(self.vocabulary)
 
     words = size  # each id is a word
-
-    @cached_property
-    def index(self) -> dict[str, int]:
-        return {word: 1 + place for place, word in enumerate(self.vocabulary)}
 
     def row(self, word: str) -> int | None:
         """The id of a word of the vocabulary."""
