@@ -260,11 +260,7 @@ def procrustes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     Raises InputError for no pairs.
     """
     if not len(x):
-        raise InputError(
-            "no entry of the dictionary has vectors on both sides",
-            "word mapping",
-            remedy="give a dictionary of words that both sides have",
-        )
+        raise _no_entry()
     u, _, vh = torch.linalg.svd((x.T @ y).double())
     return (u @ vh).to(x.dtype)
 
@@ -399,6 +395,11 @@ def indices(pairs: Iterable[tuple[str, str]], source: WordVectors, target: WordV
     return [a for a, _ in rows], [b for _, b in rows]
 
 
+def _no_entry() -> InputError:
+    what = "no entry of the dictionary has vectors on both sides"
+    return InputError(what, "word mapping", remedy="give a dictionary of words that both sides have")
+
+
 def induction(
     source: WordVectors, target: WordVectors, weight: torch.Tensor, pairs: Iterable[tuple[str, str]], spec: Settings
 ) -> dict[str, Any]:
@@ -413,11 +414,7 @@ def induction(
     for a, b in zip(*indices(pairs, source, target), strict=True):
         gold.setdefault(a, set()).add(b)
     if not gold:
-        raise InputError(
-            "no entry of the dictionary has vectors on both sides",
-            "word mapping",
-            remedy="give a dictionary of words that both sides have",
-        )
+        raise _no_entry()
     x, y = (space(words, spec) for words in (source, target))
     nearest, _ = translations(x @ weight, y, spec.neighbours)
     right = [int(nearest[word]) in meanings for word, meanings in gold.items()]
