@@ -17,7 +17,6 @@ can show it.
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -152,10 +151,7 @@ class Tables:
         }
 
     def points(self, place: str) -> dict[Key, Interval]:
-        return {
-            (place, row, column): Interval(Fraction(str(ours)), Fraction(str(ours)))
-            for (row, column), (ours, _, _) in self.lines(place).items()
-        }
+        return {(place, *cell): claims.point(ours) for cell, (ours, _, _) in self.lines(place).items()}
 
     def shown(self, place: str, row: str, column: str) -> str:
         """Our number in a cell with its interval. Raises InputError for a cell without one."""

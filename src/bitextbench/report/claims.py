@@ -163,7 +163,7 @@ def instances(claim: Claim) -> list[Instance]:
         try:
             node = ast.parse(CELL.sub(partial(_named, cells, claim), predicate).strip(), mode="eval").body
             tree = predicates.tree(node)
-            _truth(tree, dict.fromkeys(cells, _point(0)))
+            _truth(tree, dict.fromkeys(cells, point(0)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             what = f"claim {claim.id}: cannot read the predicate {predicate}"
             remedy = "write it as report/claims.py says at its head"
@@ -236,13 +236,14 @@ def _truth(tree: Tree, cells: Mapping[str, Interval]) -> Verdict:
 
 def _rank(cells: Mapping[str, Interval], one: Single) -> int:
     """The place of a comparison's verdict in THREE."""
-    number = predicates.number(one.number, cells, _point, _f1)
+    number = predicates.number(one.number, cells, point, _f1)
     if one.closed:
         return 2 if number.low >= 0 else 0 if number.high < 0 else 1
     return 2 if number.low > 0 else 0 if number.high <= 0 else 1
 
 
-def _point(value: float) -> Interval:
+def point(value: float) -> Interval:
+    """A number, without an error."""
     return Interval(Fraction(str(value)), Fraction(str(value)))
 
 
