@@ -165,10 +165,14 @@ class Costs:
 
     def _shard(self, job: Job, rate: float, what: str) -> JobCost:
         """The cost of reading one shard, or a whole corpus if the job has no shard, at `rate` pairs per second."""
+        pairs = self._pairs(job)
+        return JobCost(pairs / rate, pairs * self.rates["bytes"][what] / 1e6)
+
+    def _pairs(self, job: Job) -> float:
+        """The number of pairs of a shard, or of a whole corpus if the job has no shard."""
         corpus = job.wildcards["corpus"]
         shards = self.config["corpora"][corpus].get("shards", 1) if "shard" in job.wildcards else 1
-        pairs = self.pairs(corpus) / shards
-        return JobCost(pairs / rate, pairs * self.rates["bytes"][what] / 1e6)
+        return self.pairs(corpus) / shards
 
     def _kind(self, job: Job) -> str:
         return "ngrams" if self.config["text"]["features"][job.wildcards["features"]]["type"] == "ngrams" else "ids"
@@ -209,18 +213,16 @@ class Costs:
         return self._flops(6 * network * tokens * training["updates"], "transformer", training["updates"])
 
     def _encode(self, job: Job) -> JobCost:
-        name, corpus = job.wildcards["encoder"], job.wildcards["corpus"]
+        name, pairs = job.wildcards["encoder"], self._pairs(job)
         entry = self.config["encoders"][name]
-        pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
         forward = 2 * self.met(name) * pairs / entry["training"]["batch"]  # no decoder runs: at most
         numbers = 2 * _dimension(entry) * self.rates["bytes"]["float"]
         return self._products(job, forward, self._share(name))._replace(disk=pairs * numbers / 1e6)
 
     def _encoding(self, job: Job) -> JobCost:
         """The cost of encoding by the slowest encoder, for a time limit: products are counted with torch, which takes seconds."""
-        return self._shard(
-            job, self.rates["gpu"]["encode"] if job.gpus else self.rates["core"]["encode"] * job.cores, "corpus"
-        )
+        speed = self.rates["gpu"]["encode"] if job.gpus else self.rates["core"]["encode"] * job.cores
+        return self._shard(job, speed, "corpus")
 
     def _fairseq(self, size: Mapping[str, Any]) -> JobCost:
         batches = size["update_freq"] * size["max_updates"]
@@ -240,10 +242,10 @@ class Costs:
 
     def _likelihoods(self, job: Job) -> JobCost:
         entry = self.config["likelihoods"][job.wildcards["likelihoods"]]
-        corpus = job.wildcards["corpus"]
-        pairs = self.pairs(corpus) / self.config["corpora"][corpus].get("shards", 1)
         network = amounts.transformer(entry["translation"], self._vocabulary())
-        return self._products(job, 4 * 2 * network * pairs * amounts.TOKENS, "transformer")  # four of about one size
+        return self._products(
+            job, 4 * 2 * network * self._pairs(job) * amounts.TOKENS, "transformer"
+        )  # four of about one size
 
     def _skip_gram(self, job: Job) -> JobCost:
         entry = self.config["word_vectors"][job.wildcards["vectors"]]

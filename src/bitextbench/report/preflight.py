@@ -100,7 +100,7 @@ def slurm(jobs: Iterable[Job], partitions: Path | None) -> Iterator[Checked]:
     if not shutil.which("sbatch"):
         yield Checked("Slurm", "no sbatch on PATH", "start on the cluster's login node, or load its module")
         return
-    answer = subprocess.run(["sinfo", "--noheader", "--format=%P %l"], capture_output=True, text=True, timeout=60)
+    answer = _run("sinfo", "--noheader", "--format=%P %l")
     if answer.returncode:
         yield Checked("Slurm", _last(answer.stderr), "ask where its configuration is")
         return
@@ -116,14 +116,11 @@ def slurm(jobs: Iterable[Job], partitions: Path | None) -> Iterator[Checked]:
             refused[f"no partition of {partitions} is large enough"] |= rules
             continue
         partition = named[1] if (named := re.search(r" -p (\S+)", command)) else ""
-        if dict(request.resources).get("runtime", 0) > longest.get(
-            partition, float("inf")
-        ):  # Slurm would let it wait for ever
-            refused[f"partition {partition or 'by default'} has a time limit of {longest[partition]} minutes"] |= rules
+        most = longest.get(partition, float("inf"))
+        if dict(request.resources).get("runtime", 0) > most:  # Slurm would let it wait for ever
+            refused[f"partition {partition or 'by default'} has a time limit of {most} minutes"] |= rules
             continue
-        done = subprocess.run(
-            [*shlex.split(command), "--test-only", "--wrap", "true"], capture_output=True, text=True, timeout=60
-        )
+        done = _run(*shlex.split(command), "--test-only", "--wrap", "true")
         if done.returncode:
             refused[_last(done.stderr)] |= rules
     for why, rules in refused.items():
@@ -132,6 +129,10 @@ def slurm(jobs: Iterable[Job], partitions: Path | None) -> Iterator[Checked]:
         )
     if not refused:
         yield Checked("Slurm", f"takes all {len(asked)} kinds of request")
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def _longest(said: str) -> dict[str, int]:
@@ -175,7 +176,7 @@ def environment(jobs: Iterable[Job], settings: Mapping[str, Any], lock: Path) ->
 def _conda() -> Checked:
     if not shutil.which("conda"):
         return Checked("conda", "not on PATH", "load its module, or leave profiles/slurm-conda out")
-    said = subprocess.run(["conda", "--version"], capture_output=True, text=True, timeout=60).stdout
+    said = _run("conda", "--version").stdout
     numbers = tuple(map(int, re.findall(r"\d+", said)[:3]))
     needed = ".".join(map(str, CONDA))
     return Checked("conda", said.strip() or "does not answer", "" if numbers >= CONDA else f"Snakemake needs {needed}")
@@ -212,7 +213,7 @@ def _quota(folder: Path, asked: float) -> Checked:
     """The user's quota on the file system of a folder, as `quota` says it; `asked` in GB."""
     if not shutil.which("quota"):
         return Checked("quota", f"{folder.resolve()}: no `quota` here to ask; see your centre's command")
-    done = subprocess.run(["quota", "-w", "-f", str(folder)], capture_output=True, text=True, timeout=60)
+    done = _run("quota", "-w", "-f", str(folder))
     rows = [
         re.findall(r"(\d+)\*?", line.split(maxsplit=1)[1])[:3] for line in done.stdout.splitlines()[2:] if " " in line
     ]
