@@ -18,10 +18,8 @@ def render(table: "DataFrame", courses: Sequence[Course], jobs: Sequence[Job], c
     said = table.set_index("rule").rename_axis(index=None, columns="rule").to_string().splitlines()
     said.insert(-1, "-" * len(said[0]))
     for course in courses:
-        failures, lost = (
-            sum(run.failures for run in course.runs),
-            sum(run.lost * max(1, run.job.gpus) for run in course.runs),
-        )
+        failures = sum(run.failures for run in course.runs)
+        lost = sum(run.lost * max(1, run.job.gpus) for run in course.runs)
         said.append(
             f"{course.gpus} GPUs: {course.makespan / HOUR / 24:.1f} days, GPUs busy {course.busy:.0%};"
             f" jobs lost to nodes: {failures}, their work: {lost / HOUR:.1f} hours"

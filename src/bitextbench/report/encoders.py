@@ -28,10 +28,8 @@ METRICS = {
     "p1_backward": ("p1", "backward"),
 }
 PARTS = ("", "_spread", "_low", "_high")
-SHOWN = {
-    "p1_forward": "P@1 of targets",
-    "p1_backward": "P@1 of sources",
-}  # the error rate is 100 minus it, but for copies
+# the error rate is 100 minus it, but for copies
+SHOWN = {"p1_forward": "P@1 of targets", "p1_backward": "P@1 of sources"}
 
 
 class Retrieved(NamedTuple):
@@ -126,16 +124,8 @@ def cells(table: Sequence[Retrieved]) -> list[list[str]]:
     rows = []
     for line in ranked(table):
         counts = [f"{count:,}" for count in (line.cpu_seconds, line.updates, line.parameters, line.dimension)]
-        rows.append(
-            [
-                line.encoder,
-                line.test,
-                *(_shown(line, name) for name in SHOWN),
-                str(line.candidates),
-                line.seeds,
-                *counts,
-            ]
-        )
+        found = [_shown(line, name) for name in SHOWN]
+        rows.append([line.encoder, line.test, *found, str(line.candidates), line.seeds, *counts])
     return [head, *rows]
 
 

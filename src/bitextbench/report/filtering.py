@@ -307,10 +307,7 @@ def selection_parts(cells: Sequence[Cell], selections: Sequence[Selection]) -> d
     """The selections for a page, sorted by budget and row."""
     levels, rows = [*groups(cells)], names(cells, "row")
     words = sum((Counter(chosen.words_by_label) for chosen in selections), Counter[str]())
-    kinds = [
-        label
-        for label, _ in sorted(words.items(), key=lambda one: (one[0] != "parallel", one[0] != "", -one[1], one[0]))
-    ]
+    kinds = sorted(words, key=lambda label: (label != "parallel", label != "", -words[label], label))
     few = kinds[COLOURS - 1 :] if len(kinds) > COLOURS else []
     return {
         "selections": [

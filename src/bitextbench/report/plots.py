@@ -186,16 +186,8 @@ def slope(axes: Axes, cells: Sequence[Cell], count: int) -> None:
         left, right = leftmost.index(row), rightmost.index(row)
         moved = ours[row] - paper[row] if abs(ours[row] - paper[row]) >= 1 else 0
         colour = COLOUR["soft" if not moved else "ours" if moved < 0 else "fails"]
-        axes.plot(
-            [0, 1],
-            [paper[row], ours[row]],
-            marker="o",
-            color=colour,
-            ms=4,
-            lw=1.6,
-            ls="--" if moved > 0 else "-",
-            clip_on=False,
-        )
+        dashes = "--" if moved > 0 else "-"
+        axes.plot([0, 1], [paper[row], ours[row]], marker="o", color=colour, ms=4, lw=1.6, ls=dashes, clip_on=False)
         axes.text(-0.08, left, in_paper(cell), va="center", ha="right")
         axes.text(1.08, right, f"{cell.ours:.1f}", va="center", color=COLOUR["soft"])
     for x, side in enumerate(("paper", "ours")):
@@ -213,12 +205,10 @@ def ranks(cells: Sequence[Cell], interval: Callable[[Cell], tuple[float, float]]
             groups[-1].append(row)
         else:
             groups.append([row])
-    found, before = [0.0] * len(cells), 0
+    found: dict[int, float] = {}
     for group in groups:
-        for row in group:
-            found[row] = before + (len(group) - 1) / 2
-        before += len(group)
-    return found
+        found |= dict.fromkeys(group, len(found) + (len(group) - 1) / 2)
+    return [found[row] for row in range(len(cells))]
 
 
 def in_paper(cell: Cell) -> str:
@@ -355,18 +345,15 @@ def panels(
 ) -> str:
     """A panel for each part of the data, as part of a page; `draw` draws one."""
 
-    def panel(title: str, part: Any) -> Callable[[Figure], None]:
-        def whole(figure: Figure) -> None:
-            axes = figure.add_axes((0.13, 0.15, 0.84, 0.75))
-            draw(axes, part)
-            axes.set(title=title)
-            framed(axes, legend=False)
-
-        return whole
+    def panel(title: str, figure: Figure) -> None:
+        axes = figure.add_axes((0.13, 0.15, 0.84, 0.75))
+        draw(axes, held[title])
+        axes.set(title=title)
+        framed(axes, legend=False)
 
     drawn = (
-        svg(panel(title, part), 4.4, 3.2, f"{name}{number}", f"{title}: {label}")
-        for number, (title, part) in enumerate(held.items())
+        svg(partial(panel, title), 4.4, 3.2, f"{name}{number}", f"{title}: {label}")
+        for number, title in enumerate(held)
     )
     return side_by_side(drawn, names, line=line)
 
@@ -383,12 +370,8 @@ def precision_curves(steps: Sequence[Step], name: str, *, page: bool = False) ->
 
     def draw(axes: Axes) -> None:
         for place, (method, held) in enumerate(methods.items()):
-            axes.plot(
-                [step.words for step in held],
-                [step.precision or 0.0 for step in held],
-                label=method,
-                **look(place, len(held)),
-            )
+            words, shares = [step.words for step in held], [step.precision or 0.0 for step in held]
+            axes.plot(words, shares, label=method, **look(place, len(held)))
         axes.set(xlabel="words selected", ylabel="good words, %", ylim=(0, 102), xlim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
@@ -543,13 +526,8 @@ def threshold_curve(points: Sequence[Threshold], name: str) -> str:
         axes.minorticks_off()
         framed(axes, legend=False)
 
-    return svg(
-        draw,
-        5.4,
-        3.2,
-        name,
-        "Curve of the development set's BLEU over the number of selected pairs, with 95% intervals",
-    )
+    label = "Curve of the development set's BLEU over the number of selected pairs, with 95% intervals"
+    return svg(draw, 5.4, 3.2, name, label)
 
 
 def costs(lines: Sequence[Retrieved], name: str, *, page: bool = False) -> str:

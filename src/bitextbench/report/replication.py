@@ -8,7 +8,6 @@ Where intervals cover what machines do, few instances differ by more than both i
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import hypot
 from pathlib import Path
 from typing import NamedTuple
@@ -105,18 +104,15 @@ def render(found: Sequence[Pair]) -> str:
         " ".join([f"{row:>{width}}", *(f"{cells[row, column]:>{width}}" for column in VERDICTS)]) for row in VERDICTS
     ]
     changed = sorted((pair for pair in found if not pair.same), key=lambda pair: (not pair.turned, pair.claim))
-    return "\n".join(
-        chain(
-            [
-                f"{of['judged']:,} instances of claims are judged in both, {of['same']:,} alike.",
-                f"{of['turned']:,} hold in one and fail in the other.",
-                f"{of['apart']:,} differ by more than their 95% intervals allow.",
-                "",
-                "first run (rows), second run (columns):",
-                head,
-                *rows,
-                "",
-            ],
-            (f"{pair.claim} {pair.values}: {pair.one}; {pair.other}" for pair in changed),
-        )
-    )
+    lines = [
+        f"{of['judged']:,} instances of claims are judged in both, {of['same']:,} alike.",
+        f"{of['turned']:,} hold in one and fail in the other.",
+        f"{of['apart']:,} differ by more than their 95% intervals allow.",
+        "",
+        "first run (rows), second run (columns):",
+        head,
+        *rows,
+        "",
+        *(f"{pair.claim} {pair.values}: {pair.one}; {pair.other}" for pair in changed),
+    ]
+    return "\n".join(lines)

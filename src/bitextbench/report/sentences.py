@@ -108,13 +108,9 @@ def duration(seconds: float | None) -> str:
     """A time in seconds as text: 47 s, 12 min, 3.6 h."""
     if seconds is None:
         return "–"
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def probability(value: float | None) -> str:

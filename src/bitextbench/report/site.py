@@ -174,13 +174,6 @@ class Site:
         found = Counter(claim.verdict for claim in self.run.claims)
         return {name: found[name] for name in sentences.VERDICTS if found[name]}
 
-    @cached_property
-    def instances(self) -> dict[str, list[Tried]]:
-        held: dict[str, list[Tried]] = {}
-        for tried in self.run.instances:
-            held.setdefault(tried.claim, []).append(tried)
-        return held
-
     # ---- claims
 
     def claims(self) -> str:
@@ -202,7 +195,7 @@ class Site:
 
     def claim(self, claim: Judgement) -> dict[str, Any]:
         """A claim with its instances, those that ran and the others, and half the width of their plot."""
-        held = self.instances.get(claim.claim, [])
+        held = [one for one in self.run.instances if one.claim == claim.claim]
         done = [one for one in held if one.slack is not None and one.low is not None]
         ends = [abs(end) for one in done for end in (one.low, one.high, one.slack, one.paper_slack) if end is not None]
         return {
@@ -223,17 +216,13 @@ class Site:
     @cached_property
     def places(self) -> dict[Key, str]:
         """The page and anchor of each cell."""
-        return {
-            (
-                table.place,
-                cell.row,
-                cell.column,
-            ): f"{table.page}#c{rows.index(cell.row_label)}-{columns.index(cell.column)}"
-            for table in self.run.tables.values()
-            if table.csv
-            for rows, columns in [(names(table.cells, "row_label"), names(table.cells, "column"))]
-            for cell in table.cells
-        }
+        found = {}
+        for table in filter(attrgetter("csv"), self.run.tables.values()):
+            rows, columns = names(table.cells, "row_label"), names(table.cells, "column")
+            for cell in table.cells:
+                place = f"{table.page}#c{rows.index(cell.row_label)}-{columns.index(cell.column)}"
+                found[table.place, cell.row, cell.column] = place
+        return found
 
     # ---- tables
 
