@@ -15,7 +15,6 @@ from bitextbench.data.synth.meaning import (
     Copula,
     Cost,
     Person,
-    Pronoun,
     There,
 )
 
@@ -26,15 +25,14 @@ class Chinese(Language):
     """No spaces, no inflection: time, place and manner before the verb, clauses before the noun, measure words."""
 
     code, that = "zh", "，"
+    he, she = "他", "她"
 
     def np(self, x: Any) -> str:
-        match x:
-            case Person(first, last):
-                return self.names[first] + (f"·{self.names[last]}" if last else "")
-            case Pronoun(gender):
-                return "他" if gender == "m" else "她"
-            case City(name):
-                return self.cities[name]
+        if isinstance(x, Person):
+            return self.names[x.first] + (f"·{self.names[x.last]}" if x.last else "")
+        return super().np(x)
+
+    def phrase(self, x: Any) -> str:
         noun, measure = self.nouns[x.noun][0]
         if x.number:
             det = self.count(x.number) + measure

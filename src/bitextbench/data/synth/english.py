@@ -4,20 +4,14 @@ import re
 from typing import Any
 
 from bitextbench.data.synth.grammar import Language, plural, words
-from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, Person, Pronoun, There
+from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, There
 
 
 class English(Language):
     code, that, and_ = "en", " that ", ", {} "
+    he, she = "he", "she"
 
-    def np(self, x: Any) -> str:
-        match x:
-            case Person(first, last):
-                return words(first, last)
-            case Pronoun(gender):
-                return "he" if gender == "m" else "she"
-            case City(name):
-                return name
+    def phrase(self, x: Any) -> str:
         noun = self.noun(x.noun, x.plural)
         det = f"{self.np(x.owner)}'s" if x.owner else "this" if x.det == "this" else x.det
         if x.plural:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bitextbench.data.synth.grammar import NBSP, Romance, plural, words
-from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, Person, Pronoun, There
+from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, There
 
 # before a vowel or a mute h; the H of a name is not mute; there is no elision before huit and onze
 VOWEL = "(?=[aàâeéèêiîoôuœhAEÉIÎOU](?!uit |nze ))"
@@ -19,16 +19,10 @@ DET = {"the": "le la les", "a": "un une des", "this": "ce cette ces", "his": "so
 class French(Romance):
     code, that = "fr", " que "
     and_, before_sub = " {} ", " "
+    he, she = "il", "elle"
     group, point = NBSP, ","
 
-    def np(self, x: Any) -> str:
-        match x:
-            case Person(first, last):
-                return words(first, last)
-            case Pronoun(gender):
-                return "il" if gender == "m" else "elle"
-            case City(name):
-                return self.cities[name]
+    def phrase(self, x: Any) -> str:
         gender = self.gender(x)
         noun = self.noun(x.noun, x.plural)
         det = self.count(x.number) if x.number else DET[x.det].split()["mf".index(gender) if not x.plural else 2]
@@ -84,10 +78,8 @@ class French(Romance):
         many = plural(done)
         verb = self.verb(c.verb, many)
         participle = self.agree(verb["part"], done) if c.passive or verb["aux"] == "e" else verb["part"]
-        have, modal = (
-            "ont" if many else "a",
-            {"can": "peuvent peut", "must": "doivent doit", "want": "veulent veut"}.get(c.tense),
-        )
+        have = "ont" if many else "a"
+        modal = {"can": "peuvent peut", "must": "doivent doit", "want": "veulent veut"}.get(c.tense)
         infinitive = f"être {participle}" if c.passive else verb["inf"]
         if modal:
             return modal.split()[not many], infinitive

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bitextbench.data.synth.grammar import Language, plural, words
-from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, Person, Pronoun, There
+from bitextbench.data.synth.meaning import NP, Age, Born, Change, City, Clause, Copula, Cost, Person, There
 
 GENDERS = "mfnp"
 DEFINITE = {"nom": "der die das die", "acc": "den die das die", "dat": "dem der dem den", "gen": "des der des der"}
@@ -17,6 +17,7 @@ CONTRACTIONS = {"in dem": "im", "an dem": "am", "bei dem": "beim", "von dem": "v
 
 class German(Language):
     code, that, before_sub, and_ = "de", ", dass ", ", ", " {} "
+    he, she = "er", "sie"
     group, point = ".", ","
 
     def pick(self, endings: dict[str, str], case: str, gender: str) -> str:
@@ -26,13 +27,9 @@ class German(Language):
         return "p" if x.plural else self.nouns[x.noun][0][0]
 
     def np(self, x: Any, case: str = "nom") -> str:
-        match x:
-            case Person(first, last):
-                return words(first, last)
-            case Pronoun(gender):
-                return "er" if gender == "m" else "sie"
-            case City(name):
-                return self.cities[name]
+        return self.phrase(x, case) if isinstance(x, NP) else super().np(x)
+
+    def phrase(self, x: Any, case: str = "nom") -> str:
         gender = self.gender(x)
         if x.number:
             det, endings = self.count(x.number), STRONG
@@ -82,13 +79,8 @@ class German(Language):
             case Copula(subj, adj, past, than):
                 forms = self.adjectives[adj][0]
                 mid = [f"{forms[1]} als {self.np(than)}" if than else forms[0]]
-                return (
-                    self.np(subj),
-                    ("waren" if past else "sind") if plural(subj) else "war" if past else "ist",
-                    mid,
-                    "",
-                    "",
-                )
+                be = ("waren" if past else "sind") if plural(subj) else "war" if past else "ist"
+                return self.np(subj), be, mid, "", ""
             case Change(what, up, tenths, time):
                 mid = [self.time(time), f"um {self.percent(tenths)} Prozent"]
                 verb = "gestiegen" if up else "gefallen"

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from bitextbench.data.synth.lexicon import cell, key, table
-from bitextbench.data.synth.meaning import NP, Clause, Complex, Coord, Person, Pronoun, Question, Report, Time
+from bitextbench.data.synth.meaning import NP, City, Clause, Complex, Coord, Person, Pronoun, Question, Report, Time
 
 NBSP = "\u00a0"
 PEOPLE = {key(row["en"]) for row in table("nouns") if row["type"] == "p"}
@@ -17,6 +17,7 @@ class Language:
     that = ""  # opens reported speech, with its comma
     before_sub = " "  # between a main clause and the conjunction
     and_, but = " {} ", ", {} "
+    he, she = "", ""
     group, point = ",", "."  # of numbers
     group_from = 1000  # the first number that is grouped
 
@@ -57,6 +58,20 @@ class Language:
                 join = self.but if conj == "but" else self.and_
                 return self.clause(left) + join.format(word) + self.clause(right)
         return self.clause(meaning)
+
+    def np(self, x: Any) -> str:
+        match x:
+            case Person(first, last):
+                return words(first, last)
+            case Pronoun(gender):
+                return self.he if gender == "m" else self.she
+            case City(name):
+                return self.cities[name]
+        return self.phrase(x)
+
+    def phrase(self, x: Any) -> str:
+        """A noun phrase that is no name and no pronoun."""
+        raise NotImplementedError
 
     def clause(self, meaning: Any) -> str:
         raise NotImplementedError

@@ -22,6 +22,7 @@ OWN = {
     "n": "своё своего своему своё своим своём",
     "p": "свои своих своим * своими своих",
 }
+BE = {"m": "был", "f": "была", "n": "было", "p": "были"}
 
 
 def russian_spelling(form: str) -> str:
@@ -96,11 +97,8 @@ class Russian(Language):
         if x.number:
             text = self.counted(x, case, marks[0], animate)
         else:
-            det = (
-                self.pick(THIS if x.det == "this" else OWN, gender, case, animate)
-                if x.det in ("this", "his", "her")
-                else ""
-            )
+            own = {"this": THIS, "his": OWN, "her": OWN}.get(x.det)
+            det = self.pick(own, gender, case, animate) if own else ""
             adj = self.adj(x.adj, gender, case, animate) if x.adj else ""
             text = words(det, adj, forms[case.capitalize() if x.plural else case])
         if x.owner:
@@ -144,13 +142,7 @@ class Russian(Language):
         past = special.get("past", past)
         reflexive = "сь" if past.endswith("ся") else ""
         base = past.removesuffix("ся")
-        stem = (
-            base.removesuffix("ёл") + "л"
-            if base.endswith("ёл")
-            else base
-            if base.endswith("л")
-            else base.replace("ё", "е") + "л"
-        )
+        stem = re.sub("ёл$", "л", base) if base.endswith("л") else base.replace("ё", "е") + "л"
         persons = {"inf": infinitive, "pres": pres, "Pres": pres_many, "fut": fut, "Fut": fut_many}
         past_forms = {"m": past} | {gender: stem + end + reflexive for gender, end in zip("fnp", "аои", strict=True)}
         return persons | past_forms | {"passive": passive[0] if passive else ""}
@@ -168,14 +160,7 @@ class Russian(Language):
         if modal:
             return modal, f"быть {done_form}" if c.passive else verb["inf"]
         if c.passive:
-            be = (
-                {"m": "был", "f": "была", "n": "было", "p": "были"}[gender]
-                if c.tense == "past"
-                else "будут"
-                if many
-                else "будет"
-            )
-            return be, done_form
+            return BE[gender] if c.tense == "past" else "будут" if many else "будет", done_form
         return verb[gender if c.tense == "past" else c.tense.capitalize() if many else c.tense], ""
 
     def clause(self, c: Any, relative: bool = False) -> str:
@@ -184,15 +169,13 @@ class Russian(Language):
                 gender = self.gender(subj)
                 if than:
                     return f"{self.np(subj)} {self.adjectives[adj][0][1]}, чем {self.np(than)}"
-                be = {"m": "был", "f": "была", "n": "было", "p": "были"}[gender] if past else ""
-                return words(self.np(subj), be, self.adj(adj, gender, "nom", False))
+                return words(self.np(subj), BE[gender] if past else "", self.adj(adj, gender, "nom", False))
             case Change(what, up, tenths, time):
                 text = f"цена на {self.np(what, 'acc')} {'выросла' if up else 'упала'} на {self.percent(tenths)}{NBSP}%"
                 return f"{self.time(time)} {text}"
             case Cost(subj, price):
-                return (
-                    f"{self.np(subj)} стоит {self.price(price.amount, self.words['currency', price.currency].split())}"
-                )
+                currency = self.words["currency", price.currency].split()
+                return f"{self.np(subj)} стоит {self.price(price.amount, currency)}"
             case Age(subj, years):
                 return f"{self.np(subj, 'dat')} {years} {self.measure(years, ['год', 'года', 'лет'])}"
             case Born(subj, time, place):

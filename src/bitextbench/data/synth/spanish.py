@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bitextbench.data.synth.grammar import NBSP, PEOPLE, Romance, plural, words
-from bitextbench.data.synth.meaning import NP, Age, Born, Change, City, Clause, Copula, Cost, Person, Pronoun, There
+from bitextbench.data.synth.meaning import NP, Age, Born, Change, City, Clause, Copula, Cost, Person, There
 
 DET = {
     "the": "el la los las",
@@ -23,14 +23,7 @@ class Spanish(Romance):
     code, that, but = "es", " que ", ", {} "
     group, point, group_from = ".", ",", 10_000
 
-    def np(self, x: Any) -> str:
-        match x:
-            case Person(first, last):
-                return words(first, last)
-            case Pronoun():
-                return ""  # the verb is enough
-            case City(name):
-                return self.cities[name]
+    def phrase(self, x: Any) -> str:
         gender = self.gender(x)
         det = self.count(x.number) if x.number else DET[x.det].split(" ")["mf".index(gender) + 2 * x.plural]
         owner = f"de {self.np(x.owner)}" if x.owner else ""
@@ -61,10 +54,8 @@ class Spanish(Romance):
         forms, special = self.verbs[verb]
         infinitive, third = forms
         first = infinitive.endswith("ar")
-        past = special.get(
-            "pret",
-            f"{infinitive[:-2]}ó,{infinitive[:-2]}aron" if first else f"{infinitive[:-2]}ió,{infinitive[:-2]}ieron",
-        )
+        ends = ("ó", "aron") if first else ("ió", "ieron")
+        past = special.get("pret", ",".join(infinitive[:-2] + end for end in ends))
         return {
             "inf": infinitive,
             "pres": third + "n" if many else third,
