@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench import neighbours
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import write_json
@@ -21,8 +20,8 @@ from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.retrieval import check_strategy
-from bitextbench.mining.texts import metric_and_margin, mine_pairs, quantiles
-from bitextbench.neighbours import approximate, load, save
+from bitextbench.mining.texts import metric_and_margin, mine_pairs, neighbours_of, quantiles
+from bitextbench.neighbours import load, save
 
 
 class Block(NamedTuple):
@@ -99,10 +98,7 @@ def search(
             )
     ranges = [block.rows(len(taken)) for block, taken in zip(blocks, rows, strict=True)]
     src, tgt = (side.select(taken[part]) for side, taken, part in zip(vectors, rows, ranges, strict=True))
-    if index:
-        both, _ = approximate.search(src, tgt, k, index, metric=metric, **settings)
-    else:
-        both = neighbours.search(src, tgt, k, metric=metric, **settings)
+    both, _ = neighbours_of(src, tgt, k, index, metric=metric, **settings)
     save(out, both, metric, k, ranges[0], ranges[1])
 
 

@@ -114,7 +114,7 @@ def mine(
     once = distinct(src), distinct(tgt)
     _count_alike(counts, once)
     src, tgt = (side.vectors for side in once)
-    both, figures = _neighbours(src, tgt, k, index, metric=metric, **search)
+    both, figures = neighbours_of(src, tgt, k, index, metric=metric, **search)
     mined, pair_counts = mine_pairs(both, rule, retrieval, threshold, once if keep_duplicates else None)
     if not keep_duplicates:
         rows = tuple(side[one.first] for side, one in zip(rows, once, strict=True))
@@ -335,7 +335,7 @@ def at_precision(
     return mined.take(np.arange(last + 1)), {"threshold": float(mined.scores[last]), **figures}
 
 
-def _neighbours(
+def neighbours_of(
     src: Embeddings, tgt: Embeddings, k: int, index: str | None, **search: Any
 ) -> tuple[Both, dict[str, float]]:
     """The neighbours of both directions; of an approximate search, which share of the true ones it found."""
