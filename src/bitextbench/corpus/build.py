@@ -66,8 +66,8 @@ def build(
     excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
     by_part: Counter[str] = Counter()
     tally = {key: Counter[str]() for key in ("added", "dropped", "alone", "by_label")}
-    tables = _tables(spec, languages, Path(raw), seed, by_part)
-    chunks = _chunks(progress(tables, f"corpus {name}", size=len, by_bytes=True))
+    tables = progress(_tables(spec, languages, Path(raw), seed, by_part), f"corpus {name}", size=len, by_bytes=True)
+    chunks = (table.combine_chunks() for table in bitext.of_rows(tables, CHUNK))  # each column in one piece
     with atomic(out) as part:
         kept = _filtered(name, chunks, spec, languages, excluded, part / "scratch", tally, threads or cores())
         n_out = bitext.write_shards(part, kept, spec.get("shards", 1))
@@ -183,20 +183,10 @@ def _excluded(table: pa.Table, excluded: Mapping[str, pa.Array]) -> tuple[pa.Tab
     counts: dict[str, int] = {}
     forms = pa.table({side: normalised(table[side]) for side in SIDES}) if excluded else table
     for other, sentences in excluded.items():
-        kept = pc.invert(_occurs_in(forms, sentences))
+        kept = pc.invert(pc.or_(*(pc.is_in(forms[side], sentences) for side in SIDES)))
         table, forms, before = _only(table, kept), _only(forms, kept), len(table)
         counts[f"in {other}"] = before - len(table)
     return table, counts
-
-
-def _occurs_in(table: pa.Table, sentences: pa.Array) -> pa.ChunkedArray:
-    """A mask of the rows of normalised text one side of which is among the `sentences`."""
-    return pc.or_(*(pc.is_in(table[side], sentences) for side in SIDES))
-
-
-def _chunks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Tables of CHUNK rows, each column in one piece; the last may be shorter."""
-    return (table.combine_chunks() for table in bitext.of_rows(tables, CHUNK))
 
 
 def _tables(spec: Spec, languages: Languages, raw: Path, seed: int, by_part: Counter[str]) -> Iterator[pa.Table]:

@@ -88,10 +88,6 @@ def drawn(source: Callable[[], Tables], seed: int, cut: slice) -> Tables:
         start += len(held)
 
 
-def _dataset(name: str, languages: Languages, raw: Path, seed: int) -> Tables:
-    return parsers.read(name, languages, raw / name)
-
-
 def _generated(stretch: str, languages: Languages, raw: Path, seed: int) -> Tables:
     from bitextbench.data.synth import sentences
 
@@ -114,7 +110,7 @@ def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Tables:
 
 
 SOURCES: dict[str, Callable[[Any, Languages, Path, int], Tables]] = {
-    "dataset": _dataset,
+    "dataset": lambda name, languages, raw, seed: parsers.read(name, languages, raw / name),
     "generated": _generated,
     "lexicon": _lexicon,
     "files": _files,
@@ -129,13 +125,7 @@ def own_files(corpus: Mapping[str, Any]) -> list[str]:
 def title(part: Mapping[str, Any]) -> str:
     """The name of a part in counts.json."""
     kind = next(kind for kind in SOURCES if kind in part)
-    named = (
-        [
-            part["files"].get("names", {}).get(key, str(part["files"][key]))
-            for key in part["files"]
-            if key in pairs.TEXTS
-        ]
-        if kind == "files"
-        else [part[kind]]
-    )
-    return " ".join([kind, *named])
+    if kind != "files":
+        return f"{kind} {part[kind]}"
+    texts = {key: str(path) for key, path in part["files"].items() if key in pairs.TEXTS}
+    return " ".join([kind, *(part["files"].get("names", {}).get(key, path) for key, path in texts.items())])

@@ -135,7 +135,7 @@ def _changed(mirror: Mirror) -> dict[str, Any]:
 def _bring(file: File, folder: Path, source: _Source, lock: Path, before: Mapping[str, Any]) -> dict[str, Any]:
     """Put one file into `folder`, verified. Returns its manifest entry; `before`: that of an earlier run."""
     target = folder / file.path
-    published = _published(file)
+    published = {key: value for key in ("sha256", "sha1") if (value := getattr(file, key))}
     expected = source.changed or published or _recorded(lock).get(file.url) or {}
     if file.bytes is not None:
         expected = {"bytes": file.bytes, **expected}
@@ -182,10 +182,6 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 # ---- actual and expected sums of a file: {"bytes", "sha256", "sha1"}; of the expected ones, those that are known
-
-
-def _published(file: File) -> dict[str, Any]:
-    return {key: value for key in ("sha256", "sha1") if (value := getattr(file, key))}
 
 
 def _difference(sums: Mapping[str, Any], expected: Mapping[str, Any]) -> str:

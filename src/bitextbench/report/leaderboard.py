@@ -170,14 +170,13 @@ def markdown(standings: Sequence[Standing]) -> str:
         start += len(columns)
         unit = f" In {group['unit']}; {group['better']} is better." if group["unit"] else ""
         lines = [["encoder", *columns], ["---", *["---:"] * len(columns)]]
-        lines += [[_of_row(row), *map(_written, cells)] for row, cells in held if any(cells)]
+        for row, numbers in held:
+            if any(numbers):
+                name = f"{row['name']} ({row['source']})" if row["source"] else f"**{row['name']}**"
+                lines.append([name, *map(_written, numbers)])
         parts.append(f"## {group['title']}\n\n{group['about']}{unit}\n")
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n")
     return "\n".join(parts)
-
-
-def _of_row(row: Mapping[str, Any]) -> str:
-    return f"{row['name']} ({row['source']})" if row["source"] else f"**{row['name']}**"
 
 
 def _written(one: Standing | None) -> str:

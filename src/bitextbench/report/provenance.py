@@ -65,15 +65,10 @@ def made_of(config: dict[str, Any], inputs: Sequence[Path]) -> dict[str, Any]:
     return {
         "code": {"bitextbench": __version__, **commit()},
         "inputs": [{"path": Path(path).as_posix(), "sha256": sha256(path)} for path in inputs],
-        "config_sha256": hash_of(config),
+        "config_sha256": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         "hardware": hardware(),
         "packages": {"python": platform.python_version(), **{name: installed(name) for name in PACKAGES}},
     }
-
-
-def hash_of(config: dict[str, Any]) -> str:
-    """The SHA-256 of a configuration."""
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def data_sets(manifests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
