@@ -7,15 +7,8 @@ from bitextbench.report import plan
 from bitextbench.workflow import minutes
 
 COSTS = plan.Costs(config, plan.rates())
-LONGEST = (
-    minutes(config["max_runtime"]) if "max_runtime" in config else 0
-)  # that a job may ask for; 0: as long as it needs
-GROUPED = {
-    "tokens": 4,
-    "ids": 16,
-    "encoding": 8,
-    "score": 16,
-}  # jobs that go into the queue as one: groups of profiles/slurm
+LONGEST = minutes(config.get("max_runtime", 0))  # that a job may ask for; 0: as long as it needs
+GROUPED = {"tokens": 4, "ids": 16, "encoding": 8, "score": 16}  # jobs that go into the queue as one: profiles/slurm
 
 
 def retries(number):

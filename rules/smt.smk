@@ -2,9 +2,8 @@
 
 SMT = config.get("smt", {"systems": {}, "tests": []})
 SMT_FOLDER = f"{WORK}/smt"
-DECODED = [
-    place for place, cells in CELLS.items() if files.decoded(cells)
-]  # tables whose rows are compared with one of them
+# tables whose rows are compared with one of them
+DECODED = [place for place, cells in CELLS.items() if files.decoded(cells)]
 SMT_BITEXT = [SMT["bitext"]] if "bitext" in SMT else []
 SYSTEMS, STARTS = list(SMT["systems"]), files.starts() if "tunings" in SMT else []
 TUNED = [f"{system}.{start}" for system in SYSTEMS for start in STARTS]

@@ -23,24 +23,13 @@ from bitextbench.formats.bitext import SIDES
 from bitextbench.scoring import Declared, declared
 
 LID = "fasttext-lid176"  # the data set that is a language model
-SUFFIXES = {
-    "bpe": "model",
-    "wordpiece": "txt",
-    "tokenizer": "tokenizer",
-}  # of what makes ids of a type of features; others: json
-SECTIONS = {
-    "agreement": "methods",
-    "posteriors": "likelihoods",
-    "rescoring": "rescorers",
-    "translation": "translations",
-}  # task: where the models are that it measures; of others, encoders
+# of what makes ids of a type of features; others: json
+SUFFIXES = {"bpe": "model", "wordpiece": "txt", "tokenizer": "tokenizer"}
+SECTIONS = {  # task: where the models are that it measures; of others, encoders
+    "agreement": "methods", "posteriors": "likelihoods", "rescoring": "rescorers", "translation": "translations",
+}  # fmt: skip
 UNSEEDED = ("bleu", "size", "quality", "selection")  # tasks whose cells have no chain for each of `table_seeds`
-LIKELIHOOD_MODELS = {
-    "forward": "translation",
-    "backward": "translation",
-    "src": "language",
-    "tgt": "language",
-}  # model: its kind
+LIKELIHOOD_MODELS = {"forward": "translation", "backward": "translation", "src": "language", "tgt": "language"}
 
 
 def add_seeds(config: Config, cells: Iterable[Any]) -> None:

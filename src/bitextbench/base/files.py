@@ -32,13 +32,9 @@ MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
 BLOCK = 1 << 20  # bytes read at a time
 COMPRESSED = (".gz", ".tgz", ".bz2", ".xz", ".zst")
-MAGIC = {
-    b"\x1f\x8b": ".gz",
-    b"BZh": ".bz2",
-    b"\xfd7zXZ\0": ".xz",
-    b"\x28\xb5\x2f\xfd": ".zst",
-}  # how packed files begin
-UTF16 = (b"\xff\xfe", b"\xfe\xff")  # how its texts begin
+# how packed files, and texts in UTF-16, begin
+MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
 MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
 RATIO_FROM = 1 << 24  # smaller than this does no harm: a side of millions of empty lines, pages of one line
@@ -396,10 +392,8 @@ def damage(path: str | Path) -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        if isinstance(error, OSError) and error.errno not in (
-            None,
-            errno.EINVAL,
-        ):  # zipfile seeks to a place before the file
+        # EINVAL: zipfile seeks to a place before the file
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         what = " ".join(str(error).split())
         if "too much memory" in what:  # of zstd

@@ -17,6 +17,7 @@ import click
 from bitextbench.base import streams
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import keep_freed
+from bitextbench.base.pipes import end_of_pipe
 from bitextbench.cli import (  # noqa: F401  they add their commands
     bleu,
     corpus,
@@ -57,8 +58,7 @@ def main() -> None:
         _fail(str(error), 2)
     except OSError as error:
         if error.errno == errno.EPIPE:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its end
-            sys.exit(141)
+            end_of_pipe()
         if (remedy := _remedy(error)) is None:
             raise
         place = error.filename2 or error.filename

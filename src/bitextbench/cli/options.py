@@ -372,10 +372,8 @@ class EncoderChoice(NamedTuple):
 
     def load(self) -> "SentenceEncoder":
         """The encoder: muse where none is named."""
-        from bitextbench.encoders.plain import (
-            IN_PACKAGES,
-            sentence_encoder,
-        )  # it takes torch, which other vectors do not
+        # it takes torch, which other vectors do not
+        from bitextbench.encoders.plain import IN_PACKAGES, sentence_encoder
 
         if self.named and self.named not in IN_PACKAGES and not Path(self.named).exists():
             remedy = f"{near(self.named, IN_PACKAGES)} (or give the folder of an encoder: docs/mining.md, Encoders)"

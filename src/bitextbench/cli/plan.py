@@ -117,19 +117,13 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
     from bitextbench.report import plan as plans
 
     command = [sys.executable, "-m", "snakemake", "-n", "--nolock", "--quiet", "all", "--cores", str(CORES)]
-    path = os.pathsep.join(
-        filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])
-    )  # of the plugin
+    places = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of the plugin, and others
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "jobs.jsonl")
         logger = ["--logger", "bitextbench", "--logger-bitextbench-out", str(out)]
-        done = subprocess.run(
-            [*command, *logger, *arguments],
-            text=True,
-            capture_output=True,
-            cwd=cwd,
-            env=os.environ | {"PYTHONPATH": path},
-        )
+        command += [*logger, *arguments]
+        done = subprocess.run(command, text=True, capture_output=True, cwd=cwd, env=environment)
         if done.returncode:
             remedy = f"see all that it says: snakemake -n {' '.join(arguments)}"
             raise InputError(f"snakemake -n fails: {_reason(done.stderr + done.stdout)}", remedy=remedy)

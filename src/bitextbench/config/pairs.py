@@ -8,15 +8,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.config import Config
 from bitextbench.config.overlays import laid_over
 
-SECTIONS = (
-    "corpora",
-    "encoders",
-    "rescorers",
-    "text.features",
-    "word_vectors",
-    "methods",
-    "translations",
-)  # whose entries may have `pairs`
+# whose entries may have `pairs`
+SECTIONS = ("corpora", "encoders", "rescorers", "text.features", "word_vectors", "methods", "translations")
 
 
 def by_pairs(config: Config) -> Config:

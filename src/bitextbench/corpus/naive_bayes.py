@@ -29,9 +29,8 @@ class NaiveBayes:
         self.prior = np.asarray(model.nb_pc, np.float64)[columns]
         self.next = np.asarray(model.tk_nextmove, np.int32)  # [rows * 256] states
         rows, features = np.asarray(model.tk_row, np.int32) << 8, np.asarray(model.tk_output, np.int32)
-        self.states = np.stack(
-            [rows, features], axis=1
-        )  # [states, 2] the beginning of its row in `next`; the feature that ends in it, or -1
+        # [states, 2] the beginning of its row in `next`; the feature that ends in it, or -1
+        self.states = np.stack([rows, features], axis=1)
 
     def identify(self, column: pa.Array) -> list[str]:
         """The language of each line, none of them null."""

@@ -23,9 +23,8 @@ import pyarrow.compute as pc
 _JOINER = re.compile(
     "(?<=[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff])[\u200c\u200d](?=[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff])"
 )
-_SPACE = re.compile(
-    "(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b"
-)  # there it ends words, as a space does elsewhere
+# there it ends words, as a space does elsewhere
+_SPACE = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
 _INVISIBLE = re.compile("[\u00ad\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\x01-\x08\x0e-\x1f\x7f]")
 _QUOTES = str.maketrans(
     {**dict.fromkeys("\u2018\u2019\u201a\u201b", "'"), **dict.fromkeys("\u201c\u201d\u201e\u201f", '"')}
@@ -45,16 +44,12 @@ def _mojibake(text: str) -> str:
     return fix_encoding(text)
 
 
-def _invisible(text: str) -> str:
-    return _INVISIBLE.sub("", _SPACE.sub("", _JOINER.sub("", text)))
-
-
 KINDS: dict[str, tuple[str, Callable[[str], str]]] = {
     "entities": (r"&(#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);", _entities),
     "mojibake": (r"[\x{80}-\x{10ffff}]{2}|[\x{80}-\x{9f}\x{fffd}]|[\x{c2}-\x{f4}]", _mojibake),
     "invisible": (
         r"[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x01-\x08\x0e-\x1f\x7f]",
-        _invisible,
+        lambda text: _INVISIBLE.sub("", _SPACE.sub("", _JOINER.sub("", text))),
     ),
     "nfc": (r"[\x{0300}-\x{10ffff}]", lambda text: unicodedata.normalize("NFC", text)),
     "quotes": (r"[\x{2018}-\x{201f}]", lambda text: text.translate(_QUOTES)),

@@ -26,10 +26,7 @@ ROWS = 16_384  # of a query, or added at a time
 TRAINED = 1 << 16  # rows that an index is trained on, at least; and PER_LIST of an inverted list
 PER_LIST = 64
 SAMPLE = 500  # rows of each side that recall is measured on
-SETTINGS = {
-    "nprobe": 16,
-    "efSearch": 64,
-}  # usual ones: lists that are looked at, and the breadth of the search of a graph
+SETTINGS = {"nprobe": 16, "efSearch": 64}  # usual ones: lists that are looked at, breadth of the search of a graph
 
 
 def search(

@@ -46,16 +46,10 @@ from bitextbench.config import PRETRAINED
 from bitextbench.corpus.parts import own_files
 
 NEEDED = ("task", "corpus", "encoder", "similarity", "metric")
-LESS = {
-    "translation": {"similarity"},
-    "agreement": {"similarity"},
-    "bleu": {"similarity", "metric"},
-    "size": {"similarity"},
-    "smt": {"similarity"},
-    "quality": {"similarity"},
-    "selection": {"similarity", "metric"},
-    "cost": {"similarity"},
-}  # that a task has not
+LESS = {  # that a task has not
+    **{task: {"similarity"} for task in ("translation", "agreement", "size", "smt", "quality", "cost")},
+    **{task: {"similarity", "metric"} for task in ("bleu", "selection")},
+}
 KEYS = {"for", "cell", *NEEDED, "note", "against", "label", "unlike", "why"}
 
 

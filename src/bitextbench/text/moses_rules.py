@@ -393,9 +393,8 @@ class Tokens(NamedTuple):
 
 def tokens(moses: MosesTokenizer) -> Tokens:
     flags = _flagged(signs().copy(), {KEPT: moses.PAD_NOT_ISALNUM[0].sub("", _characters()), LETTER: moses.IsAlpha})
-    flags[flags & KEPT == 0] &= np.uint8(
-        ~(ALPHA | N) & 0xFF
-    )  # there are spaces around it when its neighbours are looked at
+    # there are spaces around it when its neighbours are looked at
+    flags[flags & KEPT == 0] &= np.uint8(~(ALPHA | N) & 0xFF)
     numeric = set(moses.NUMERIC_ONLY_PREFIXES)
     prefixes = sorted({*moses.NONBREAKING_PREFIXES, *numeric} - {""})
     slots = np.full(1 << (4 * len(prefixes) + 1).bit_length(), -1)
