@@ -256,13 +256,17 @@ def most_frequent(corpora: Sequence[Path], count: int, *, lowercase: bool) -> li
 
 def word_counts(shards: Iterable[Path], sides: Sequence[str], *, lowercase: bool) -> Counter[str]:
     """How often each word appears on some sides of token shards; most frequent first, ties in alphabetical order."""
+    tables = (bitext.read_shard(path, list(sides)) for path in shards)
+    return counted((table[side] for table in tables for side in sides), lowercase=lowercase)
+
+
+def counted(texts: Iterable[pa.Array], *, lowercase: bool) -> Counter[str]:
+    """The same of texts: tokenised lines."""
     counts: Counter[str] = Counter()
-    for path in shards:
-        table = bitext.read_shard(path, list(sides))
-        for side in sides:
-            tokens, _, types = split(table[side], lowercase)
-            for word, number in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
-                counts[word] += number
+    for lines in texts:
+        tokens, _, types = split(lines, lowercase)
+        for word, number in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
+            counts[word] += number
     return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
 
 

@@ -98,12 +98,8 @@ class Zipporah:
         fluencies: tuple[NgramModel, NgramModel],
         weights: NDArray[np.float64],
     ) -> None:
-        self.words, self.dictionaries, self.fluencies, self.weights = (
-            HashedWords(words),
-            dictionaries,
-            fluencies,
-            weights,
-        )
+        self.words, self.dictionaries = HashedWords(words), dictionaries
+        self.fluencies, self.weights = fluencies, weights
 
     def features(self, src: Ragged, tgt: Ragged) -> NDArray[np.float64]:
         """Adequacy and fluency [n, 2], mapped; the greater, the worse."""
@@ -130,7 +126,7 @@ def fit(parallel: Text, positives: Text, spec: dict[str, Any], seed: int, out: P
     if len(parallel.src) < 2 or len(positives.src) < 2:
         what = f"{len(parallel.src):,} pairs of bitext and {len(positives.src):,} good pairs are too few"
         raise InputError(what, remedy="give Zipporah at least two of each")
-    words = _most_frequent(parallel, spec.get("vocabulary", VOCABULARY))
+    words = [*ngrams.counted(parallel, lowercase=True)][: spec.get("vocabulary", VOCABULARY)]
     src, tgt = HashedWords(words).ids(parallel)
     dictionaries = tuple(
         dictionary.learn(*(_within(side, len(words)) for side in pair)) for pair in ((src, tgt), (tgt, src))
@@ -187,17 +183,6 @@ def score(pairs: Pairs, model: Path | None) -> NDArray[np.float32]:
     return checked(read(model).scores(pairs.text()), "zipporah")
 
 
-def _most_frequent(text: Text, size: int) -> list[str]:
-    """The most frequent words of both sides; of equally frequent ones the alphabetically first."""
-    counts: dict[str, int] = {}
-    for side in text:
-        tokens, _, types = ngrams.split(side, lowercase=True)
-        for word, n in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
-            counts[word] = counts.get(word, 0) + n
-    counts.pop("", None)
-    return sorted(counts, key=lambda word: (-counts[word], word))[:size]
-
-
 def _within(sentences: Ragged, size: int) -> Ragged:
     """Without the words outside the vocabulary."""
     keep = sentences.flat < size
@@ -214,8 +199,7 @@ def _examples(model: Zipporah, positives: Text, seed: int) -> tuple[NDArray[np.f
     wrong[order] = np.roll(order, 1)  # no sentence keeps its own
     mixed = [_mixed(side, rng) for side in (src, tgt)]
     bad = [(src, tgt.take(wrong)), (mixed[0], mixed[1]), (mixed[0], mixed[1].take(wrong))]
-    rows = model.features(src, tgt), np.concatenate([model.features(*pair) for pair in bad])
-    return rows
+    return model.features(src, tgt), np.concatenate([model.features(*pair) for pair in bad])
 
 
 def _mixed(sentences: Ragged, rng: np.random.Generator) -> Ragged:
