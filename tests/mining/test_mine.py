@@ -97,6 +97,13 @@ def test_the_command_of_the_issue(files, tmp_path):
     )
 
 
+def test_equal_vectors_have_the_distance_zero(files, tmp_path):
+    np.save(files["tgt_emb"], SRC_VECTORS[:4])
+    mine(**files, out=tmp_path / "p.tsv", margin="euclidean")
+    first = (tmp_path / "p.tsv").read_text(encoding="utf-8").splitlines()[0]
+    assert first.split("\t")[0] == "0.0"
+
+
 def test_counts_and_threshold(files, tmp_path):
     counts = mine(**files, out=tmp_path / "p.tsv", margin="cosine", retrieval="intersection", k=9, threshold=0.8)
     assert counts["src"] == {"in": 6, "empty": 1, "duplicate": 1, "searched": 4}

@@ -45,8 +45,8 @@ METRIC = {
     "euclidean": Metric(  # kim2019 eq. 14: -|x - y|; its key is -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2
         False,
         True,
-        lambda squares, lengths: -np.sqrt(squares),
-        lambda key: -np.sqrt(np.maximum(0, -2 * key)),
+        lambda squares, lengths: 0 - np.sqrt(squares),  # and so 0.0, not -0.0
+        lambda key: 0 - np.sqrt(np.maximum(0, -2 * key)),
         lambda value: -value * value / 2,
     ),
 }
