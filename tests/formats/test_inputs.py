@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base import pipes
@@ -384,6 +384,8 @@ def test_repair_by_kind(before, after, kinds, capsys):
     assert rows("p.parquet")[0][0] == before
 
 
+@example(["&lt"])
+@example(["a?b=1&copy=2 &amp;"])
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(

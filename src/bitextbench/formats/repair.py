@@ -20,6 +20,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+REFERENCE = r"&(#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);"
 _JOINER = re.compile(
     "(?<=[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff])[\u200c\u200d](?=[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u04ff])"
 )
@@ -32,10 +33,12 @@ _QUOTES = str.maketrans(
 
 
 def _entities(text: str) -> str:
-    """`&amp;lt;`, which was escaped twice, as well; without line breaks and NUL, which would end a line."""
+    """`&amp;lt;`, which was escaped twice, as well; not `&copy` without a semicolon, which addresses have. Line breaks,
+    which would end a line, become spaces.
+    """
     for _ in range(2):
-        text = html.unescape(text)
-    return re.sub(r"[\r\n\0]+", " ", text)
+        text = re.sub(REFERENCE, lambda found: re.sub(r"[\r\n\0]", " ", html.unescape(found[0])), text)
+    return text
 
 
 def _mojibake(text: str) -> str:
@@ -45,7 +48,7 @@ def _mojibake(text: str) -> str:
 
 
 KINDS: dict[str, tuple[str, Callable[[str], str]]] = {
-    "entities": (r"&(#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);", _entities),
+    "entities": (REFERENCE, _entities),
     "mojibake": (r"[\x{80}-\x{10ffff}]{2}|[\x{80}-\x{9f}\x{fffd}]|[\x{c2}-\x{f4}]", _mojibake),
     "invisible": (
         r"[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x01-\x08\x0e-\x1f\x7f]",
