@@ -78,6 +78,12 @@ def test_an_audit_is_made_from_what_is_committed(run, tmp_path):
         assert same, f"run bitextbench audit results/{run}"
 
 
+def test_a_run_without_measurements_gives_no_spread(tmp_path):
+    done = CliRunner().invoke(cli, ["audit", str(ROOT / "results/warm"), "--seeds-of", str(tmp_path)])
+    assert isinstance(done.exception, InputError)
+    assert "has no measurements" in str(done.exception)
+
+
 def test_each_number_of_small_has_three_seeds_and_its_measurements():
     small = ROOT / "results/small"
     tables = [small / "table2.csv", *(path for paper in PAPERS for path in (small / paper).glob("*.csv"))]

@@ -33,12 +33,12 @@ _QUOTES = str.maketrans(
 
 
 def _entities(text: str) -> str:
-    """`&amp;lt;`, which was escaped twice, as well; not `&copy` without a semicolon, which addresses have. Line breaks,
-    which would end a line, become spaces.
+    """`&amp;lt;`, which was escaped twice, as well; not `&copy` without a semicolon, which addresses have; without line
+    breaks and NUL, which would end a line.
     """
     for _ in range(2):
-        text = re.sub(REFERENCE, lambda found: re.sub(r"[\r\n\0]", " ", html.unescape(found[0])), text)
-    return text
+        text = re.sub(REFERENCE, lambda found: html.unescape(found[0]), text)
+    return re.sub(r"[\r\n\0]+", " ", text)
 
 
 def _mojibake(text: str) -> str:
