@@ -1,4 +1,4 @@
-# tokens -> a hierarchical phrase-based system: zhang2016 sections 4.4, 5 and 6.3
+# tokens -> a hierarchical phrase-based system: zhang2016 sections 5 and 6.3
 
 SMT = config.get("smt", {"systems": {}, "tests": []})
 SMT_FOLDER = f"{WORK}/smt"

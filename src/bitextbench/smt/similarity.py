@@ -1,4 +1,4 @@
-"""The similarity of phrases as a feature of rules: zhang2016 sections 4.4 (of the first print) and 6.3.
+"""The similarity of phrases as a feature of rules: zhang2016 sections 5 and 6.3.
 
 Each pair of phrases is scored once, whatever the number of rules that have it. The feature is the similarity of section
 6.3: minus half the squared distance of the vectors (eq. 13). For a bag-of-words autoencoder it is minus the
