@@ -17,6 +17,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.encoders import layers, losses, trainer
 from bitextbench.encoders.batches import SentenceIds
+from bitextbench.encoders.dual import copies
 from bitextbench.encoders.encode import encode
 from bitextbench.encoders.models import transformer_dual
 from bitextbench.formats.ids import Ragged
@@ -312,6 +313,14 @@ def test_hard_negatives_are_trained_on(tmp_path: Path, name):
     data = {"bitext": [cipher(tmp_path, "few", 7)], "hard": [tmp_path / "hard"]}
     with pytest.raises(InputError, match="the hard negatives are of 40 pairs, but the bitext has 7; mine them again"):
         trainer.train(wanted, V, data, tmp_path / "model.pt", tmp_path / "kept")
+
+
+def test_an_equal_target_is_no_negative_and_another_translation_of_the_source_is_one():
+    """Only candidates are compared: the sources of the first two pairs may be one sentence."""
+    targets = padded([[5, 30], [6], [5, 30]])
+    more = padded([[6], [7]])
+    marked = copies(targets, more).tolist()
+    assert marked == [[False, False, True, False, False], [False, False, False, True, False], [True, *4 * [False]]]
 
 
 def test_augmented_random_negatives_are_drawn():

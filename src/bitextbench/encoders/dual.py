@@ -13,7 +13,8 @@ the negatives of a pair are those of its process.
 
 Where the paper is silent:
 
-- A candidate may be the translation of a source in another pair, too. It is then no negative of this source.
+- The sentence of another pair may be equal to the translation of a source. It is then no negative of this source. Another
+  translation of the same source stays one; mined negatives have no such.
 """
 
 from abc import abstractmethod

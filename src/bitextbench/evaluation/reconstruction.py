@@ -4,6 +4,10 @@ A corpus has repeated sentences (9.5 of the 11.3 million of the UN corpus are di
 sentences have equal vectors. So P@N is given in two ways. By text, a copy of the true target is right, too. By index,
 only the target itself is right, which has a ceiling: of m copies only N can be among the first N, the same for every
 source.
+
+Where the paper is silent:
+
+- It is not said whether a copy of the true target is right. In the tables it is: P@N is by text.
 """
 
 from collections.abc import Sequence

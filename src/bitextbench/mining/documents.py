@@ -10,6 +10,7 @@ The first of tied documents is taken. Documents with the same name are counterpa
 
 Where the paper is silent:
 
+- The confidence is f1, as in eq. 3 and section 2.4.1. The last sentence of section 2.4.2 calls it f2.
 - Eq. 3 sums over neighbours. A target sentence that is a neighbour of several source sentences counts once, with its
   greatest term. Otherwise the negative terms of wrong source sentences would count against a right target.
 - The paper does not say where ranks begin, or how positions are scaled. Here ranks begin at 1, and positions are not

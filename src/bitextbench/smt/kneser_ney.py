@@ -5,8 +5,8 @@ Each n-gram is numbered by its context's number and its last word. So one sort o
 
 Where the paper is silent:
 
-- zhang2016 section 6.1 has SRILM's model and no settings. The rest is done as KenLM's `lmplz` does it (Heafield et al.
-  2013, section 3).
+- zhang2016 section 6.1 has SRILM, 4-grams and the smoothing, and no other setting. The rest is done as KenLM's `lmplz`
+  does it (Heafield et al. 2013, section 3).
 - No n-gram is pruned. SRILM drops trigrams and longer ones that occur once.
 - Unigrams are interpolated with the uniform distribution over the vocabulary with `<unk>`.
 - An order whose counts give no discounts has those of `FALLBACK`.
