@@ -212,6 +212,20 @@ def test_a_run_has_the_encoders_of_its_studies_and_seeds():
     assert whole["methods"]["negatives-worst60.seed2"]["negatives"] == {"by": "cosine.seed2", "portion": 0.6}
 
 
+def test_text_of_paper_scale_has_no_longer_sentences_than_its_encoders_learn_from():
+    """In words of any language: what a filter keeps beyond that is dropped by the training, and still counted as its text."""
+    config = resolve(load())
+    limits = {
+        (corpus, config["corpora"][corpus]["filter"]["max_tokens"], encoder["training"]["max_tokens"])
+        for encoder in config["encoders"].values()
+        if encoder["type"] in ("dan_dual", "transformer_dual", "shared_seq2seq")
+        for role, corpus in encoder["corpora"].items()
+        if role not in ("valid", "calibration")
+    }
+    assert {corpus for corpus, *_ in limits} > {"crawl.en-fr", "crawl.en-zh", "unpc.en-zh", "europarl.de-en"}
+    assert [limit for limit in limits if limit[1] > limit[2]] == []
+
+
 def test_a_comparison_of_poolings_fills_the_table_of_section_3_of_kim2019():
     rows = ["max", "mean", "first", "last", "attention"]
     made = poolings(resolve(load("tiny.yaml", "poolings.yaml")))
