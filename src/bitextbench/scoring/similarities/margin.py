@@ -4,8 +4,14 @@ section 3).
 The neighbourhoods are those of the pool itself: "processing the entire corpus in batches of 5 million sentences"
 (section 4.3). The model of this similarity belongs to one corpus: `fit` stores for each pair the mean cosines of its
 two sides.
+
+Where the paper is silent:
+
+- Batches have equal sizes, of at most 5 million. In a small batch neighbours are farther, and ratios are higher: a
+  short last one would have more than its share of what is selected.
 """
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +41,7 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
     Of equal sentences one is a neighbour: "excluding duplicates" (section 3.1).
 
     `src`, `tgt` [n, d]: row i is pair i. spec: `margin`, one of margins.MARGINS (ratio); `k` (4); `batch`, the most
-    pairs of a neighbourhood (5 million). `settings`: of `neighbours.search`. Memory: the vectors of a batch are
+    pairs of a neighbourhood (5 million), for batches of equal sizes. `settings`: of `neighbours.search`. Memory: the vectors of a batch are
     memory-mapped.
     """
     if len(src) != len(tgt):
@@ -44,11 +50,13 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
         )
     means = np.zeros((len(src), 2), np.float32)
     batch = spec.get("batch", BATCH)
-    for start in range(0, len(src), batch):
-        near, far = (side.part(start, min(start + batch, len(src))) for side in (src, tgt))
+    count = -(-len(src) // batch)
+    cuts = [len(src) * number // max(1, count) for number in range(count + 1)]
+    for start, stop in itertools.pairwise(cuts):
+        near, far = (side.part(start, stop) for side in (src, tgt))
         both = margins.neighbourhoods(near, far, spec.get("k", 4), metric="cosine", **settings)
-        means[start : start + batch] = np.stack(both, axis=1)
-    log(f"neighbourhoods of {len(src):,} pairs, in batches of {batch:,}")
+        means[start:stop] = np.stack(both, axis=1)
+    log(f"neighbourhoods of {len(src):,} pairs, in {count:,} batches of at most {batch:,}")
     save_npz(out, means=means, margin=np.array(spec.get("margin", "ratio")))
 
 
