@@ -119,11 +119,12 @@ def test_recovery_takes_the_best_of_all(name, monkeypatch):
 
 @settings(deadline=None)
 @given(hnp.arrays(np.float32, (5, 5), elements=st.sampled_from([0.0, 1.0, 2.0, float("nan")])), st.integers(1, 30))
-def test_ties_go_to_the_lesser_row(matrix, at_once):
+def test_ties_go_to_the_lesser_row_and_what_has_no_score_to_none(matrix, at_once):
     forward, backward = alignment.recover(lambda rows: matrix[rows], 5, at_once)
     plain = np.nan_to_num(matrix, nan=-1)
-    assert forward.tolist() == [max(range(5), key=lambda j: (plain[i, j], -j)) for i in range(5)]
-    assert backward.tolist() == [max(range(5), key=lambda i: (plain[i, j], -i)) for j in range(5)]
+    for found, scores in ((forward, plain), (backward, plain.T)):
+        best = [max(range(5), key=lambda other: (row[other], -other)) for row in scores]
+        assert found.tolist() == [at if row[at] >= 0 else -1 for at, row in zip(best, scores, strict=True)]
 
 
 def test_error_rates_by_row_and_by_text():
@@ -133,6 +134,8 @@ def test_error_rates_by_row_and_by_text():
     assert [result["by_text"][name]["value"] for name in ("forward", "backward", "average")] == [0, 25, 12.5]
     low, high = result["average"]["interval"]
     assert 0 <= low < 37.5 < high <= 100
+    unscored = alignment.error_rates(np.array([-1, 1]), np.array([-1, 1]), ["a", "b"], ["A", "A"])
+    assert unscored["forward"]["value"] == unscored["by_text"]["forward"]["value"] == 50
 
 
 def test_csls_undoes_a_hub():

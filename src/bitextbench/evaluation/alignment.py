@@ -2,7 +2,12 @@
 
 For each source, the most similar of all targets is retrieved; the error rate is the share of sources for which it is
 not their own target. The same in the opposite direction, and the average of both. Row i of both sides is a pair; of
-tied rows the lower one is taken.
+tied rows the lower one is taken. A sentence that nothing is compared with, as it is empty or too long, is an error.
+
+Where the paper is silent:
+
+- CSLS has the 10 neighbours of Conneau et al. 2018, who introduce it. Equal sentences count once among them.
+- The Levenshtein distance is that of the sentences as they are, before tokenisation, in lower case.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,17 +32,19 @@ Score = Callable[[slice], NDArray[np.float32]]  # rows of the sources -> scores 
 
 
 def recover(score: Score, n: int, at_once: int = BLOCK) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The best target of each of n sources, and the best source of each of n targets, int64 [n]; NaN is never the best.
+    """The best target of each of n sources, and the best source of each of n targets, int64 [n].
+
+    -1 for a row or column without a score: NaN and -inf are none.
 
     `at_once`: scores computed at a time (but at least a whole row).
     """
     forward = np.empty(n, np.int64)
-    backward, best = np.zeros(n, np.int64), np.full(n, -np.inf, np.float32)
+    backward, best = np.full(n, -1, np.int64), np.full(n, -np.inf, np.float32)
     step = max(1, at_once // n)
     for start in range(0, n, step):
         scores = score(slice(start, min(start + step, n)))
         scores = np.where(np.isnan(scores), -np.inf, scores)
-        forward[start : start + step] = scores.argmax(axis=1)
+        forward[start : start + step] = np.where(scores.max(axis=1) > -np.inf, scores.argmax(axis=1), -1)
         top = scores.max(axis=0)
         better = top > best
         backward[better] = start + scores.argmax(axis=0)[better]
@@ -108,7 +115,7 @@ def error_rates(
     result = _rates(forward != rows, backward != rows, seed, signature)
     if src is not None and tgt is not None:
         wrong = [
-            np.array([text[at] != text[row] for row, at in enumerate(nearest.tolist())])
+            np.array([at < 0 or text[at] != text[row] for row, at in enumerate(nearest.tolist())])
             for text, nearest in ((tgt, forward), (src, backward))
         ]
         result["by_text"] = _rates(wrong[0], wrong[1], seed, "|".join(filter(None, [signature, "by:text"])))
