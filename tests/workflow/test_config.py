@@ -421,3 +421,25 @@ def test_a_mapping_that_inherits_nothing(tmp_path):
     pool = read([ROOT / "config.yaml"], overlays)["corpora"]["pool"]
     assert pool == {"parts": [{"files": {"pairs": "crawl.tsv"}, "doc": "line"}], "deduplicate": True}
     assert "noise" in held("small.yaml")["corpora"]["pool"]
+
+
+def test_what_kim2019_trains_on_leaves_out_every_test_set_that_it_is_measured_on():
+    config = resolve(load())
+    corpora = config["corpora"]
+
+    def texts(names):
+        return {part["dataset"] for name in names for part in corpora[name]["parts"]}
+
+    tests = texts([config["nmt"]["valid"], *config["nmt"]["tests"], *config["likelihoods"]["aligners"]["align"]])
+    assert len(tests) == 4
+    for name in ("bitext", "mono", "mono_tgt", "pivot_src", "pivot_tgt", config["selection"]["corpus"]):
+        assert texts(corpora[name]["exclude"]) == tests, name
+
+
+@pytest.mark.parametrize("kind", ["crawl", "europarl", "unpc", "unpc6"])
+def test_the_longest_sentence_has_as_many_words_in_each_language(kind):
+    """`max_tokens` counts words of English, in Chinese as well: see `corpus.words`."""
+    corpora = resolve(load())["corpora"]
+    limits = {name: held["filter"]["max_tokens"] for name, held in corpora.items() if name.split(".")[0] == kind}
+    assert set(limits.values()) == {100}, limits
+    assert len(limits) >= 3
