@@ -123,6 +123,7 @@ def test_alignment_by_posteriors_scores_all_pairs(trained, tmp_path, bpe):
     scores = found.per_token(posteriors.MODELS).mean(axis=0).reshape(12, 12)
     assert forward.tolist() == scores.argmax(axis=1).tolist()
     assert backward[1:].tolist() == scores.argmax(axis=0)[1:].tolist()
+    assert backward[0] == -1
     assert 0 not in forward  # the empty sentence is nobody's
     assert (forward[1:] == np.arange(1, 12)).mean() > 0.5
     with pytest.raises(InputError, match="no model backward"):
