@@ -11,6 +11,8 @@ Where the paper is silent:
 
 - Kim et al. 2019, section 4.2, use "the heuristics of Rossenbach et al. (2018)" and give no values. The rules
   `letters`, `max_chars`, `max_repeats` and `different` are such heuristics.
+- Artetxe and Schwenk 2019 do not define the "overlap" of tokens. Here it is the share of common tokens among the distinct
+  ones of the side with fewer. Tokens are what stands between white space, and keep their case.
 """
 
 from collections import Counter

@@ -1,9 +1,10 @@
 """The BUCC mining task: Zweigenbaum et al. 2017; artetxe2019 section 4.1, yang2019 section 6.
 
 Two texts of `id<TAB>sentence` have a few per cent of translations of each other. The gold file has these pairs as
-`source id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1, which
-the papers tune on the pairs that they report. A two-fold figure is given, too: tuned on one half of the sources,
-measured on the other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
+`source id<TAB>target id`. Mined pairs are compared with gold by id. The threshold is the one with the best F1. On the
+training sets the papers tune it on the pairs that they report; on the test sets they have the training set's. The gold
+of the test sets is not public. So a two-fold figure is given, too: tuned on one half of the sources, measured on the
+other. Gold pairs that cannot be found because of deduplication count in recall, and are reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

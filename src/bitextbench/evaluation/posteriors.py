@@ -1,4 +1,10 @@
-"""Alignment recovery by translation models: the row "NMT de-en + en-de" of kim2019 table 1, section 4.1."""
+"""Alignment recovery by translation models: the row "NMT de-en + en-de" of kim2019 table 1, section 4.1.
+
+Where the paper is silent:
+
+- How the two models are combined: here a pair has the mean of both scores, in either direction of retrieval.
+- "Length-normalized": the log-probability is divided by the number of predicted pieces, with the end of the sentence.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

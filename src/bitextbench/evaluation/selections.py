@@ -1,4 +1,9 @@
-"""Measures selections without NMT: their precision, a sweep over thresholds, and the distribution of scores."""
+"""Measures selections without NMT: their precision, a sweep over thresholds, and the distribution of scores.
+
+Where the paper is silent:
+
+- "Scored with zero" (kim2019 section 5.1): the probability rounds to 0.00, as "between 0.99 and 1.0" has two decimals.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

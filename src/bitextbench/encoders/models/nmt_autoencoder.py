@@ -16,9 +16,13 @@ Where the paper is silent:
 - "Hidden layers have a size of 512": the decoder's state, D, is 512. Each direction of an encoder has D / 2.
 - Word embeddings: each encoder has a table and so has the decoder (theta_encsrc, theta_enctgt and theta_dec are three
   sets). If vectors are given, the decoder's table starts from those of the encoder of its language.
-- Loss: the sum over the tokens of a sentence and its end, as in eq. 7 and 8; the mean over the sentences of a batch.
+- Loss: the sum over the tokens of a sentence and its end, as in eq. 7 and 8. Of these the mean over each half of a
+  batch, and then the sum of both.
+- "After 100k updates, we reduced the learning rate [...] for every 50k updates": first at 150k. "By a factor of 0.9" is
+  taken as a multiplication by 0.9.
 - Clipping: the paper mentions none, but plain SGD at rate 1.0 does not learn without it
   (docs/notebook/measurements.md).
+- Word vectors are those of BPE pieces, as the layers that they initialise are.
 - Length 60 is in words (the filter of the corpora). `max_tokens`, in BPE pieces, only bounds memory.
 - Dropout: on word embeddings and on decoder states before the output layer. The default is 0, as the paper mentions
   none.

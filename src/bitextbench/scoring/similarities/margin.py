@@ -41,7 +41,7 @@ def fit(src: Embeddings, tgt: Embeddings, spec: dict[str, Any], out: Path, **set
     Of equal sentences one is a neighbour: "excluding duplicates" (section 3.1).
 
     `src`, `tgt` [n, d]: row i is pair i. spec: `margin`, one of margins.MARGINS (ratio); `k` (4); `batch`, the most
-    pairs of a neighbourhood (5 million), for batches of equal sizes. `settings`: of `neighbours.search`. Memory: the vectors of a batch are
+    pairs of a neighbourhood (5 million). `settings`: of `neighbours.search`. Memory: the vectors of a batch are
     memory-mapped.
     """
     if len(src) != len(tgt):
