@@ -258,7 +258,7 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         scores=each("--scores", "scores"),
         best=lambda w: method_entry(w)["tuned"]["best"],
         worst=lambda w: method_entry(w)["tuned"]["worst"],
-        seed=config["seed"],
+        seed=lambda w: seed_of(method_entry(w)),  # of the tuning, whose held-out tenth this is
     shell:
         "python -m bitextbench step measure-agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
         " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} > {log:q} 2>&1"

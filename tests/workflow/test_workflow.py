@@ -136,6 +136,19 @@ def test_no_command_of_the_workflow_is_refused_for_its_inputs_and_outputs(checko
     assert checked.total() > 200
 
 
+def test_a_confidence_is_measured_on_the_pairs_that_its_own_tuning_left_out(checkout):
+    """Both draw them by the seed of the chain (guo2018 section 5)."""
+    said = snakemake("-nFp", "--configfile", "config/small.yaml", "--", "results/small/guo2018/section5.csv", cwd=checkout)
+    seeds = {
+        (step, re.search(r"(confidence\S*)\.npz", options)[1]): re.search(r"--seed (\d+)", options)[1]
+        for step, options in re.findall(r"-m bitextbench step (tune-confidence|measure-agreement) (.+)", said.stdout)
+    }
+    assert len(seeds) == 6
+    for (step, model), seed in seeds.items():
+        assert seed == seeds["tune-confidence", model], step
+    assert {*seeds.values()} == {"1", "2", "3"}
+
+
 def test_lint():
     snakemake("--lint", "--configfile", "config/tiny.yaml")
 

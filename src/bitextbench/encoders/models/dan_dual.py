@@ -24,7 +24,8 @@ Where the paper is silent:
   batches of the corpus `calibration`: that tenth, which translation models do not see either.
 - Without `calibration`, `valid` is taken, and without that the bitext. The encoder overfits the bitext, so that the
   confidence of new pairs is then too low. The confidence loss has the weight `confidence` / (1 - `confidence`), because
-  the paper gives it a tenth of the workers.
+  the paper gives it a tenth of the workers. Its negatives are all other targets of a batch, copies of the right one
+  as well.
 - Eq. 2 ranks the targets of one source. A source may add any constant to phi of all targets, so the dot product cannot
   rank sources. Where sources are compared, log P(y | x) of eq. 1 is used (`formats.vectors.by_probability`).
 """
