@@ -318,7 +318,7 @@ const probe = (page) => new Promise((done) => {
   frame.src = page;
   frame.onload = async () => {
     const root = frame.contentDocument.documentElement, broken = [];
-    const whole = frame.contentDocument.querySelectorAll(".key li, .answers td, .panels .plot");
+    const whole = frame.contentDocument.querySelectorAll(".key li, .answers td, .panels .plot, .forest svg");
     const cut = [...whole].filter((one) => one.getBoundingClientRect().right > 390).map((one) => one.outerHTML.slice(0, 80));
     const heads = frame.contentDocument.querySelectorAll('.scroll tbody th[scope="row"]'), style = frame.contentWindow.getComputedStyle;
     const loose = [...heads].filter((one) => style(one).position !== "sticky").length;  // scrolled out of view with its row
