@@ -11,6 +11,7 @@ from bitextbench.config.studies import (
     shares,
     threshold_translations,
 )
+from bitextbench.report.measurements import of_folder
 from bitextbench.workflow import datasets
 
 SEEDS, STUDIES = config["seeds"], config.get("studies", {})
@@ -434,7 +435,7 @@ rule audit:
         metrics="references/metrics.yaml",
         tables=TABLES,
         measurements=[f"{RESULTS}/measurements/{place}.json" for place in PLACES],
-        seeded=sorted(map(str, Path(f"results/{config.get('seeds_from')}/measurements").glob("**/*.json"))),
+        seeded=lambda w: of_folder(Path("results", config["seeds_from"])) if "seeds_from" in config else [],
     output:
         numbers=report(f"{RESULTS}/audit.csv", category="audit"),
         claims=report(f"{RESULTS}/claims.csv", category="audit"),

@@ -312,14 +312,12 @@ def audit_run(folder: Path, references: Path, seeds_of: Path | None) -> None:
     It reads the run's CSVs and the measurements in FOLDER/measurements. A number without measurements is judged by its
     interval alone. Numbers of two trainings with one seed each decide nothing: see --seeds-of.
     """
-    from bitextbench.report import run
+    from bitextbench.report import measurements, run
     from bitextbench.report.audit import write
 
     tables = [table for table in run.read_tables(folder) if table.place not in run.UNPRINTED]
     measured = [path for table in tables if (path := folder / table.measurements).exists()]
-    seeded = sorted(seeds_of.glob("measurements/**/*.json")) if seeds_of else []
-    if seeds_of and not seeded:
-        raise InputError("has no measurements", seeds_of, remedy="name the folder of a finished run, as results/small")
+    seeded = measurements.of_folder(seeds_of) if seeds_of else []
     numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
     files = [folder / table.csv for table in tables]
     click.echo(write(references, files, measured, numbers, judgements, instances, seeded, folder))

@@ -33,6 +33,13 @@ def load(path: Path) -> tuple[str, list[Measurement]]:
     raise InputError("not measurements of a table", path, remedy="make the table again")
 
 
+def of_folder(folder: Path) -> list[Path]:
+    """The files of a finished run. Raises InputError for a folder that has none."""
+    if found := sorted(folder.glob("measurements/**/*.json")):
+        return found
+    raise InputError("has no measurements", folder, remedy="make that run first, or name a finished one")
+
+
 def _fields(one: Measurement) -> dict[str, object]:
     fields = {name: getattr(one, name) for name in FIELDS} | ({} if one.trained else {"trained": False})
     return fields | {"items": [packed(part) for part in one.items]}
