@@ -422,8 +422,8 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
         )
         if min(counts[side]["in"] for side in SIDES) < CALIBRATED:
             lines.append(
-                f"mine: the threshold and the estimate were measured on texts of {CALIBRATED:,} sentences and more; in "
-                "smaller ones fewer pairs are right"
+                f"mine: the threshold and the estimate were measured on texts of {CALIBRATED:,} sentences and more; for "
+                "these smaller ones the estimate is rough, and as a rule too high"
             )
     if "precision" in counts:
         lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")
