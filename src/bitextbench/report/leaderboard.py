@@ -26,9 +26,10 @@ from bitextbench.report.site import templates
 LINE = 0.16  # inches: the height of a mark and its interval
 HEAD = """# Leaderboard
 
-Sentence encoders on the same real text. Numbers have 95% intervals over the test items. Rows with a source in brackets are what others
-published on the same set. `bitextbench leaderboard` writes this page, a [CSV](leaderboard.csv) and a [page that sorts](leaderboard.html).
-The picture has the tasks of which two encoders or more have a number, the tables have all.
+Sentence encoders on the same real text. Numbers have 95% intervals over the test items. Rows with a source in brackets
+are what others published on the same set. `bitextbench leaderboard` writes this page, a [CSV](leaderboard.csv) and a
+[page that sorts](leaderboard.html). The picture has the tasks that compare encoders in two columns or more. The tables
+have all.
 
 ![Encoders by tasks](leaderboard.svg)
 """
@@ -191,12 +192,14 @@ def picture(standings: Sequence[Standing], *, page: bool = False) -> str:
     """A panel for each task: part of a `page`, or an SVG element.
 
     A row is a column that compares encoders, a mark an encoder; marks of published figures are hollow. No panel of
-    percentages leaves 0 to 100%. Columns of one encoder are drawn only where no column has two.
+    percentages leaves 0 to 100%. Where no task has two rows, all columns are drawn.
     """
     drawn = [one for one in standings if one.task != "cost"]
-    compared = {place for place, count in Counter((one.task, one.column) for one in drawn).items() if count > 1}
+    compared = [place for place, count in Counter((one.task, one.column) for one in drawn).items() if count > 1]
+    rows = Counter(task for task, _ in compared)
     limits = {task: _limits([one for one in drawn if one.task == task]) for task in {one.task for one in drawn}}
-    panels = Panels([one for one in drawn if (one.task, one.column) in compared] or drawn, limits)
+    chosen = [one for one in drawn if (one.task, one.column) in compared and rows[one.task] > 1]
+    panels = Panels(chosen or drawn, limits)
     return panels.page() if page else panels.alone()
 
 
@@ -213,7 +216,7 @@ class Panels:
         self.held: dict[str, dict[str, list[Standing]]] = {}
         for one in standings:
             self.held.setdefault(one.task, {}).setdefault(one.column, []).append(one)
-        self.label = {task: max(1.2, plots.longest(columns)) for task, columns in self.held.items()}
+        self.label = {task: plots.longest(columns) for task, columns in self.held.items()}
         self.high = {
             task: LINE * (sum(map(len, columns.values())) + len(columns)) for task, columns in self.held.items()
         }
