@@ -249,15 +249,25 @@ def claims() -> dict[str, Any]:
 
 
 def claim_tables() -> str:
-    """The claims of each paper with the verdicts of all encoders, in Markdown; those that one of them decides first."""
+    """The claims of each paper with the verdicts of all encoders, in Markdown: those that one of them decides in the
+    papers' regime, and the others, folded.
+    """
     runs = [judged(run) for run in ENCODERS]
     text = ""
     for paper, name in PAPERS.items():
         held = [[run[claim] for run in runs] for claim, one in runs[0].items() if one.paper == paper]
-        held.sort(key=lambda row: min(VERDICTS.index(one.verdict) for one in row))
-        rows = [[f"“{row[0].quote}” ({row[0].section})", row[0].tested, *map(verdict, row)] for row in held]
-        text += f"### {name}\n\n{markdown([['claim', 'tested', *ENCODERS.values()], *rows])}\n"
+        decided = [row for row in held if any(one.in_regime for one in row)]
+        rest = [row for row in held if row not in decided]
+        folded = f"<details><summary>{len(rest)} not decided here</summary>\n\n{claim_table(rest)}\n</details>\n"
+        text += f"### {name}\n\n{len(decided)} decided:\n\n{claim_table(decided)}\n{folded}\n"
     return text
+
+
+def claim_table(claims: list[list[Judgement]]) -> str:
+    """Claims with the verdict of each encoder, in Markdown: in the order of VERDICTS, those in the papers' regime first."""
+    rows = sorted(claims, key=lambda row: min((not one.in_regime, VERDICTS.index(one.verdict)) for one in row))
+    lines = [[row[0].tested, f"“{row[0].quote}” ({row[0].section})", *map(verdict, row)] for row in rows]
+    return markdown([["claim", "in the paper's words", *ENCODERS.values()], *lines])
 
 
 def verdict(claim: Judgement) -> str:

@@ -90,6 +90,14 @@ def test_the_page_of_claims_has_the_verdict_of_every_encoder(generated):
             assert MAKE["verdict"](claim) in line
 
 
+def test_the_page_of_claims_folds_what_is_not_decided(generated):
+    page = generated[ROOT / "docs/claims.md"].partition("## How a claim is judged")[0].partition("\n### ")[2]
+    folded = "".join(re.findall("<details>.*?</details>", page, flags=re.S))
+    rows, hidden = (re.findall(r"^\| [A-Z].*", text, flags=re.M) for text in (page, folded))
+    assert len(rows) == MAKE["claims"]()["total"]
+    assert [row for row in rows if "**" not in row] == hidden
+
+
 def test_set_up_says_the_disk_of_the_table_of_costs():
     (disk,) = (
         line["disk"] for line in csv.DictReader((ROOT / "docs/costs.csv").open()) if "make env" in line["command"]
