@@ -401,6 +401,15 @@ def test_a_name_of_hundreds_of_characters_is_whole_in_the_table_and_cut_in_the_p
     assert f"{name[: plots.LONGEST - 1]}…" in page
 
 
+def test_names_in_the_graph_of_rules_do_not_overlap():
+    drawn = plots.rule_graph(**json.loads((SMALL / "rules.json").read_text()), name="rules")
+    names = re.findall(r"translate\((\S+) (\S+)\)\">([a-z]\w+)<", drawn)
+    placed = sorted((float(y), float(x), len(name)) for x, y, name in names)
+    gaps = [right - left - 4.2 * length for (y, left, length), (other, right, _) in pairwise(placed) if y == other]
+    assert len(gaps) > 20
+    assert min(gaps) > 0  # a letter is 4.2 points wide
+
+
 def test_the_graph_of_rules_is_the_same_whatever_the_hashes():
     code = (
         "import json; from bitextbench.report import plots; print(plots.rule_graph(**json.load(open(0)), name='rules'))"

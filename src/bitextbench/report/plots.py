@@ -508,7 +508,7 @@ def rule_graph(jobs: Mapping[str, int], steps: Mapping[str, int], edges: Iterabl
             label = f"{rule}\n{jobs[rule]:,}"
             axes.text(x, y, label, ha="center", va="center", fontsize=7.5, linespacing=1.1)
 
-    size = max(9.0, 0.98 * longest_line), max(3.0, 0.55 * len(lines))
+    size = max(9.0, 1.15 * longest_line), max(3.0, 0.55 * len(lines))
     return svg(draw, *size, name, "The rules of the run from top to bottom, each with its number of jobs")
 
 
