@@ -142,7 +142,9 @@ def test_no_command_of_the_workflow_is_refused_for_its_inputs_and_outputs(checko
 
 def test_a_confidence_is_measured_on_the_pairs_that_its_own_tuning_left_out(checkout):
     """Both draw them by the seed of the chain (guo2018 section 5)."""
-    said = snakemake("-nFp", "--configfile", "config/small.yaml", "--", "results/small/guo2018/section5.csv", cwd=checkout)
+    said = snakemake(
+        "-nFp", "--configfile", "config/small.yaml", "--", "results/small/guo2018/section5.csv", cwd=checkout
+    )
     seeds = {
         (step, re.search(r"(confidence\S*)\.npz", options)[1]): re.search(r"--seed (\d+)", options)[1]
         for step, options in re.findall(r"-m bitextbench step (tune-confidence|measure-agreement) (.+)", said.stdout)
