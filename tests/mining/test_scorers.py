@@ -20,7 +20,7 @@ from bitextbench.cli.main import cli
 from bitextbench.corpus.build import build
 from bitextbench.data.synth import sentences
 from bitextbench.formats import mined_pairs
-from bitextbench.mining import stream
+from bitextbench.mining import crawl, scorers, stream
 from bitextbench.scoring import score, similarities
 from bitextbench.text.tokens import tokenize_shard
 
@@ -255,6 +255,15 @@ OWN = {
     "nan": "import numpy as np\n\ndef score(pairs, model):\n    return np.full(len(pairs.ids), np.nan)\n",
     "one": "def score(pairs):\n    return [1.0] * len(pairs.ids)\n",
     "none": "",
+    "both": """
+import numpy as np
+
+NEEDS = ("vectors", "tokens")
+
+def score(pairs, model):
+    words = [len(line.split()) for line in pairs.text().src.to_pylist()]
+    return (pairs.src * pairs.tgt).sum(axis=1) + np.array(words, np.float32)
+""",
     "double": "def score(pairs, model):\n    return [1.5] * len(pairs.ids)\n",
 }
 
@@ -293,6 +302,17 @@ def test_a_similarity_of_ones_own_gives_a_number_for_each_pair(name, message):
 @pytest.mark.usefixtures("own")
 def test_scores_of_ones_own_are_float32():
     assert done("score", "a", "b", "--similarity", "double").stdout.split() == ["1.5"] * 200
+
+
+@pytest.mark.usefixtures("own")
+def test_a_similarity_of_vectors_and_words_has_both_in_every_command(encoder, monkeypatch):
+    monkeypatch.setattr(crawl, "ROWS", 70)
+    monkeypatch.setattr(scorers, "ROWS", 70)
+    scores = done("score", "a", "b", "--similarity", "both", "--encoder", encoder).stdout.split()
+    done("filter", "a", "b", "--rules", "{}", "--pairs", 200, "--similarity", "both", "--encoder", encoder, "-o", "x.tsv")
+    kept = [line.split("\t")[0] for line in Path("x.tsv").read_text(encoding="utf-8").splitlines()]
+    assert np.allclose(np.array(kept, float), np.array(scores, float)[: len(kept)], atol=1e-4)
+    assert len(kept) == 200
 
 
 def test_a_folder_of_plugins_that_is_missing_is_named(monkeypatch):

@@ -235,7 +235,7 @@ def _scores(
         scorer.model = made
     elif clean is not None:
         scorer.fit_vectors(clean, paths, lesson.settings, made, folder)
-    return by_blocks(scorer, vectors)
+    return by_blocks(scorer, vectors, _texts(corpus) if "tokens" in scorer.needs else None)
 
 
 def _learn_alone(scorer: Scorer, lesson: Lesson, made: Path) -> None:

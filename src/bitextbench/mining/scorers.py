@@ -185,14 +185,15 @@ def _whole(number: float) -> float:
     return int(number) if number.is_integer() else number
 
 
-def by_blocks(scorer: Scorer, vectors: Sequence[Embeddings]) -> NDArray[np.float32]:
-    """The scores of all pairs of vectors, ROWS at a time."""
+def by_blocks(
+    scorer: Scorer, vectors: Sequence[Embeddings], tables: Iterator[pa.Table] | None = None
+) -> NDArray[np.float32]:
+    """The scores of all pairs of vectors, ROWS at a time; `tables` has their text, as many at a time."""
     scores = np.empty(len(vectors[0]), np.float32)
-    none = pa.chunked_array([], pa.string())
     for start in range(0, len(scores), ROWS):
         src, tgt = (side.block(start, min(start + ROWS, len(scores))) for side in vectors)
-        empty = pa.chunked_array([pa.nulls(len(src), pa.string())]) if len(src) else none
-        scores[start : start + ROWS] = scorer.score(start, [empty, empty], src, tgt)
+        text = next(tables) if tables else pa.table(dict.fromkeys(SIDES, pa.nulls(len(src), pa.string())))
+        scores[start : start + ROWS] = scorer.score(start, [text[side] for side in SIDES], src, tgt)
     return scores
 
 
