@@ -309,7 +309,9 @@ def test_a_similarity_of_vectors_and_words_has_both_in_every_command(encoder, mo
     monkeypatch.setattr(crawl, "ROWS", 70)
     monkeypatch.setattr(scorers, "ROWS", 70)
     scores = done("score", "a", "b", "--similarity", "both", "--encoder", encoder).stdout.split()
-    done("filter", "a", "b", "--rules", "{}", "--pairs", 200, "--similarity", "both", "--encoder", encoder, "-o", "x.tsv")
+    done(
+        "filter", "a", "b", "--rules", "{}", "--pairs", 200, "--similarity", "both", "--encoder", encoder, "-o", "x.tsv"
+    )
     kept = [line.split("\t")[0] for line in Path("x.tsv").read_text(encoding="utf-8").splitlines()]
     assert np.allclose(np.array(kept, float), np.array(scores, float)[: len(kept)], atol=1e-4)
     assert len(kept) == 200

@@ -18,7 +18,7 @@ from bitextbench.cli.main import cli
 from bitextbench.formats import records
 from bitextbench.formats.records import to_csv
 from bitextbench.report import audit, claims, measurements, references
-from bitextbench.report.cells import Cell, Measurement, read
+from bitextbench.report.cells import Cell, Measurement, filled, read
 from bitextbench.report.references import PAPERS
 from bitextbench.report.run import FIGURE2
 
@@ -93,15 +93,20 @@ def test_each_number_of_small_has_three_seeds_and_its_measurements():
         assert all(len(cell.seeds.split()) >= 3 for cell in read(path) if cell.ours is not None), path
 
 
-def test_measurements_of_other_numbers_than_the_tables_are_refused(folder):
+def test_a_table_with_other_numbers_than_its_measurements_is_refused(folder):
     path, held = folder.parent / "table1.csv", folder.parent / "table1.json"
-    path.write_text(to_csv(Cell, [ours("a", "x", 20.0, 21.0, 1, seeds="1")]), encoding="utf-8")
     one = Measurement("a", "x", 1, 21.004, 20.0, 22.0, 10, "s", held)
     measurements.save("p/table1", [one], held)
-    assert audit.audit(folder, [path], [held]).numbers[0].ours == 21.0
-    measurements.save("p/table1", [replace(one, value=21.5)], held)
-    with pytest.raises(InputError, match=r"a, x is 21[.]50, but 21[.]0 in"):
-        audit.audit(folder, [path], [held])
+    line = filled(ours("a", "x", 20.0, None, None), [one])
+    for cell in (line, replace(line, ours=21.5), replace(line, high=95.0), replace(line, seeds="1 2")):
+        path.write_text(to_csv(Cell, [cell]), encoding="utf-8")
+        if cell is line:
+            assert audit.audit(folder, [path], [held]).numbers[0].ours == 21.0
+        else:
+            with pytest.raises(
+                InputError, match=r"table1.csv:2: a, x: (ours is 21.5, but 21.0|high is 95.0, but 22.0|seeds is 1 2)"
+            ):
+                audit.audit(folder, [path], [held])
 
 
 def test_numbers_worked_out_by_hand(folder):

@@ -38,7 +38,7 @@ from typing import Literal, NamedTuple
 from bitextbench.base.errors import InputError, near
 from bitextbench.formats import records
 from bitextbench.report import claims, draws, evidence, layout, measurements, metrics, references, verdicts
-from bitextbench.report.cells import ONE_SEED, Cell, read, within
+from bitextbench.report.cells import ONE_SEED, Cell, filled, read, within
 from bitextbench.report.claims import Claim, Instance, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.evidence import Evidence
@@ -299,13 +299,24 @@ def _drawn(measured: Sequence[Path], held: Mapping[Key, Found], spreads: draws.S
     """The draws of the cells that files of measurements have. Raises InputError for one that is not the table's."""
     drawn: dict[Key, Draws] = {}
     for path in measured:
-        place, seeds = measurements.load(path)
-        for key, one in draws.of_table(place, by_place(seeds), layout.models(), spreads).items():
-            if key in held and abs(one.value - float(held[key].line.ours or 0)) > ROUNDING:
-                what = f"{', '.join(key[1:])} is {one.value:.2f}, but {held[key].line.ours} in {held[key].path}"
-                raise InputError(what, path, remedy="make the table again")
-            drawn[key] = one
+        place, found = measurements.load(path)
+        cells = by_place(found)
+        for (row, column), seeds in cells.items():
+            if one := held.get((place, row, column)):
+                _same_numbers(one, filled(one.line, seeds), path)
+        drawn |= draws.of_table(place, cells, layout.models(), spreads)
     return drawn
+
+
+def _same_numbers(found: Found, again: Cell, path: Path) -> None:
+    """Raise InputError unless a line of a table has the numbers of its measurements."""
+    for name in ("ours", "spread", "low", "high", "delta", "seeds"):
+        there, here = getattr(found.line, name), getattr(again, name)
+        if there != here and not (
+            isinstance(there, float) and isinstance(here, float) and abs(there - here) < ROUNDING
+        ):
+            what = f"{again.row}, {again.column}: {name} is {there}, but {here} in {path}"
+            raise InputError(what, found.path, line=found.number, remedy="make the table again")
 
 
 def _same_reference(line: Cell, cell: Printed | None, path: Path, number: int) -> None:
