@@ -14,19 +14,24 @@ from bitextbench.config.resolution import resolve
 from bitextbench.scoring import declared
 
 SIMILARITY = '''
-"""Minus the difference of the sides in tokens."""
+"""Minus the difference of the sides in tokens, weighted."""
 
 import sklearn  # as heavy as it likes: planning does not load it
 
 NEEDS = ("tokens",)
+FIT = "tokens"
 OPTIONS = {"weight": {"type": "number"}}
 
 
-def score(pairs, model=None):
+def fit(bitext, positives, spec, seed, out):
+    out.write_text(str(spec["weight"]))
+
+
+def score(pairs, model):
     import numpy as np
 
     lengths = [np.array([len((line or "").split()) for line in side.to_pylist()]) for side in pairs.text()]
-    return -np.abs(lengths[0] - lengths[1]).astype(np.float32)
+    return -float(model.read_text()) * np.abs(lengths[0] - lengths[1]).astype(np.float32)
 '''
 
 ENCODER = '''
@@ -66,7 +71,7 @@ encoders:
     model: {size: 4}
     training: {batch: 20, updates: 2, learning_rate: 0.1, log_every: 1, valid_every: 2, checkpoint_every: 2}
 methods:
-  length: {similarity: length, weight: 2}
+  length: {similarity: length, weight: 2, bitext: valid, positives: valid}
   own: {similarity: cosine, encoder: own}
 """
 
@@ -91,7 +96,7 @@ def test_a_run_scores_by_them(plugins):
     snakemake("--profile", "profiles/tiny", "--cores", "2", "--configfile", *overlays, "--", *made, cwd=root)
     length, own = (np.load(root / path) for path in made)
     assert len(length) == len(own) > 10
-    assert set(length.tolist()) <= {-float(n) for n in range(8)}
+    assert set(length.tolist()) <= {-2.0 * n for n in range(8)}
     assert np.abs(own).max() <= 1
 
 
@@ -138,6 +143,8 @@ def test_a_plan_loads_no_package_that_computes_or_draws(plugins):
     [
         ('NEEDS = ("vector",)', r"own\.py: NEEDS has 'vector'; did you mean vectors"),
         ('FIT = "token"', r"own\.py: FIT has 'token'; did you mean tokens"),
+        ("OPTIONS = {'weight': {}}", r"own\.py: OPTIONS are read by fit, but there is no FIT"),
+        ("FIT = 'scores'\nOPTIONS = {'weight': {}}", r"own\.py: OPTIONS are read by fit, but FIT is scores"),
         ("def score(:", r"own\.py:1: not Python"),
     ],
 )

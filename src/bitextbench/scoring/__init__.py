@@ -21,8 +21,8 @@ it:
 | | "vectors": `fit(src, tgt, labels, spec, seed, out)` on `positives` and `negatives` of its method, float32 [n, d] |
 | | "tokens": `fit(bitext, positives, spec, seed, out)` on those corpora of its method, `Text` |
 | | "neighbourhoods": `fit(src, tgt, spec, out, **settings)` on the very corpus that is scored, `Embeddings` |
-| | "scores": `tune(model, src, tgt, scores, spec, seed, out)`, where its method has `tuned`: an encoder's model, fine-tuned |
-| OPTIONS | further keys of its method, `spec` above: the JSON schema of each |
+| | "scores": `tune(model, src, tgt, scores, spec, seed, out)`, where its method has `tuned`, its `spec`: an encoder's model, fine-tuned |
+| OPTIONS | further keys of its method, for the `spec` of `fit`: the JSON schema of each. `score` gets no `spec` |
 | LOGITS | True where the logistic function makes probabilities of its scores |
 
 All are optional: a module with `score` alone needs nothing but ids.
@@ -110,8 +110,8 @@ class Declared(NamedTuple):
 
 
 def declared(name: str) -> Declared:
-    """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, and an
-    unknown need.
+    """What the similarity `name` declares; nothing of it is executed. Raises InputError for an unknown name, an unknown
+    need, and options without a fit.
     """
     return _declared(members.source("similarities", name))
 
@@ -123,6 +123,9 @@ def _declared(source: Path) -> Declared:
     for key, values, known in (("NEEDS", declaration.needs, NEEDS), ("FIT", (declaration.fit,), FITS)):
         if unknown := [value for value in values if value not in known]:
             raise InputError(f"{key} has {unknown[0]!r}", source, remedy=near(str(unknown[0]), filter(None, known)))
+    if declaration.options and declaration.fit in ("", "scores"):
+        what = f"OPTIONS are read by fit, but {'FIT is scores' if declaration.fit else 'there is no FIT'}"
+        raise InputError(what, source, remedy="declare a FIT with a `fit`, or remove OPTIONS")
     return declaration
 
 
