@@ -21,6 +21,7 @@ rule corpus:
 rule bleu:
     input: "c"
     output: "o{i}"
+    log: "o{i}.log"
     shell: "COMMAND"
 """
 
@@ -102,6 +103,13 @@ def test_a_job_that_fails_is_shown_with_its_command(tmp_path):
     assert done.returncode == 1
     assert "Error in rule bleu" in done.stderr
     assert "exit 3" in done.stderr
+
+
+def test_the_log_of_a_job_that_fails_is_shown_and_not_its_standard_input(tmp_path):
+    done = snakemake(tmp_path, "cat nothing 2> {log} <<< 'a whole configuration'", "--show-failed-logs")
+    assert "cat nothing 2> o0.log <<< ..." in done.stderr
+    assert "cat: nothing: No such file" in done.stderr
+    assert "configuration" not in done.stderr
 
 
 def test_a_dry_run_is_shown_as_snakemake_shows_it(tmp_path):

@@ -2,11 +2,13 @@
 
 On a terminal one line moves; elsewhere a line is written when a stage begins or ends, and at least every QUIET seconds.
 Progress is weighted by what the jobs of each rule are expected to take. Snakemake's own log file has every detail; the
-last line names it. A dry run, errors and warnings are shown as Snakemake shows them.
+last line names it. A dry run, errors and warnings are shown as Snakemake shows them, but a command without its text
+of standard input: that is the whole configuration.
 """
 
 import csv
 import logging
+import re
 import sys
 import threading
 import time
@@ -62,7 +64,7 @@ class LogHandler(LogHandlerBase):
             case LogEvent.JOB_FINISHED if self.run:
                 self.run.finish(record.job_id)  # type: ignore[attr-defined]
             case LogEvent.JOB_ERROR | LogEvent.GROUP_ERROR | LogEvent.ERROR:
-                self.write(self.format(record))
+                self.write(re.sub("<<< .*", "<<< ...", self.format(record)))
             case _ if record.levelno >= logging.WARNING:
                 self.write(self.format(record))
             case None if record.getMessage().startswith(("Complete log", "Nothing to be done")):
