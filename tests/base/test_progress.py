@@ -43,6 +43,13 @@ def test_a_log_tells_lines_where_there_is_no_file(capsys):
     assert re.fullmatch(r"count: 2 lines, [\d,]+ lines/s, done\n", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("total", [100, 101])
+def test_the_time_that_is_left_is_estimated_from_one_percent_on(capsys, total):
+    next(steps := progress(range(total), "train", total=total, every=0.0))
+    next(steps)
+    assert ("s left" in capsys.readouterr().err) == (total == 100)
+
+
 def test_other_files_do_not_count(text, capsys):
     for _ in progress(range(2), "count", by_bytes=True):
         next(iter(read_lines(text)))
