@@ -228,7 +228,7 @@ def test_server_error_is_tried_again_and_missing_is_not(server: Server, tmp_path
 
 def test_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT", 0.01)
-    with pytest.raises(InputError, match=r"127\.0\.0\.1.*put the file into a mirror folder"):
+    with pytest.raises(InputError, match=r"127\.0\.0\.1.*put the file into a mirror folder, as 127\.0\.0\.1:9/a$"):
         fetch(data_set(File("http://127.0.0.1:9/a", "a")), tmp_path, [], tmp_path / "lock")
 
 
@@ -351,7 +351,7 @@ def test_mirror_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert mirror_places([tmp_path / "a"]) == [tmp_path / name for name in "abc"]
     monkeypatch.setenv("BITEXTBENCH_MIRROR", "")
     assert mirror_places() == []
-    with pytest.raises(InputError, match=r"no such mirror folder; mend 'mirror' in the config"):
+    with pytest.raises(InputError, match=r"no such mirror folder; mend 'mirrors' in the config"):
         mirror_places([tmp_path / "d"])
 
 

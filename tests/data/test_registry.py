@@ -56,6 +56,7 @@ def file_with(**changes: Any) -> dict[str, Any]:
         (file_with(bytes="3"), "bytes is '3'; give a whole number"),
         (file_with(url="ftp://example.org/a"), "starts with https://"),
         (file_with(url="https://example.org/"), "names a file"),
+        (file_with(url="file:///a"), "files of your own are `files:` in a configuration"),
         (file_with(path="../a"), "'../a' cannot be a file name"),
         (file_with(path="manifest.json"), "cannot be a file name"),
         ({"files": [GOOD["files"][0]] * 2}, "two files are called a.de"),  # type: ignore[index]

@@ -42,7 +42,9 @@ def mirror_places(configured: Sequence[str | Path] = ()) -> list[Mirror]:
     ]
     for place in places:
         if isinstance(place, Path) and not place.is_dir():
-            raise InputError("no such mirror folder", place, remedy="mend 'mirror' in the config or BITEXTBENCH_MIRROR")
+            raise InputError(
+                "no such mirror folder", place, remedy="mend 'mirrors' in the config or BITEXTBENCH_MIRROR"
+            )
     return places
 
 
@@ -283,7 +285,8 @@ def _download(source: _Source, target: Path, expected: Mapping[str, Any]) -> tup
         size = part.stat().st_size if part.exists() else 0
         failures = 0 if size > most else failures + 1
         most = max(most, size)
-    remedy = "try again later (a download goes on where it stopped), or put the file into a mirror folder"
+    place = source.addresses[-1 if source.changed else source.mirrors].split("://")[1]
+    remedy = f"try again later (a download goes on where it stopped), or put the file into a mirror folder, as {place}"
     if source.changed:
         remedy = "try again; if the error stays, make the mirror and its changed.json again"
     elif any(isinstance(reason, _Wrong) for reason in reasons.values()):

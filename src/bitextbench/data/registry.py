@@ -6,7 +6,8 @@ Each file `registry/*.yaml` is a list of entries:
       langs: [de, en]
       licence: as the publisher states it
       tier: research                    # core: open licence; research: terms unstated or research use; noncommercial
-      parsers:                          # of parsers.PARSERS, read one after the other; [] if the data is not text
+      parsers:                          # of parsers.PARSERS, read one after the other; [] if the data is not text.
+                                        # Arguments: the docstring of each function in parsers.py
       - {name: aligned, texts: {de: newstest2008.de, en: newstest2008.en}}
       files:
       - {url: 'https://...', mirrors: [...], bytes: 1, sha256: ..., path: ...}
@@ -133,7 +134,9 @@ def _file(value: Any, where: str) -> File:
     _check_keys(value, File, where)
     if not re.match(r"https?://[^/]+/.", value["url"]):
         raise InputError(
-            f"url is {value['url']!r}", where, remedy="it starts with https:// or http:// and names a file"
+            f"url is {value['url']!r}",
+            where,
+            remedy="it starts with https:// or http:// and names a file; files of your own are `files:` in a configuration",
         )
     if not re.fullmatch(r"\w[^/\\]*", value["path"]) or value["path"] == "manifest.json":
         raise InputError(f"{value['path']!r} cannot be a file name here", where, remedy="give another with 'path:'")
