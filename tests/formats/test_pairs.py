@@ -64,7 +64,7 @@ def test_columns_of_parquet():
         (
             ["a"],
             (),
-            "a:2: line has 1 columns; column 2 is asked for: separate fields by tabs, or say which columns, or skip bad lines",
+            "a:2: line has 1 columns; column 2 is asked for: separate fields by tabs, or say which columns, or skip bad lines (--skip-bad)",
         ),
         (["a"], ("src", "tgt"), "a: lines between tabs have no column names (src,tgt); number them from 1"),
         (["a"], ("1",), "1 columns are named; name those of source and target"),

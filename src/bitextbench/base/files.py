@@ -564,6 +564,7 @@ def _checked(block: bytes, name: str | Path, before: int, limits: Limits) -> Ite
             wrong = "\0" in decoded
         except UnicodeDecodeError as error:
             decoded, wrong, remedy = "", True, "convert the file to UTF-8"
+            remedy += ", or skip bad lines (--skip-bad)" if too_long is not None else ""
             what = "line holds a NUL byte" if b"\0" in text else f"invalid UTF-8 at byte {error.start + 1} of the line"
         if wrong and bad is None:
             raise InputError(what, name, line=number, remedy=remedy)

@@ -229,7 +229,7 @@ class Input:
                 short = pc.less_equal(lengths, max(places))
                 for place in pc.indices_nonzero(short).to_pylist():
                     remedy = f"column {max(places) + 1} is asked for: separate fields by tabs, or say which columns"
-                    remedy += ", or skip bad lines" if done + place else ""
+                    remedy += ", or skip bad lines (--skip-bad)" if done + place else ""
                     self.wrong(done + place + 1, f"line has {lengths[place].as_py()} columns", remedy)
                 fields = pc.split_pattern(pc.if_else(short, "\t" * max(places), filled), "\t")
             named = {name: pc.list_element(fields, place) for name, place in zip(wanted.names, places, strict=True)}
