@@ -406,6 +406,17 @@ def test_wide_columns_stand_below_each_other():
     assert all(text.count(f" x{n}") == 2 for n in range(5)), "no column is lost, none stands twice"
 
 
+def test_a_note_of_few_rows_names_them():
+    said = dict(zip("abcdef", ["one", "two", "two", "many", "many", "many"], strict=True))
+    made = [replace(cell(row, 1.0, 2.0), note=note) for row, note in said.items()]
+    notes = [
+        line
+        for line in table.render([*made, replace(made[0], row_label="G", note="many")]).splitlines()
+        if "Note" in line
+    ]
+    assert notes == ["Note: many.", "Note: A: one.", "Note: B; C: two."]
+
+
 def cell(row: str, paper: float, ours: float, half: float = 1.0, column: str = "10M/test2017") -> cells.Cell:
     budget, test = column.split("/")
     numbers = {"ours": ours, "spread": 0.5, "low": ours - half, "high": ours + half}

@@ -299,13 +299,19 @@ def aligned(rows: Sequence[Sequence[str]], spanning: int = 0) -> list[str]:
 
 def _remarks(table: Sequence[Cell]) -> list[str]:
     """The lines below a table: reasons for empty cells, most frequent first; notes; the warning about the scale."""
+    done = [cell for cell in table if cell.ours is not None]
     empty = Counter(cell.note or cell.verdict for cell in table if cell.ours is None)
     reasons = "; ".join(f"{count} {note}" if len(empty) > 1 else note for note, count in empty.most_common())
-    notes = sorted({cell.note for cell in table if cell.ours is not None} - {""})
+    noted = {note: names([cell for cell in done if cell.note == note], "row_label") for note in names(done, "note")}
+    few = min(4, len(names(done, "row_label")))  # of more rows the names would be longer than the note
     small = table[0].scale != "paper"
     return [
         *([f"No number of ours in {empty.total()} of {len(table)} cells: {reasons}."] if empty else []),
-        *(f"Note: {note}." for note in notes),
+        *(
+            f"Note: {'; '.join(map(short, rows)) + ': ' if len(rows) < few else ''}{note}."
+            for note, rows in sorted(noted.items())
+            if note
+        ),
         *([OTHER_BUDGETS] if small and not budgets(table) and any(map(BUDGET.fullmatch, groups(table))) else []),
         *([WARNING.format(table[0].scale)] if small else []),
     ]
