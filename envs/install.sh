@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$1
 log=.venv.log
+[ ! -L .venv ] || { echo ".venv is a link: set it up where it lies" >&2; exit 1; }
 
 quietly() {  # run a command; its output goes to the log, and every 30 s a line says what it is at
     "$@" >>"$log" 2>&1 &
