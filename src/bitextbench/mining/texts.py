@@ -127,7 +127,7 @@ def mine(
     mined_pairs.write(out, mined, *texts, languages=languages)
     result = dict(zip(SIDES, counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
     result |= _run_figures(mined, margin, threshold, calibration, started)
-    log(_summary(result, out))
+    log(_summary(result, out, texts))
     return result
 
 
@@ -400,7 +400,7 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
     return rows, {"in": len(text), "empty": empty, **left_out, "duplicate": duplicate, "searched": len(rows)}
 
 
-def _summary(counts: dict[str, Any], out: Path) -> str:
+def _summary(counts: dict[str, Any], out: Path, texts: Sequence[Sentences]) -> str:
     sides = (f"{side} {c['in']:,} sentences ({_dropped(c)})" for side, c in counts.items() if side in SIDES)
     below = f"{counts['below_threshold']:,} below the threshold"
     below = f"{below} of {counts['threshold']:.4f}" if "threshold" in counts else "no threshold"
@@ -409,7 +409,11 @@ def _summary(counts: dict[str, Any], out: Path) -> str:
         f"{counts['retrieved']:,} retrieved, {below}, {counts['pairs']:,} pairs in {shown(out, output=True)}"
     ]
     if counts["cut"]:
-        lines.append(f"mine: {counts['cut']:,} sentences have more tokens than the encoder takes, and were cut")
+        _, name, longest = max(
+            (len(line), one.name, of) for one in texts for of, line in zip(one.ids, one.text, strict=True)
+        )
+        what = f"have more tokens than the encoder takes, and were cut; the longest is {longest} of {name}"
+        lines.append(f"mine: {counts['cut']:,} sentences {what}")
     if counts["quantiles"]:
         lines.append(
             f"mine: {counts['margin']} (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"])
