@@ -251,6 +251,18 @@ def test_a_missing_file_is_said(copy, name):
     assert f"<code>{name}</code>" in made.entrance()
 
 
+def test_a_table_of_a_paper_that_the_report_does_not_know_is_said(copy, capsys):
+    text = (copy / "kim2019/table1.csv").read_text(encoding="utf-8")
+    for place in ("own2026/table1", "other/table2"):  # the second: of another run, as results/ has them
+        (copy / place).parent.mkdir()
+        (copy / place).with_suffix(".csv").write_text(text.replace("kim2019/table1", "own2026/table1"))
+    site.load(copy)
+    said = (
+        f"not in the report: {copy}/own2026/table1.csv; PAPERS of src/bitextbench/report/references.py lacks own2026\n"
+    )
+    assert capsys.readouterr().err == said
+
+
 def test_encoders_are_also_of_the_study_beside_the_run(copy):
     study = copy.with_name(f"{copy.name}-encoders")
     study.mkdir()

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json
+from bitextbench.base.files import existing, read_json, read_lines
+from bitextbench.base.progress import log
 from bitextbench.evaluation import significance
 from bitextbench.evaluation.curves import Threshold
 from bitextbench.evaluation.selections import Step, read_distribution
@@ -121,6 +122,8 @@ def load(folder: Path) -> Run:
     encoders_csv = study if not (folder / "encoders.csv").exists() and (folder / study).exists() else "encoders.csv"
     numbers = lines("audit.csv", Number, "an audit", "which numbers of the papers have ours beside them")
     tables = read_tables(folder)
+    for path in foreign(folder):
+        log(f"not in the report: {path}; PAPERS of src/bitextbench/report/references.py lacks {path.parent.name}")
     return Run(
         folder.resolve().name.replace("results", "paper"),  # the paper run has no folder of its own
         {table.place: table for table in sorted([*tables, *unread(numbers, tables)], key=_order)},
@@ -179,6 +182,15 @@ def read_tables(folder: Path) -> list[ReportTable]:
             remedy="name the folder of a run, such as results/small; its report also has the study of its encoders",
         )
     return [read_table(folder, path) for path in there]
+
+
+def foreign(folder: Path) -> list[Path]:
+    """The tables of papers that PAPERS lacks."""
+    others = [path for path in sorted(folder.glob("*/*.csv")) if path.parent.name not in PAPERS]
+    first = {
+        path: "".join(islice(read_lines(path), 1, 2)) for path in others
+    }  # of another run: that of its place there
+    return [path for path, line in first.items() if line.startswith(f"{path.parent.name}/{path.stem},")]
 
 
 def _order(table: ReportTable) -> tuple[int, bool, str]:
