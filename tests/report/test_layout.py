@@ -1,15 +1,14 @@
 """tables.yaml against what the papers printed, and its format."""
 
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bitextbench.base.errors import InputError
 from bitextbench.config import FIGURE3, FIGURE4, NEGATIVES, PRECISION, QUALITY
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
+from bitextbench.config.schema import schema
 from bitextbench.config.seeds import seeds_of
 from bitextbench.evaluation import recognition
 from bitextbench.mining.retrieval import STRATEGIES
@@ -172,8 +171,7 @@ def test_table_5_of_kim2019_has_the_seeds_of_table_2_unless_it_is_named():
 
 
 def test_a_configuration_can_name_seeds_of_each_table_that_learns():
-    schema = yaml.safe_load(files("bitextbench.config").joinpath("schema.yaml").read_text(encoding="utf-8"))
-    named = set(schema["properties"]["seeds_of"]["propertyNames"]["enum"])
+    named = set(schema()["properties"]["seeds_of"]["propertyNames"]["enum"])
     by_configuration = {
         place for place, entries in load().items() if {entry.task for entry in entries} - {"", "bleu", "smt"}
     }

@@ -19,6 +19,7 @@ from bitextbench.config import PRETRAINED, Config
 from bitextbench.data import registry
 from bitextbench.scoring import declared
 
+SEEDED = r"^(?!kim2019/table2|zhang2016/table3)(\w+/\w+):"  # tables in tables.yaml whose seeds `seeds_of` may name
 IDENTIFIERS = ("py3langid", "fasttext-lid176")  # of a language, in addition to `language_models` and files
 TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string", "tuple": "array", "Sequence": "array", "Mapping": "object", "dict": "object"}  # fmt: skip
 
@@ -32,6 +33,8 @@ def schema() -> Config:
 def _schema(plugins: str) -> Config:
     text = files("bitextbench.config").joinpath("schema.yaml").read_text(encoding="utf-8")
     whole = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # libyaml's is ten times faster
+    tables = files("bitextbench.report").joinpath("tables.yaml").read_text(encoding="utf-8")
+    whole["properties"]["seeds_of"]["propertyNames"]["enum"] += re.findall(SEEDED, tables, flags=re.M)
     definitions = whole["$defs"]
     definitions["method"]["allOf"] = [
         _where("similarity", name, _method(definitions, name)) for name in members.sources("similarities")
