@@ -14,6 +14,8 @@ import pytest
 import yaml
 from test_style import TOOLS
 
+from bitextbench.base import members
+
 ROOT = Path(__file__).parents[1]
 MAKE = runpy.run_path(str(ROOT / "docs/make.py"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,6 +51,11 @@ def test_the_page_of_data_has_every_data_set(generated):
     assert all(f"| `{name}` |" in page for name in MAKE["registry"].load())
     assert "`newstest2018.de-en`" in page
     assert "paper: `test2018`, `newstest2018`" in page
+
+
+def test_the_page_of_methods_lists_every_encoder_and_similarity():
+    page = TEXTS[ROOT / "docs/methods.md"]
+    assert not [name for kind in members.KINDS for name in members.sources(kind) if f"\n| `{name}` | " not in page]
 
 
 @pytest.mark.parametrize("name", ["table2.csv", "table2.significance.csv"])

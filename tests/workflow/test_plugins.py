@@ -108,6 +108,7 @@ def changed(plugins, old, new):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("/mine\n", "/mine/encoders\n", r"mine/encoders` has no folder encoders or similarities; name the folder that"),
         ("weight: 2", "wieght: 2", r"unknown key `methods.length.wieght`; did you mean `weight: 2`"),
         ("weight: 2", "weight: two", r"`methods.length.weight: two` is wrong"),
         ("size: 4", "sise: 4", r"unknown key `encoders.own.model.sise`; did you mean `size: 4`"),
@@ -153,6 +154,14 @@ def test_a_declaration_that_nobody_knows(plugins, monkeypatch, text, message):
     monkeypatch.setenv(members.PLUGINS, str(plugins / "mine"))
     with pytest.raises(InputError, match=message):
         declared("own")
+
+
+def test_a_folder_that_is_not_named_or_is_the_inner_one(plugins, monkeypatch):
+    with pytest.raises(InputError, match=r"'length'; .* \(a plugin: name its folder in BITEXTBENCH_PLUGINS\)"):
+        declared("length")
+    monkeypatch.setenv(members.PLUGINS, str(plugins / "mine/similarities"))
+    with pytest.raises(InputError, match=r" \(no plugin is in .*/mine/similarities/similarities\)"):
+        declared("length")
 
 
 @pytest.mark.parametrize("kind", members.KINDS)

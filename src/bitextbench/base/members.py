@@ -54,13 +54,15 @@ def _sources(folders: tuple[str, ...]) -> dict[str, Path]:
 
 
 def source(kind: str, name: str) -> Path:
-    """The file of a member. Raises InputError for an unknown name, with the nearest name or a folder that is missing."""
+    """The file of a member. Raises InputError for an unknown name, with the nearest name or a folder that is missing or empty."""
     known = sources(kind)
     if name not in known:
         if missing := [folder for folder in folders(kind)[1:] if not Path(folder).parent.is_dir()]:
             what = f"unknown {KINDS[kind][0]} {name!r}, and no folder {Path(missing[0]).parent}"
             raise InputError(what, PLUGINS, remedy=f"name a folder that has {kind}/{name}.py")
-        raise InputError(f"unknown {KINDS[kind][0]} {name!r}", remedy=near(name, known))
+        empty = [folder for folder in folders(kind)[1:] if not any(Path(folder).glob("*.py"))]
+        remedy = f"no plugin is in {empty[0]}" if empty else f"a plugin: name its folder in {PLUGINS}"
+        raise InputError(f"unknown {KINDS[kind][0]} {name!r}", remedy=f"{near(name, known)} ({remedy})")
     return known[name]
 
 

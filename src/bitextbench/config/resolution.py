@@ -57,4 +57,7 @@ def set_plugins(config: Config) -> None:
     if isinstance(folder := config.get("plugins"), str):
         if not Path(folder).is_dir():
             raise InputError(f"`plugins: {folder}` is not a folder", "config", remedy="make it, or remove the key")
+        if not any(Path(folder, kind).is_dir() for kind in members.KINDS):
+            what = f"`plugins: {folder}` has no folder {' or '.join(members.KINDS)}"
+            raise InputError(what, "config", remedy="name the folder that holds them")
         os.environ[members.PLUGINS] = str(Path(folder).absolute())
