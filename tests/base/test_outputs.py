@@ -32,6 +32,22 @@ def test_atomic_leaves_the_old_or_the_new(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["value"]
 
 
+def test_a_signal_while_the_scratch_folder_is_removed_leaves_nothing(tmp_path, monkeypatch):
+    remove, calls = outputs.shutil.rmtree, []
+
+    def interrupted(folder, **more):
+        calls.append(folder)
+        if len(calls) == 1:
+            (folder / outputs.LOCK).unlink()
+            raise SystemExit(143)
+        remove(folder, **more)
+
+    monkeypatch.setattr(outputs.shutil, "rmtree", interrupted)
+    with pytest.raises(SystemExit), atomic(tmp_path / "value") as part:
+        part.write_text("new")
+    assert [p.name for p in tmp_path.iterdir()] == ["value"]
+
+
 def test_atomic_replaces_folders(tmp_path):
     for content in "old", "new":
         with atomic(tmp_path / "folder") as part:

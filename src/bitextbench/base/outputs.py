@@ -39,8 +39,13 @@ def scratch(place: Path | None = None) -> Iterator[Path]:
     try:
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)  # another process may be removing the same, once the lock is gone
-        os.close(lock)
+        try:
+            shutil.rmtree(made, ignore_errors=True)  # another process may be removing the same, once the lock is gone
+        except BaseException:  # of a signal, which leaves something
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+        finally:
+            os.close(lock)
 
 
 def _new(folder: Path, name: str) -> tuple[Path, int]:
