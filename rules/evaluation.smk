@@ -256,12 +256,10 @@ rule agreement:  # guo2018 section 5: with the scores that tuned a confidence
         src=shard_options("src"),
         tgt=shard_options("tgt"),
         scores=each("--scores", "scores"),
-        best=lambda w: method_entry(w)["tuned"]["best"],
-        worst=lambda w: method_entry(w)["tuned"]["worst"],
-        seed=lambda w: seed_of(method_entry(w)),  # of the tuning, whose held-out tenth this is
+        extremes=extremes,
     shell:
         "python -m bitextbench step measure-agreement {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q} --tuned {input.tuned:q}"
-        " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} > {log:q} 2>&1"
+        " {params.extremes:q} --out {output:q} > {log:q} 2>&1"
 
 
 # ---- scores and selections

@@ -15,6 +15,9 @@ needed = lambda need, paths: lambda w: paths(w) if need in files.declared(w.meth
 # the corpus whose extreme pairs a method is tuned on, and the scores that find them extreme
 tuned_on = lambda w: method_entry(w)["tuned"]["corpus"]
 tuned_scores = lambda w: files.scores(method_entry(w)["tuned"]["by"], tuned_on(w))
+# which pairs are extreme, and the seed of the tenth of them that is held out
+tuning = lambda w: method_entry(w)["tuned"] | {"seed": seed_of(method_entry(w))}
+extremes = lambda w: [word for key in ("best", "worst", "seed") for word in (f"--{key}", tuning(w)[key])]
 
 
 rule fit_similarity:
@@ -102,12 +105,10 @@ rule tune_confidence:  # guo2018 section 4.4
         tgt=shard_options("tgt"),
         scores=each("--scores", "scores"),
         name=of_method("similarity"),
-        best=lambda w: method_entry(w)["tuned"]["best"],
-        worst=lambda w: method_entry(w)["tuned"]["worst"],
-        seed=lambda w: seed_of(method_entry(w)),
+        extremes=extremes,
     shell:
         "python -m bitextbench step tune-confidence {params.name:q} {params.src:q} {params.tgt:q} {params.scores:q} --model {input.model:q}"
-        " --best {params.best:q} --worst {params.worst:q} --seed {params.seed:q} --out {output:q} 2> {log:q}"
+        " {params.extremes:q} --out {output:q} 2> {log:q}"
 
 
 rule neighbourhoods:
