@@ -95,5 +95,6 @@ def _line(what: str, done: int, total: int | None, unit: str, seconds: float, me
     if meter.total:
         line += f", {meter.done / 1e6:,.1f} of {meter.total / 1e6:,.1f} MB ({meter.done / meter.total:.0%})"
         done, total = meter.done, meter.total
-    known = total is not None and total / 100 <= done < total  # before, the estimate is of the start
-    return f"{line}, {(total / done - 1) * seconds:,.0f} s left" if total and known else line
+    if total and total / 100 <= done < total:  # before, the estimate is of the start
+        line += f", {(total / done - 1) * seconds:,.0f} s left"
+    return line

@@ -185,12 +185,14 @@ def read_tables(folder: Path) -> list[ReportTable]:
 
 
 def foreign(folder: Path) -> list[Path]:
-    """The tables of papers that PAPERS lacks."""
+    """The tables of papers that PAPERS lacks. A table of another run, whose folder lies in this one, has another place."""
     others = [path for path in sorted(folder.glob("*/*.csv")) if path.parent.name not in PAPERS]
-    first = {
-        path: "".join(islice(read_lines(path), 1, 2)) for path in others
-    }  # of another run: that of its place there
-    return [path for path, line in first.items() if line.startswith(f"{path.parent.name}/{path.stem},")]
+    return [path for path in others if _first(path).startswith(f"{path.parent.name}/{path.stem},")]
+
+
+def _first(path: Path) -> str:
+    """The line below the head of a CSV file."""
+    return "".join(islice(read_lines(path), 1, 2))
 
 
 def _order(table: ReportTable) -> tuple[int, bool, str]:
