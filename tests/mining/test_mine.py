@@ -343,7 +343,8 @@ def test_help_of_the_commands():
         assert run(command, "-h").exit_code == 0
 
 
-def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path, capsys):
+def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(texts, "CALIBRATED", 1)
     calibration = Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1, k=2)
     options = {**files, "calibration": calibration, "k": 2}
     usual = mine(**options, out=tmp_path / "usual.tsv")
@@ -361,14 +362,16 @@ def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path, c
     assert every["below_threshold"] == 0
 
 
-def test_an_estimate_says_for_which_texts_it_is(files, tmp_path, capsys, monkeypatch):
+def test_an_estimate_is_only_of_texts_as_large_as_those_it_was_measured_on(files, tmp_path, capsys, monkeypatch):
     options = {**files, "calibration": Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1, k=2), "k": 2}
-    mine(**options, out=tmp_path / "small.tsv")
+    assert mine(**options, out=tmp_path / "small.tsv")["estimated_right"] is None
     said = capsys.readouterr().err
-    assert "fewer if both are about the same events, and none if no sentence has a translation\n" in said
-    assert "measured on texts of 12,000 sentences and more; for these smaller ones the estimate is rough" in said
+    assert "how many pairs are right is not estimated" in said
+    assert "an estimated" not in said
     monkeypatch.setattr(texts, "CALIBRATED", 1)
     mine(**options, out=tmp_path / "large.tsv")
-    assert "were measured on" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "fewer if both are about the same events, and none if no sentence has a translation\n" in said
+    assert "not estimated" not in said
     mine(**options, out=tmp_path / "ratio.tsv", margin="ratio")
-    assert "an estimated" not in capsys.readouterr().err
+    assert "estimated" not in capsys.readouterr().err

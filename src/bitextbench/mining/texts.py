@@ -126,7 +126,7 @@ def mine(
     log("4 of 4: write")
     mined_pairs.write(out, mined, *texts, languages=languages)
     result = dict(zip(SIDES, counts, strict=True)) | pair_counts | reached | figures | {"cut": cut}
-    result |= _run_figures(mined, margin, threshold, calibration, started)
+    result |= _run_figures(mined, margin, threshold, calibration, texts, started)
     log(_summary(result, out, texts))
     return result
 
@@ -346,11 +346,19 @@ def neighbours_of(
 
 
 def _run_figures(
-    mined: Mined, margin: str, threshold: float | None, calibration: "Calibration | None", started: float
+    mined: Mined,
+    margin: str,
+    threshold: float | None,
+    calibration: "Calibration | None",
+    texts: Sequence[Sentences],
+    started: float,
 ) -> dict[str, Any]:
     seconds = round(time.monotonic() - started, 1)
     given = {} if threshold is None else {"threshold": threshold}
-    estimate = {"estimated_right": round(calibration.right(mined.scores))} if calibration else {}
+    estimate: dict[str, Any] = {}
+    if calibration:
+        large = min(map(len, texts)) >= CALIBRATED
+        estimate = {"estimated_right": round(calibration.right(mined.scores)) if large else None}
     quartiles = {"margin": margin, "quantiles": quantiles(mined.scores)}
     return given | estimate | quartiles | {"seconds": seconds, "peak_mib": peak()}
 
@@ -419,16 +427,15 @@ def _summary(counts: dict[str, Any], out: Path, texts: Sequence[Sentences]) -> s
             f"mine: {counts['margin']} (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"])
         )
     if "estimated_right" in counts:
-        lines.append(
-            f"mine: an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, if the texts are "
+        estimate = (
+            "how many pairs are right is not estimated: the smaller the texts, the higher the scores of wrong pairs, and "
+            f"the estimate was measured on texts of {CALIBRATED:,} sentences and more"
+            if counts["estimated_right"] is None
+            else f"an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, if the texts are "
             "unrelated and 3% of the sentences have a translation; fewer if both are about the same events, and none if "
             "no sentence has a translation"
         )
-        if min(counts[side]["in"] for side in SIDES) < CALIBRATED:
-            lines.append(
-                f"mine: the threshold and the estimate were measured on texts of {CALIBRATED:,} sentences and more; for "
-                "these smaller ones the estimate is rough, and as a rule too high"
-            )
+        lines.append(f"mine: {estimate}")
     if "precision" in counts:
         lines.append(f"mine: on the gold pairs, precision {counts['precision']:.3f}, recall {counts['recall']:.3f}")
     if "neighbours_found" in counts:
