@@ -1,7 +1,7 @@
 """What `mine` does by default with an encoder in a package: its margin, its threshold, how likely a score is right.
 
-    bitextbench fetch newstest2014.de-en ...    # the sets of NEWS, and bucc2018-sample.zh-en
-    python benchmarks/mining_defaults.py --encoder muse --data data/raw --out defaults.json
+    bitextbench fetch newstest2014.de-en -o data/raw/newstest2014.de-en    # so each set of NEWS and CHECK
+    python benchmarks/mining_defaults.py --encoder muse --data data/raw --cache data/vectors --out defaults.json
 
 They are chosen on news of three pairs of languages, in sets that are made as BUCC's were: SHARE of the pairs are hidden
 in texts that report other things, the sources of every second year and the targets of the years between. With `--alike`
