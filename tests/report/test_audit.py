@@ -37,7 +37,7 @@ CLAIMS = """
 """
 METRICS = """
 metrics:
-  BLEU [%]: {regime: {at_least: 0.5}, margin: 4, reason: chosen here}
+  BLEU [%]: {regime: {at_least: 0.5}, bound: 4, reason: chosen here}
 unprinted: {}
 """
 
@@ -150,13 +150,13 @@ def test_claims_worked_out_by_hand(folder):
     assert (open_one.verdict, open_one.on_paper, open_one.otherwise) == ("undecided", "holds", "undecided: as a whole")
     assert (open_one.instances, open_one.holds, open_one.undecided, open_one.not_run) == (1, 0, 1, 0)
     judgements = judged(2.0, 21.0)
-    small = judgements["b-beats-a"]  # 1 +- 2.8, within the margin of 4
+    small = judgements["b-beats-a"]  # 1 +- 2.8, within the bound of 4
     assert (small.verdict, small.otherwise, small.level, small.undecided) == ("level", "level: as a whole", 1, 0)
     assert (judgements["by-5"].verdict, judgements["by-5"].scale) == ("level", "paper")  # 1 +- 2.8, and 5 +- 4
     assert judgements["all-over-10"].evidence.endswith("table1.csv")
     grows = judgements["a-grows"]
     assert (grows.verdict, grows.not_run, grows.evidence, grows.scale, grows.note) == ("not run", 1, "", "", "by 10.15")
-    assert judged(0.5, 26.0)["by-5"].verdict == "holds"  # 6 +- 0.7, within the margin of 5
+    assert judged(0.5, 26.0)["by-5"].verdict == "holds"  # 6 +- 0.7, within the bound of 5
 
 
 def test_a_number_far_from_the_papers_is_shown_and_not_counted(folder):

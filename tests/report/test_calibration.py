@@ -16,7 +16,7 @@ from bitextbench.report.evidence import ALPHA, Sides
 
 RUNS = 4000
 LIMIT = 0.03  # of 2.5%: two standard errors of the simulation
-MARGIN = 1.0
+BOUND = 1.0
 DEVIATIONS = np.random.default_rng(5).standard_normal((27, DRAWS))
 DEVIATIONS = np.linalg.qr((DEVIATIONS - DEVIATIONS.mean(axis=1, keepdims=True)).T)[0].T * np.sqrt(
     DRAWS
@@ -65,14 +65,14 @@ def judged(predicate: str, truth: tuple[float, ...], **design: Any) -> tuple[flo
     drawn = dict(zip(rows, simulated(truth, **design), strict=True))
     cells = {name: drawn[key[1]] for name, key in instance.cells.items()}
     numbers = {name: float(truth[rows.index(key[1])]) for name, key in instance.cells.items()}
-    slack = evidence.exact(instance.tree, numbers, dict.fromkeys(cells, MARGIN))
+    slack = evidence.exact(instance.tree, numbers, dict.fromkeys(cells, BOUND))
     singles = {one: evidence.estimate(one.number, cells) for one in predicates.leaves(instance.tree)}
-    margins = dict.fromkeys(singles, MARGIN)
+    bounds = dict.fromkeys(singles, BOUND)
 
     def moved(side: int) -> Sides:
-        return evidence.joined(instance.tree, evidence.each_tested(singles, margins, side))
+        return evidence.joined(instance.tree, evidence.each_tested(singles, bounds, side))
 
-    far = abs(slack) >= MARGIN - 1e-6
+    far = abs(slack) >= BOUND - 1e-6
     return slack, moved(0), np.maximum(moved(-1).holds, moved(1).fails) if far else 1.0
 
 
@@ -81,7 +81,7 @@ def judged(predicate: str, truth: tuple[float, ...], **design: Any) -> tuple[flo
 @pytest.mark.parametrize("predicate", CASES)
 def test_few_decisions_of_an_operator_are_wrong(predicate, paired, k):
     """At most 3% for 2.5: that what is true fails, that what is false holds, at the border either, and that a difference of
-    the margin is level.
+    the bound is level.
     """
     for number, truth in enumerate(CASES[predicate]):
         rng = np.random.default_rng([k, number])
@@ -100,9 +100,9 @@ SHARED = {  # how the instances of a claim share cells -> differences of what th
 }
 
 
-def said(z: np.ndarray, margin: float = 3.0) -> verdicts.Statements:
+def said(z: np.ndarray, bound: float = 3.0) -> verdicts.Statements:
     """The statements on a claim whose instances are z standard errors on the true side of their borders."""
-    return verdicts.statements(ndtr(-z), ndtr(z), np.maximum(ndtr(-z - margin), ndtr(z - margin)))
+    return verdicts.statements(ndtr(-z), ndtr(z), np.maximum(ndtr(-z - bound), ndtr(z - bound)))
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 6, 15])
@@ -116,7 +116,7 @@ def test_few_claims_are_decided_wrongly(shared, m):
     wrong = {
         "holds": verdicts.most_of(ndtr(-errors - 20 * sure)),
         "fails": verdicts.most_of(ndtr(errors - 20 * sure)),
-        "level": verdicts.most_of(np.maximum(ndtr(-errors - 40), ndtr(errors - 20 * sure))),  # at the upper margin
+        "level": verdicts.most_of(np.maximum(ndtr(-errors - 40), ndtr(errors - 20 * sure))),  # at the upper bound
         "mixed": m
         * np.minimum(1, np.maximum(ndtr(-errors - 20 * sure).min(axis=1), ndtr(errors + 20 * sure).min(axis=1))),
     }

@@ -26,10 +26,10 @@ def cell(value: float, error: float = 0.0, seeds: dict[int, float] | None = None
     return Draws(value, error * (drawn - drawn.mean()) / drawn.std(), seeds or {}, "", k, n)
 
 
-def found(predicate: str, margin: float = 1.0, **cells: Draws) -> evidence.Evidence | None:
+def found(predicate: str, bound: float = 1.0, **cells: Draws) -> evidence.Evidence | None:
     [instance] = claims.instances(Claim("x", "t/table1", predicate))
-    margins = {("t/table1", row, "c"): margin for row in "abcdefg"}
-    return evidence.of(instance, {("t/table1", row, "c"): one for row, one in cells.items()}, margins)
+    bounds = {("t/table1", row, "c"): bound for row in "abcdefg"}
+    return evidence.of(instance, {("t/table1", row, "c"): one for row, one in cells.items()}, bounds)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def found(predicate: str, margin: float = 1.0, **cells: Draws) -> evidence.Evide
         ("[a, c] < [d, c] < [b, c]", "undecided"),
         ("[b, c] < [d, c] < [a, c]", "fails"),
         ("[e, c] == 5", "holds"),
-        ("[e, c] == 5.5", "holds"),  # within the margin of 1
+        ("[e, c] == 5.5", "holds"),  # within the bound of 1
         ("[e, c] == 6.5", "fails"),
         ("[e, c] != 5", "fails"),
         ("[e, c] >= 5 and [e, c] <= 5", "holds"),
@@ -182,11 +182,11 @@ def test_many_small_steps_are_no_failure():
 def test_what_would_find_a_difference(difference, of_items, of_seeds, needed):
     """A difference of 2.8 needs a standard error of 1; less with few seeds."""
     said = evidence.enough(difference, of_items, of_seeds, n=100, k=3)
-    assert said == (f"{needed} to find 2.8 (the margin)" if needed else "")
+    assert said == (f"{needed} to find 2.8 (the equivalence bound)" if needed else "")
 
 
 def test_of_one_seed_the_items_alone_are_said():
-    assert evidence.enough(2.8, 1.5, 1e-30, n=100, k=1) == "150 items to find 2.8 (the margin)"
+    assert evidence.enough(2.8, 1.5, 1e-30, n=100, k=1) == "150 items to find 2.8 (the equivalence bound)"
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -1,4 +1,4 @@
-"""Regimes and margins: of every metric of the papers, and what a wrong file is told."""
+"""Regimes and equivalence bounds: of every metric of the papers, and what a wrong file is told."""
 
 from pathlib import Path
 
@@ -42,13 +42,13 @@ def line_of(text: str) -> int:
 @pytest.mark.parametrize(
     ("old", "new", "at", "message"),
     [
-        ("    margin: 1\n", "", "BLEU [%]:", "'margin' is a required property"),
+        ("    bound: 1\n", "", "BLEU [%]:", "'bound' is a required property"),
         ("    regime: {at_least: 0.5}\n", "", "BLEU [%]:", "'regime' is a required property"),
-        ("    margin: 1\n", "    margin: 0\n", "    margin: 1", "0 is less than or equal to the minimum"),
-        ("    margin: 1\n", "    margins: 1\n", "BLEU [%]:", "'margin' is a required property"),
+        ("    bound: 1\n", "    bound: 0\n", "    bound: 1", "0 is less than or equal to the minimum"),
+        ("    bound: 1\n", "    bounds: 1\n", "BLEU [%]:", "'bound' is a required property"),
         ("{at_least: 0.5}", "{at_leats: 0.5}", "    regime: {at_least: 0.5}", "is not valid"),
         ("  BLEU [%]:", "  BLUE [%]:", "metrics:", "no metric BLEU [%], of artetxe2019/section4"),
-        ("  F1 [%]:", "  X [%]: {regime: none, margin: 1, reason: r}\n  F1 [%]:", "  F1 [%]:", "no table has X [%]"),
+        ("  F1 [%]:", "  X [%]: {regime: none, bound: 1, reason: r}\n  F1 [%]:", "  F1 [%]:", "no table has X [%]"),
         ('metric: "F1 [%]"', "metric: F2", "    f1:", "no metric F2"),
         ("fr-en/F]", "fr-en/G]", "    f1:", "no cell yang2019/table5, bide-am-forward, fr-en/G"),
         (

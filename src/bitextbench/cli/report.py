@@ -123,7 +123,7 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
 def figure_margins(
     points: tuple[tuple[float, int, Path, Path], ...], scale: Any, measurements: Path | None, out: Path
 ) -> None:
-    """Table F1 and mean cosines over the margins of training (Yang et al. 2019, figure 4)."""
+    """Table F1 and mean cosines over the additive margins of training (Yang et al. 2019, figure 4)."""
     from bitextbench.config import FIGURE4
     from bitextbench.report import margins
     from bitextbench.report import measurements as files

@@ -1,4 +1,4 @@
-"""The separation of translations from the nearest other sentences, by the margin in training: yang2019 section 5.4.
+"""The separation of translations from the nearest other sentences, by the additive margin: yang2019 section 5.4.
 
 Where the paper is silent:
 

@@ -17,7 +17,7 @@ for each entry of claims.yaml (`verdicts`):
 | holds | it does, at an error of 2.5% | in most instances |
 | fails | it does not, at an error of 2.5% | in most instances |
 | mixed | | it holds in some instances and fails in others |
-| level | it is within the metric's margin of its border: of a > b, no difference as large as the margin | in most instances |
+| level | it is within the metric's equivalence bound of its border: of a > b, no difference as large as it | in most instances |
 | undecided | nothing of this | nothing of this |
 | out of regime | a number of ours is far from the paper's in the same cell (`metrics`) | all instances that were run are |
 | scale not comparable | the claim quotes the paper's figures, and the run has another scale | the same |
@@ -355,8 +355,8 @@ def _cases(claim: Claim, cells: Mapping[Key, Draws], known: Metrics, scale: str)
     made = []
     for instance in claims.instances(claim):
         keys = instance.cells.values()
-        margins = {key: metric.margin for key in keys if (metric := known.of(key))}
-        one = evidence.of(instance, cells, margins)
+        bounds = {key: metric.bound for key in keys if (metric := known.of(key))}
+        one = evidence.of(instance, cells, bounds)
         regime = _regime(keys, cells, known) if one else ""
         verdict: Verdict = (
             NOT_RUN
@@ -417,8 +417,8 @@ def _paper_slack(instance: Instance, one: Evidence | None, known: Metrics) -> fl
     numbers = {name: known.printed[key] for name, key in instance.cells.items() if key in known.printed}
     if len(numbers) < len(instance.cells):
         return None
-    margins = {name: metric.margin for name, key in instance.cells.items() if (metric := known.of(key))}
-    return _rounded(evidence.exact(one.single if one else instance.tree, numbers, margins))
+    bounds = {name: metric.bound for name, key in instance.cells.items() if (metric := known.of(key))}
+    return _rounded(evidence.exact(one.single if one else instance.tree, numbers, bounds))
 
 
 def _rounded(value: float) -> float | None:

@@ -14,12 +14,12 @@ although it seems false (`fails`). They are joined so that each stays a p-value,
 m counts the parts that are uncertain. The verdict on an instance, each at an error of at most 2.5%:
 
 - holds, fails: `holds` or `fails` is at most 0.025;
-- level: neither holds, and the distance from the border lies within the metric's margin (`metrics`): the predicate holds
-  with each border moved out by the margin, and fails with each moved in by it. For a single comparison this is the
-  equivalence test of a 95% interval (Lakens 2017);
+- level: neither holds, and the distance from the border lies within the metric's equivalence bound (`metrics`): the
+  predicate holds with each border moved out by the bound, and fails with each moved in by it. For a single comparison
+  this is the equivalence test of a 95% interval (Lakens 2017);
 - undecided: nothing of this.
 
-An equality holds within the margin. Slack, interval and what is needed are those of the part that decides: of All the
+An equality holds within the bound. Slack, interval and what is needed are those of the part that decides: of All the
 one that is surest to be false, of Any the one that is surest to be true. The interval has the level at which that part
 decides, so that it excludes 0 where the verdict is holds or fails.
 """
@@ -82,7 +82,7 @@ class Evidence:
 
     `single`: the part that decides. `slack`: how far the deciding part is on the true side of its border; `low`, `high`: its interval. `tested`, `level`:
     the p-values of the instance. `seeds`, `items`: the smallest numbers among the cells of the deciding part. `needed`:
-    how many seeds and items would find a difference as large as the margin, in words. `part`: `single`
+    how many seeds and items would find a difference as large as the equivalence bound, in words. `part`: `single`
     in words, if it is one of several.
     """
 
@@ -104,16 +104,16 @@ class Evidence:
         return min(1.0, 2 * min(self.tested))
 
 
-def of(instance: Instance, numbers: Mapping[Key, Draws], margins: Mapping[Key, float]) -> Evidence | None:
-    """The evidence on an instance; None if `numbers` lacks a cell. `margins` has that of each cell's metric."""
+def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, float]) -> Evidence | None:
+    """The evidence on an instance; None if `numbers` lacks a cell. `bounds` has that of each cell's metric."""
     if not numbers.keys() >= set(instance.cells.values()):
         return None
     cells = {name: numbers[key] for name, key in instance.cells.items()}
-    margin = {name: margins[key] for name, key in instance.cells.items()}
+    own = {name: bounds[key] for name, key in instance.cells.items()}
     singles = {one: estimate(one.number, cells) for one in predicates.leaves(instance.tree)}
-    bounds = {one: min((margin[name] for name in names(one.number, cells)), default=0.0) for one in singles}
-    whole = joined(instance.tree, each_tested(singles, bounds))
-    outer, inner = (joined(instance.tree, each_tested(singles, bounds, side)) for side in (-1, 1))
+    bound = {one: min((own[name] for name in names(one.number, cells)), default=0.0) for one in singles}
+    whole = joined(instance.tree, each_tested(singles, bound))
+    outer, inner = (joined(instance.tree, each_tested(singles, bound, side)) for side in (-1, 1))
     level = float(max(outer.holds, inner.fails))
     verdict: Verdict = (
         "holds"
@@ -124,8 +124,8 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], margins: Mapping[Key, f
         if level <= ALPHA
         else "undecided"
     )
-    one, parts = deciding(instance.tree, each_tested(singles, bounds))
-    number, border = singles[one], border_of(one, bounds[one])
+    one, parts = deciding(instance.tree, each_tested(singles, bound))
+    number, border = singles[one], border_of(one, bound[one])
     used = [cells[name] for name in names(one.number, cells)]
     seeds, items = (min(filter(None, (getattr(cell, field) for cell in used)), default=0) for field in ("k", "n"))
     slack = float(number.value) - border
@@ -142,19 +142,19 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], margins: Mapping[Key, f
         level,
         seeds,
         items,
-        needed=enough(bounds[one], float(number.of_items), float(number.of_seeds), items, seeds)
+        needed=enough(bound[one], float(number.of_items), float(number.of_seeds), items, seeds)
         if verdict == "undecided"
         else "",
         part=predicates.text(one, written) if len(singles) > 1 else "",
     )
 
 
-def exact(tree: Tree, numbers: Mapping[str, float], margins: Mapping[str, float]) -> float:
+def exact(tree: Tree, numbers: Mapping[str, float], bounds: Mapping[str, float]) -> float:
     """The slack of a tree on numbers without errors: of All the least of its parts', of Any the greatest."""
 
     def slack(one: Single) -> float:
-        margin = min((margins[name] for name in names(one.number, numbers)), default=0.0)
-        return float(predicates.number(one.number, numbers)) - border_of(one, margin)
+        bound = min((bounds[name] for name in names(one.number, numbers)), default=0.0)
+        return float(predicates.number(one.number, numbers)) - border_of(one, bound)
 
     return predicates.folded(tree, slack)
 
@@ -218,17 +218,17 @@ def names(number: ast.expr, cells: Mapping[str, Any]) -> list[str]:
     return sorted(set(used), key=list(cells).index)
 
 
-def border_of(one: Single, margin: float, side: int = 0) -> float:
-    """Where a comparison's number has to be above, moved in (`side` 1) or out (-1) by the margin."""
-    equal = (-1 if one.closed else 1) * margin if one.equal else 0.0
-    return equal + side * margin - (TINY if one.closed else 0.0)
+def border_of(one: Single, bound: float, side: int = 0) -> float:
+    """Where a comparison's number has to be above, moved in (`side` 1) or out (-1) by the equivalence bound."""
+    equal = (-1 if one.closed else 1) * bound if one.equal else 0.0
+    return equal + side * bound - (TINY if one.closed else 0.0)
 
 
 def each_tested(
-    singles: Mapping[Single, Estimate], margins: Mapping[Single, float], side: int = 0
+    singles: Mapping[Single, Estimate], bounds: Mapping[Single, float], side: int = 0
 ) -> dict[Single, Sides]:
     """The tests of single comparisons, their borders as in `border_of`."""
-    return {one: number.above(border_of(one, margins[one], side)) for one, number in singles.items()}
+    return {one: number.above(border_of(one, bounds[one], side)) for one, number in singles.items()}
 
 
 def joined(tree: Tree, singles: Mapping[Single, Sides]) -> Sides:
@@ -283,7 +283,7 @@ def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) 
         freedom = (seeds - 1) * (both / part) ** 2
         return bool(stdtrit(freedom, 1 - ALPHA) + stdtrit(freedom, 0.8) <= difference / math.sqrt(both))
 
-    found = f" to find {difference:g} (the margin)"
+    found = f" to find {difference:g} (the equivalence bound)"
     if math.isinf(of_seeds):
         return "a second seed"
     if k == 1 or not of_seeds:

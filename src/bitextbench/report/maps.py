@@ -12,7 +12,7 @@ from bitextbench.report.run import ReportTable, Run
 STATES = {
     "holds": "holds, or reproduced",
     "fails": "fails, or differs",
-    "level": "level: no difference as large as the margin",
+    "level": "level: no difference as large as the equivalence bound",
     "undecided": "undecided",
     "out-of-regime": "far from the paper's number, or compared with such a number",
     "computed": "computed; no claim depends on it",

@@ -1,4 +1,4 @@
-"""Figure 4 of yang2019: F1 of mining and mean cosines of pairs, by the margin in training.
+"""Figure 4 of yang2019: F1 of mining and mean cosines of pairs, by the additive margin of training.
 
 The paper draws curves without numbers (`references.UNPRINTED`); its statements about them are claims.
 """

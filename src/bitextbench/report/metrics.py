@@ -5,8 +5,8 @@
 | key | meaning |
 |---|---|
 | regime | `at_least` and `at_most`, as multiples of the paper's number in the same cell; or `none` for a metric without printed numbers |
-| margin | the largest difference that is called none, in the metric's own unit |
-| reason | why this margin |
+| bound | the equivalence bound: the largest difference that is called none, in the metric's own unit (Lakens 2017) |
+| reason | why this bound |
 
 and under `unprinted`, for the rows of figures and sentences without printed numbers, their `metric` and optionally `like`: table,
 row and column of a printed number of the same quantity, `{column}` for the column of the same name.
@@ -25,7 +25,7 @@ from bitextbench.report.references import UNPRINTED, Printed
 POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 UNIT = {
     "type": "object",
-    "required": ["regime", "margin", "reason"],
+    "required": ["regime", "bound", "reason"],
     "additionalProperties": False,
     "properties": {
         "regime": {
@@ -39,7 +39,7 @@ UNIT = {
                 },
             ]
         },
-        "margin": POSITIVE,
+        "bound": POSITIVE,
         "reason": {"type": "string", "minLength": 1},
     },
 }
@@ -68,7 +68,7 @@ class Unit:
     """A metric by its unit. `at_least`, `at_most`: multiples of the paper's number; None for no such limit."""
 
     name: str
-    margin: float
+    bound: float
     at_least: float | None = None
     at_most: float | None = None
 
@@ -114,7 +114,7 @@ def load(path: Path, tables: Mapping[str, Sequence[Printed]]) -> Metrics:
         for cell in cells:
             if cell.unit not in units:
                 what = f"no metric {cell.unit}, of {place}, {cell.row}, {cell.column}"
-                raise InputError(what, path, line=line_of("metrics"), remedy="give its regime and margin")
+                raise InputError(what, path, line=line_of("metrics"), remedy="give its regime and bound")
             columns[place, cell.column] = cell.unit
             if cell.value is not None:
                 printed[place, cell.row, cell.column] = float(cell.value)
@@ -130,7 +130,7 @@ def load(path: Path, tables: Mapping[str, Sequence[Printed]]) -> Metrics:
 
 
 def _unit(unit: str, entry: Mapping[str, Any]) -> Unit:
-    return Unit(unit, entry["margin"], **({} if entry["regime"] == "none" else entry["regime"]))
+    return Unit(unit, entry["bound"], **({} if entry["regime"] == "none" else entry["regime"]))
 
 
 def _check_row(made: Metrics, place_and_row: tuple[str, str], path: Path, line: int) -> None:

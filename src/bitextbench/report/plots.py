@@ -396,7 +396,7 @@ def distribution_curves(curves: "DataFrame", name: str, *, page: bool = False) -
 
 
 def margin_curves(cells: Sequence[Cell], name: str) -> str:
-    """F1 and mean cosines by the margin in training (`margins`), as part of a page."""
+    """F1 and mean cosines by the additive margin of training, as part of a page."""
     curves = {label: list(held) for label, held in groupby(cells, key=lambda cell: cell.row_label)}
 
     def draw(axes: Axes) -> None:
@@ -405,9 +405,9 @@ def margin_curves(cells: Sequence[Cell], name: str) -> str:
             low, high = zip(*map(ends, curve), strict=True)
             axes.fill_between(at, low, high, color=CYCLE[place], alpha=0.18, lw=0)
             axes.plot(at, [cell.ours or 0.0 for cell in curve], **look(place, 1))
-        axes.set(xlabel="margin in training", ylabel="%")
+        axes.set(xlabel="additive margin", ylabel="%")
 
-    label = "Curves of F1 and of mean cosines over the margin of training, with 95% intervals"
+    label = "Curves of F1 and of mean cosines over the additive margin of training, with 95% intervals"
     return single(draw, [*curves], name, label, page=True)
 
 

@@ -8,7 +8,7 @@ A leaf says that a number is above 0. Whatever joins comparisons is written out:
 | p and q; a < b < c | All |
 | p or q | Any |
 | not p | the comparisons of p turned round, All and Any exchanged (De Morgan) |
-| a == b | All(a - b >= 0, b - a >= 0), each but for the metric's margin: equivalence |
+| a == b | All(a - b >= 0, b - a >= 0), each but for the metric's equivalence bound |
 | max(a, b) > c; c > min(a, b) | Any(a > c, b > c); Any(c > a, c > b) |
 | min(a, b) > c; c > max(a, b) | All(a > c, b > c); All(c > a, c > b) |
 | abs(a) | max(a, -a) |

@@ -13,7 +13,7 @@ VERDICTS = {
     "holds": "in most comparisons, at a false discovery rate of 5% over the claims of the run",
     "fails": "in most comparisons, at the same rate",
     "mixed": "it holds in some comparisons and fails in others, at the same rate",
-    "level": "in most comparisons the difference is smaller than the metric's margin, in either direction",
+    "level": "in most comparisons the difference is smaller than the metric's equivalence bound, in either direction",
     "undecided": "the intervals are too wide",
     OUT: "every comparison has a number of ours that is far from the paper's: shown, but not counted",
     NOT_COMPARABLE: "states the paper's own figures",
