@@ -24,8 +24,10 @@ import yaml
 
 from bitextbench.cli.report import shown
 from bitextbench.data import registry
+from bitextbench.evaluation import bucc
 from bitextbench.evaluation.selections import Step, read_distribution
-from bitextbench.formats import records
+from bitextbench.formats import mined_pairs, records
+from bitextbench.formats.gold import read_gold
 from bitextbench.report import answers as report_answers
 from bitextbench.report import encoders, leaderboard, plots, replication
 from bitextbench.report.audit import Judgement
@@ -340,7 +342,8 @@ def costs(*commands: str) -> str:
 
 
 def readme(text: str) -> str:
-    """README.md with the answers of the runs, costs, what `make tiny` ends with, and the first pairs of the samples.
+    """README.md with the answers of the runs, costs, what `make tiny` ends with, the first pairs of the samples, and how
+    many are right.
 
     Raises ValueError where a mark is missing.
     """
@@ -350,6 +353,7 @@ def readme(text: str) -> str:
         costs("make env", "make tiny", "make test", "make small"),
         f"```\n{shown(csv_of('tiny/table2'), 'tiny', brief=True)}```\n",
         f"```\n{mined()}```\n",
+        f"    {evaluated()}\n",
     ]
     after = [part.split(END)[1] for part in rest]
     return first + "".join(f"{START}\n{block}{END}{then}" for block, then in zip(blocks, after, strict=True))
@@ -358,6 +362,12 @@ def readme(text: str) -> str:
 def mined() -> str:
     """The first pairs in docs/tiny/pairs.tsv: what the README's command makes of the samples."""
     return "".join(f"{line}\n" for line in (DOCS / "tiny/pairs.tsv").read_text(encoding="utf-8").splitlines()[:3])
+
+
+def evaluated() -> str:
+    """What `evaluate bucc` prints of docs/tiny/pairs.tsv."""
+    pairs = mined_pairs.read(DOCS / "tiny/pairs.tsv")
+    return bucc.summary(bucc.evaluate(pairs, read_gold(ROOT / "examples/news.gold")))
 
 
 # ---- what modules say of themselves

@@ -135,12 +135,13 @@ def test_show_prints_what_make_tiny_ended_with(tiny):
 
 
 BEST = re.findall(r"^```\n(\d\.\d+\t.*?)```\n", README, flags=re.S | re.M)[0]
+MEASURED = re.search(r"^    (P \d.*\n)", README, flags=re.M)
 
 
 def test_the_samples_are_mined_as_the_readme_shows(tmp_path):
     root = checkout(tmp_path)
-    for command in MINING:
-        activated(f"export XDG_CACHE_HOME=$PWD/cache; {command}", root)
+    printed = [activated(f"export XDG_CACHE_HOME=$PWD/cache; {command}", root).stdout for command in MINING]
+    assert printed == ["", MEASURED[1]]
     pairs = [line.split("\t") for line in (root / "pairs.tsv").read_text().splitlines()]
     for pair, shown in zip(pairs, BEST.splitlines(), strict=False):
         score, *rest = shown.split("\t")
