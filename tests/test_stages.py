@@ -1,14 +1,16 @@
 """The logger of Snakemake that shows stages: every rule has one, progress is weighted by time, a real run tells it."""
 
+import io
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from snakemake_logger_plugin_stages import expected
+from snakemake_logger_plugin_stages import LogHandler, expected
 from snakemake_logger_plugin_stages.stages import STAGES, TABLES, Run, span, stage_of
 
 ROOT = Path(__file__).parents[1]
@@ -116,3 +118,21 @@ def test_a_dry_run_is_shown_as_snakemake_shows_it(tmp_path):
     done = snakemake(tmp_path, "touch {output}", "-n")
     assert "This was a dry-run" in done.stderr + done.stdout
     assert "rule bleu" in done.stderr + done.stdout
+
+
+def test_a_file_gets_a_sign_each_half_minute_and_few_lines(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())
+    common = SimpleNamespace(stdout=False, nocolor=False, dryrun=False, verbose=False, printshellcmds=False)
+    handler = LogHandler(common, None)
+    run = handler.run = Run({"nmt_train": 10}, {"nmt_train": 100}, now=0)
+    run.start(1, "nmt_train", 0)
+    for now in range(30, 15 * 60 + 1, 30):
+        handler.sign(run, now)
+    handler.write("a stage begins")
+    handler.sign(run, 930)
+    handler.close()
+    *progress, stage, last = said.getvalue().splitlines(keepends=True)
+    assert [len(re.findall(r"\d%", line)) for line in progress] == [11, 11, 8]
+    assert max(map(len, progress)) <= 120
+    assert stage == "a stage begins\n"
+    assert last == "[ 15:30]   10%, about 2.5 h left: training translation models 0/10\n"

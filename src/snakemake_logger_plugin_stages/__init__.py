@@ -1,9 +1,10 @@
 """A logger of Snakemake that shows the stages of a run in words, and how far it is: `snakemake --logger stages`.
 
-On a terminal one line moves; elsewhere a line is written when a stage begins or ends, and at least every QUIET seconds.
-Progress is weighted by what the jobs of each rule are expected to take. Snakemake's own log file has every detail; the
-last line names it. A dry run, errors and warnings are shown as Snakemake shows them, but a command without its text
-of standard input: that is the whole configuration.
+On a terminal one line moves. Elsewhere a line is written when a stage begins, and at least every QUIET seconds a sign: a
+line of progress, then SIGNS shares at its end, then the next such line. So `make tiny` writes at most 40 lines if it takes
+up to 15 minutes, and each further hour adds 11. Progress is weighted by what the jobs of each rule are expected to take.
+Snakemake's own log file has every detail; the last line names it. A dry run, errors and warnings are shown as Snakemake
+shows them, but a command without its text of standard input: that is the whole configuration.
 """
 
 import csv
@@ -23,7 +24,8 @@ from snakemake_interface_logger_plugins.settings import LogHandlerSettingsBase
 
 from snakemake_logger_plugin_stages.stages import Run
 
-QUIET = 30  # seconds that pass without a line at most, where there is no terminal
+QUIET = 30  # seconds that pass without a sign at most, where there is no terminal
+SIGNS = 10  # shares at the end of a line of progress
 
 
 @dataclass
@@ -49,7 +51,8 @@ class LogHandler(LogHandlerBase):
             self.common_settings.dryrun or self.common_settings.verbose or self.common_settings.printshellcmds
         )
         self.run: Run | None = None
-        self.last, self.moving = time.monotonic(), False
+        self.last, self.signs = time.monotonic(), 0
+        self.before = ""  # what has to come before the next line: it ends or erases one that is open
         self.ended, self.writing = threading.Event(), threading.Lock()
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -84,19 +87,27 @@ class LogHandler(LogHandlerBase):
             if self.terminal:
                 self.move(self.run.progress(time.monotonic()))
             elif time.monotonic() - self.last >= QUIET - 1:
-                self.write(self.run.progress(time.monotonic()))
+                self.sign(self.run, time.monotonic())
 
     def move(self, line: str) -> None:
         with self.writing:
-            self.stream.write(f"\r\x1b[K{line[:79]}")
+            self.before = "\r\x1b[K"
+            self.stream.write(f"{self.before}{line[:79]}")
             self.stream.flush()
-            self.moving = True
+
+    def sign(self, run: Run, now: float) -> None:
+        """Begin a line of progress; or write the share alone at the end of one that is open and has room."""
+        with self.writing:
+            room = self.before and self.signs < SIGNS
+            self.stream.write(f" {run.share(now):.0%}" if room else self.before + run.progress(now))
+            self.stream.flush()
+            self.before, self.last, self.signs = "\n", now, self.signs + 1 if room else 0
 
     def write(self, *lines: str) -> None:
         with self.writing:
             for line in filter(None, lines):
-                self.stream.write(("\r\x1b[K" if self.moving else "") + line.rstrip("\n") + "\n")
-                self.moving, self.last = False, time.monotonic()
+                self.stream.write(self.before + line.rstrip("\n") + "\n")
+                self.before, self.last = "", time.monotonic()
             self.stream.flush()
 
     def finish(self, message: str) -> None:
@@ -105,6 +116,8 @@ class LogHandler(LogHandlerBase):
 
     def close(self) -> None:
         self.ended.set()
+        self.stream.write(self.before)
+        self.before = ""
         super().close()
 
 
