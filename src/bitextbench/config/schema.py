@@ -6,20 +6,19 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
 from bitextbench.base import members
 from bitextbench.base.errors import InputError, near
+from bitextbench.base.files import read_packaged
 from bitextbench.config import PRETRAINED, Config
 from bitextbench.data import registry
 from bitextbench.scoring import declared
 
-SEEDED = r"^(?!kim2019/table2|zhang2016/table3)(\w+/\w+):"  # tables in tables.yaml whose seeds `seeds_of` may name
+OWN_SEEDS = ("kim2019/table2", "zhang2016/table3")  # tables whose seeds `seeds_of` may not name
 IDENTIFIERS = ("py3langid", "fasttext-lid176")  # of a language, in addition to `language_models` and files
 TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string", "tuple": "array", "Sequence": "array", "Mapping": "object", "dict": "object"}  # fmt: skip
 
@@ -31,10 +30,9 @@ def schema() -> Config:
 
 @cache
 def _schema(plugins: str) -> Config:
-    text = files("bitextbench.config").joinpath("schema.yaml").read_text(encoding="utf-8")
-    whole = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # libyaml's is ten times faster
-    tables = files("bitextbench.report").joinpath("tables.yaml").read_text(encoding="utf-8")
-    whole["properties"]["seeds_of"]["propertyNames"]["enum"] += re.findall(SEEDED, tables, flags=re.M)
+    whole = read_packaged("config/schema.yaml")
+    tables = [place for place in read_packaged("report/tables.yaml") if place not in OWN_SEEDS]
+    whole["properties"]["seeds_of"]["propertyNames"]["enum"] += tables
     definitions = whole["$defs"]
     definitions["method"]["allOf"] = [
         _where("similarity", name, _method(definitions, name)) for name in members.sources("similarities")

@@ -26,10 +26,9 @@ from typing import Any
 import yaml
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import read_text
+from bitextbench.base.files import read_packaged
 
 TIERS = ("core", "research", "noncommercial")
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def read(paths: Iterable[Path]) -> dict[str, DataSet]:
     data_sets: dict[str, DataSet] = {}
     for path in paths:
         try:
-            values = yaml.load(read_text(path), Loader=_Loader)
+            values = read_packaged(path)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             raise InputError(f"not YAML ({error.problem})", path, line=line, remedy="mend the syntax") from None

@@ -39,9 +39,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bitextbench.base.errors import InputError
+from bitextbench.base.files import read_packaged
 from bitextbench.config import PRETRAINED
 from bitextbench.corpus.parts import own_files
 
@@ -163,11 +162,10 @@ def _absent(names: Iterable[str], corpora: Mapping[str, Any]) -> str:
     return ""
 
 
-def load(path: Path | None = None) -> dict[str, list[Entry]]:
+def load(path: str | Path = "report/tables.yaml") -> dict[str, list[Entry]]:
     """The cells of each table by its place. Raises InputError for an unknown or missing key and for a duplicate cell."""
-    text = (path or Path(__file__).with_name("tables.yaml")).read_text(encoding="utf-8")
     tables = {}
-    for place, blocks in yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).items():
+    for place, blocks in read_packaged(path).items():
         held = [entry for block in blocks for entry in entries(place, block)]
         cells = [(entry.row, entry.column) for entry in held]
         if twice := {cell for cell in cells if cells.count(cell) > 1}:

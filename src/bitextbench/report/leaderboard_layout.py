@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from bitextbench.base.files import read_packaged
 from bitextbench.report import layout
 from bitextbench.report.layout import Entry
 
@@ -16,8 +14,7 @@ PLACE = "leaderboard"
 @cache
 def groups() -> dict[str, dict[str, Any]]:
     """The groups of columns: leaderboard.yaml."""
-    text = files("bitextbench.report").joinpath("leaderboard.yaml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(text))
+    return dict(read_packaged("report/leaderboard.yaml"))
 
 
 def entries(config: Mapping[str, Any]) -> list[Entry]:
