@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base import files
 from bitextbench.base.errors import InputError
+from bitextbench.config.schema import check_part
 from bitextbench.corpus import build as corpus
 from bitextbench.corpus.noise import KINDS
 from bitextbench.formats import bitext
@@ -209,8 +210,6 @@ def test_a_dictionary_of_the_embedded_corpus(tmp_path: Path):
     rows = {(row["src"], row["tgt"]) for table in bitext.read_batches(tmp_path / "words") for row in table.to_pylist()}
     assert {("Mann", "man"), ("rot", "red")} <= rows
     assert not any(src in "mfn" for src, _ in rows)
-    with pytest.raises(InputError, match="the embedded corpus has no table noun; did you mean nouns"):
-        corpus.build("words", {"parts": [{"lexicon": "noun"}]}, ("de", "en"), tmp_path, {}, tmp_path / "x", 1)
 
 
 def test_generated_part(tmp_path: Path):
@@ -284,24 +283,38 @@ def test_a_failed_build_keeps_the_corpus_of_before(tmp_path: Path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({}, "corpora.pool: a corpus without parts; give `parts"),
-        ({"parts": [{"lines": 3}]}, "part 1: needs exactly one source of rows; give one of dataset, generated, lexicon, files"),
-        ({"parts": [{"files": {}}]}, "part 1: needs exactly one source of rows"),
-        ({"parts": [{"generated": "x", "line": 3}]}, "unknown key 'line'; did you mean lines"),
-        ({"parts": [{"generated": "x"}]}, "a generated part is endless; give it `lines`"),
-        ({"parts": [{"generated": "x", "lines": 3, "draw": 1}]}, r"a generated part is endless; .* no `shuffle` or `draw`"),
-        ({"parts": [{"files": {"src": "x"}, "draw": 1, "shuffle": 1}]}, "both `draw` and `shuffle`; give one"),
-        ({"parts": [{"files": {"source": "x"}}]}, "unknown key 'source'; did you mean src|known: src, tgt"),
-        ({"parts": [{"generated": "x", "lines": 3, "side": "de"}]}, "no side 'de'; give src or tgt"),
-        ({"parts": [{"generated": "x", "lines": 3}], "dedup": True}, "unknown key 'dedup'; did you mean deduplicate"),
+        ({}, "`parts` is missing"),
+        ({"parts": [{"lines": 3}]}, "it is rows of one source: dataset, generated, lexicon or files"),
+        ({"parts": [{"dataset": "x", "lexicon": "nouns"}]}, "it is rows of one source"),
+        ({"parts": [{"lexicon": "noun"}]}, r"`parts.0.lexicon: noun` is wrong: .*\['nouns', 'adjectives'\]"),
+        ({"parts": [{"files": {}}]}, "`parts.0.files: {}` is wrong"),
+        ({"parts": [{"generated": "x", "line": 3}]}, "unknown key `parts.0.line`; did you mean `lines: 3`"),
+        ({"parts": [{"generated": "x"}]}, "`parts.0.lines` is missing; the text is endless"),
+        ({"parts": [{"generated": "x", "lines": 3, "draw": 1}]}, "`parts.0.draw: 1` is wrong: .* for text that ends"),
+        ({"parts": [{"generated": "x", "lines": 3, "shuffle": 1}]}, "`parts.0.shuffle: 1` is wrong: .* for text that ends"),
+        ({"parts": [{"dataset": "x", "draw": 1, "shuffle": 1}]}, "`parts.0.shuffle: 1` is wrong: .* without `draw`"),
+        ({"parts": [{"files": {"sorce": "x"}}]}, "unknown key `parts.0.files.sorce`"),
+        ({"parts": [{"generated": "x", "lines": 3, "side": "de"}]}, "`parts.0.side: de` is wrong"),
+        ({"parts": [{"generated": "x", "lines": 3}], "dedup": True}, "unknown key `dedup`; did you mean `deduplicate"),
+        ({"parts": [{"dataset": "x"}], "noise": {"proportions": {"copies": 1}}}, "did you mean `copy: 1`"),
+        ({"parts": [{"dataset": "x"}], "noise": {"proportions": {"copy": -0.1}}}, "less than the minimum of 0"),
+    ],
+)  # fmt: skip
+def test_specs_that_the_schema_refuses(spec: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        check_part("corpus", spec, "--spec")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
         ({"parts": [{"generated": "x", "lines": 3}], "filter": {"min_token": 3}}, "did you mean min_tokens"),
-        ({"parts": [{"generated": "x", "lines": 3}], "noise": {"proportions": {"copies": 1}}}, "did you mean copy"),
         ({"parts": [{"generated": "x", "lines": 3}], "exclude": ["tset"]}, "excluded corpus 'tset'; did you mean test"),
         ({"parts": [{"generated": "x", "lines": 3, "label": ""}], "noise": {}}, "no part has any; give a part `label"),
         ({"parts": [{"generated": "x", "lines": 3, "side": "src"}], "noise": {}}, "noise needs both sides"),
     ],
 )  # fmt: skip
-def test_bad_specs(tmp_path: Path, spec: dict[str, Any], message: str):
+def test_specs_that_the_text_does_not_allow(tmp_path: Path, spec: dict[str, Any], message: str):
     with pytest.raises(InputError, match=re.compile(message)):
         build(tmp_path, spec, test=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -195,17 +195,9 @@ def test_rows_with_another_label_stay():
     ]
 
 
-@pytest.mark.parametrize(
-    ("proportions", "message"),
-    [
-        ({"misalinged": 0.1}, "did you mean misaligned"),
-        ({"copy": 0.7, "salad": 0.7}, "add up to 1.4"),
-        ({"copy": -0.1}, "proportion of copy is -0.1"),
-    ],
-)
-def test_bad_proportions(proportions: dict[str, float], message: str):
-    with pytest.raises(InputError, match=message):
-        add_noise(good(3), proportions, 1, PAIR)
+def test_proportions_above_1():
+    with pytest.raises(InputError, match=r"add up to 1\.4"):
+        add_noise(good(3), {"copy": 0.7, "salad": 0.7}, 1, PAIR)
 
 
 def test_one_sided_rows_are_refused():

@@ -25,8 +25,6 @@ from bitextbench.formats.bitext import PARALLEL, SIDES
 Spec = Mapping[str, Any]
 Languages = tuple[str, str]
 CHUNK = 100_000  # rows in memory at a time; noise takes wrong partners from the same chunk
-SPEC_KEYS = ("parts", "noise", "exclude", "filter", "deduplicate", "shards")
-NOISE_KEYS = ("seed", "proportions")
 
 
 def build(
@@ -39,7 +37,8 @@ def build(
     seed: int,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Build the corpus `name` in the folder `out`; `spec` is its entry under `corpora:` in a configuration.
+    """Build the corpus `name` in the folder `out`; `spec` is its entry under `corpora:` in a configuration, as the schema
+    has it.
 
     `raw` holds the fetched data sets, a folder each. `corpora` gives the folders of the corpora that `exclude` names.
     `seed` draws the generated parts; noise has a seed of its own. Each row passes, in this order,
@@ -58,10 +57,9 @@ def build(
     do. `out` is written as a whole or not at all. `threads` of the pre-filter: all cores by default; they change no
     byte. Memory: a chunk for each thread and two more, the excluded sentences, and that of deduplication.
 
-    Raises InputError for an unknown key, corpus, rule or kind of noise, and for any defect of the text.
+    Raises InputError for an unknown corpus or rule, and for any defect of the text.
     """
     spec = {key: value for key, value in spec.items() if value is not None}  # an overlay says `noise: null` for none
-    _check_spec(name, spec)
     check_rules(spec.get("filter", {}), languages)
     excluded = {other: _sentences(_folder(other, corpora)) for other in spec.get("exclude", ())}
     by_part: Counter[str] = Counter()
@@ -205,31 +203,3 @@ def _folder(name: str, corpora: Mapping[str, str | Path]) -> str | Path:
             remedy=near(name, corpora) if corpora else "give one",
         )
     return corpora[name]
-
-
-def _check_spec(name: str, spec: Spec) -> None:
-    """The checks of the configuration's schema, for callers from Python."""
-    _check_keys(f"corpora.{name}", spec, SPEC_KEYS)
-    _check_keys(f"corpora.{name}.noise", spec.get("noise", {}), NOISE_KEYS)
-    for number, part in enumerate(spec.get("parts", ()), 1):
-        place = f"corpora.{name}, part {number}"
-        _check_keys(place, part, parts.KEYS)
-        if [bool(part[kind]) for kind in parts.SOURCES if kind in part] != [True]:
-            raise InputError(
-                "needs exactly one source of rows", place, remedy=f"give one of {', '.join(parts.SOURCES)}"
-            )
-        _check_keys(f"{place}, files", part.get("files", {}), parts.FILES)
-        if part.get("side", "src") not in SIDES:
-            raise InputError(f"no side {part['side']!r}", place, remedy="give src or tgt")
-        if "generated" in part and ("lines" not in part or "shuffle" in part or "draw" in part):
-            raise InputError("a generated part is endless", place, remedy="give it `lines`, and no `shuffle` or `draw`")
-        if "draw" in part and "shuffle" in part:
-            raise InputError("both `draw` and `shuffle`", place, remedy="give one: `draw` keeps the order of the text")
-    if not spec.get("parts"):
-        raise InputError("a corpus without parts", f"corpora.{name}", remedy="give `parts: [...]`")
-
-
-def _check_keys(place: str, given: Spec, known: tuple[str, ...]) -> None:
-    for key in given:
-        if key not in known:
-            raise InputError(f"unknown key {key!r}", place, remedy=near(key, known))

@@ -7,16 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bitextbench.base.errors import InputError, near
 from bitextbench.data import parsers
 from bitextbench.data.parsers import FIELDS, Row, Tables, in_tables, table
 from bitextbench.formats import pairs
 from bitextbench.formats.bitext import PARALLEL, SIDES
 
 Languages = tuple[str, str]
-KEYS = ("dataset", "generated", "lexicon", "files", "lines", "skip", "draw", "shuffle", "side", "label", "doc")
-SETTINGS = ("columns", "languages", "skip_bad", "repair", "quiet", "names")  # of files
-FILES = (*pairs.TEXTS, *SETTINGS)
 
 
 def read(part: Mapping[str, Any], languages: Languages, raw: Path, seed: int) -> Tables:
@@ -104,8 +100,6 @@ def _files(files: Mapping[str, Any], languages: Languages, raw: Path, seed: int)
 def _lexicon(name: str, languages: Languages, raw: Path, seed: int) -> Tables:
     from bitextbench.data.synth import lexicon
 
-    if name not in lexicon.DICTIONARIES:
-        raise InputError(f"the embedded corpus has no table {name}", remedy=near(name, lexicon.DICTIONARIES))
     return in_tables(Row(src, tgt, label=PARALLEL) for src, tgt in lexicon.dictionary(name, languages))
 
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-DICTIONARIES = ("nouns", "adjectives")
 GENDERED = ("de", "fr", "es", "ru")  # their nouns begin with the gender
 
 
