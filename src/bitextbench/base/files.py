@@ -13,7 +13,6 @@ import re
 import tarfile
 import zipfile
 import zlib
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -312,10 +311,11 @@ def unpacked(packed: io.BufferedReader, path: Path, source: Any, packing: str = 
 
 
 class Readable(io.RawIOBase):
-    """A stream whose next bytes, at most so many, are what `some` returns."""
+    """A stream whose next bytes are what `some` returns."""
 
-    @abstractmethod
-    def some(self, count: int) -> bytes | memoryview: ...
+    def some(self, count: int) -> bytes | memoryview:
+        """At most `count` bytes, none at the end."""
+        raise NotImplementedError
 
     def readable(self) -> bool:
         return True

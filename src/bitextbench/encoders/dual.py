@@ -17,7 +17,6 @@ Where the paper is silent:
   translation of the same source stays one; mined negatives have no such.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -56,9 +55,9 @@ class DualEncoder(Encoder):
         """The ids of words and n-grams; for the role `hard`, the numbers of hard negatives."""
         return SentenceIds.load(stems, None if role == "hard" else self.words)
 
-    @abstractmethod
     def table(self, side: str) -> torch.Tensor:
         """The embeddings [vocab_size, E] of a side."""
+        raise NotImplementedError
 
     def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
         """Word vectors by side, see `read_vectors`. N-grams start from 0, so that a token starts from its word's vector."""
