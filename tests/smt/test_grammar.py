@@ -75,8 +75,6 @@ def test_the_best_rules_of_a_source_are_kept(tmp_path):
     assert list(rules) == [("a", "y")]
     counts = json.loads((tmp_path / "grammar.tsv.zst.json").read_text())
     assert counts["matching"] == counts["rules"] + counts["over_limit"] == 2
-    with pytest.raises(InputError, match="--limit: 0 is too small; give 1 or more"):
-        made((tmp_path / "other").mkdir() or tmp_path / "other", ["a"], ["x"], ["0-0"], ["a"], limit=0)
 
 
 def test_brackets_of_the_text_are_no_gaps(tmp_path):

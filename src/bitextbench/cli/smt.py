@@ -15,6 +15,7 @@ arpa_option = click.option(
 )
 source_option = click.option("--source", type=FILE, required=True, help="A text of tokens, a line a sentence.")
 beam_option = click.option("--beam", type=NATURAL, default=200, help="Derivations of a span; 0: all.")
+# 10 words: Chiang 2007, section 5.3
 span_option = click.option("--span", type=COUNT, default=10, help="The most words that a rule spans; glue joins more.")
 
 

@@ -20,7 +20,6 @@ from bitextbench.base.compiled import compiled
 from bitextbench.smt import lm
 from bitextbench.smt import rules as rules_of
 
-BEAM, SPAN = 200, 10  # Chiang 2007, section 5.3: 10 words
 UNBOUNDED = 1 << 40
 Numbers = NDArray[np.int32]
 Scores = NDArray[np.float64]

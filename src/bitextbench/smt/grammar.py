@@ -48,10 +48,8 @@ def make(tokens: Sequence[Path], links: Path, tests: Sequence[Path], out: Path, 
     to `<out>.json`.
 
     `limit`: the most rules of one source side, those of the highest p(target | source). Raises InputError for links
-    that do not fit, where no rule matches, and for a limit below 1.
+    that do not fit, and where no rule matches.
     """
-    if limit < 1:
-        raise InputError(f"{limit} is too small", "--limit", remedy="give 1 or more")
     lines = read_pairs(tokens, lowercase=lowercase)
     vocabularies = Vocabulary(), Vocabulary()
     sides = [vocabulary.encode(side) for vocabulary, side in zip(vocabularies, lines, strict=True)]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines
 from bitextbench.base.progress import log, progress
 from bitextbench.smt import nbest
@@ -37,13 +36,6 @@ def translations(
             yield entries
 
 
-def check_options(*, beam: int, **others: int) -> None:
-    """Raises InputError for a number that is out of range: a beam below 0, anything else below 1."""
-    for name, value, least in (("beam", beam, 0), *((name, value, 1) for name, value in others.items())):
-        if value < least:
-            raise InputError(f"{value} is too small", f"--{name}", remedy=f"give {least} or more")
-
-
 def log_long(source: Path, rules: Rules, span: int) -> None:
     """Say how many sentences are longer than a rule may span."""
     sizes = np.diff(rules.text.starts)
@@ -68,9 +60,8 @@ def translate(
     """Write the translation of a text of tokens, a line a sentence, and its n-best lists to `list_out`; both escaped,
     as `smt-text` writes text.
 
-    Raises InputError as `load` and `read_weights` do, and for options that are out of range.
+    Raises InputError as `load` and `read_weights` do.
     """
-    check_options(beam=beam, span=span, nbest=count, threads=threads)
     rules = load(grammar, arpa, map(escaped, read_lines(source)))
     values = read_weights(weights, rules.names)
     log_long(source, rules, span)

@@ -22,16 +22,14 @@ from numpy.typing import NDArray
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, write_json
-from bitextbench.base.outputs import check_output
 from bitextbench.base.progress import log
-from bitextbench.smt.decoder import BEAM, SPAN
 from bitextbench.smt.nbest import Translation
 from bitextbench.smt.rules import OWN, Rules, load
-from bitextbench.smt.translate import check_options, log_long, translations
+from bitextbench.smt.translate import log_long, translations
 from bitextbench.smt.words import escaped
 
 ORDER = 4
-COUNT, ROUNDS, STARTS, MIXES = 100, 12, 10, 3  # entries a list; decodings; random starts; random directions
+STARTS, MIXES = 10, 3  # random ones; random directions
 GAIN = 1e-5  # of BLEU (0 to 1); a smaller one does not count
 FIRST = {"lm": 0.5, "words": -0.3, "rules": -0.1, "glue": 0.2, "unknown": 1.0}  # weights to start from; of others 0.2
 OTHERS = 0.2
@@ -258,19 +256,14 @@ def tune_files(
     out: Path,
     *,
     seed: int,
-    count: int = COUNT,
-    rounds: int = ROUNDS,
-    beam: int = BEAM,
-    span: int = SPAN,
-    threads: int = 1,
+    span: int,
+    **search: int,
 ) -> None:
     """Tune on a text and its references, a line a sentence; write the weights, and the rounds to `<out>.rounds.json`.
 
-    Raises InputError as `load` does, for texts of different lengths or without a word, and for options that are out of
-    range.
+    `search`: the other options of `tune`. Raises InputError as `load` does, and for texts of different lengths or without a
+    word.
     """
-    check_options(beam=beam, span=span, nbest=count, rounds=rounds, threads=threads)
-    check_output(out)
     lines = [escaped(line) for line in read_lines(source)]
     truth = [[escaped(line) for line in read_lines(path)] for path in references]
     for path, other in zip(references, truth, strict=True):
@@ -282,16 +275,6 @@ def tune_files(
     rules = load(grammar, arpa, lines)
     log_long(source, rules, span)
     weights = {name: FIRST.get(name, OTHERS) if name in OWN else OTHERS for name in rules.names}
-    best, history = tune(
-        rules,
-        [*zip(*truth, strict=True)],
-        weights,
-        seed,
-        count=count,
-        rounds=rounds,
-        beam=beam,
-        span=span,
-        threads=threads,
-    )
+    best, history = tune(rules, [*zip(*truth, strict=True)], weights, seed, span=span, **search)
     write_json(Path(f"{out}.rounds.json"), history)
     write_json(out, best)
