@@ -75,7 +75,7 @@ def spec(value):
 def provenance(wildcards, input, output):
     """Options by which a command says what its table was made from; the configuration is on standard input."""
     made = [f"--made-of={path}" for path in input]
-    return [f"--own-provenance={output.provenance}", "--own-config=@/dev/stdin", *made]
+    return [f"--provenance={output.provenance}", "--config=@/dev/stdin", *made]
 
 
 def whole_config(wildcards, input):

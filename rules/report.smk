@@ -74,6 +74,7 @@ CORPORA = sorted({POOL, VALID, *TESTS}.union(*map(files.learned_from, SELECTED_B
 
 example = lambda page, key: EXAMPLES_OF.get(page, {}).get(key)  # what the configuration says of a page
 mined_example = lambda side: lambda w: files.vectors(example(w.page, "encoder"), example(w.page, "corpus"), side)
+measured = lambda input: [*input.metrics, *input.selections, *input.corpora, *input.manifests]  # of table 2
 # cells of a table: mappings with row, column, files, seed and note
 cell_options = lambda cells: [f"--cell={spec(cell)}" for cell in cells]
 UNCOMPARED = {"against": [], "significance": [], "compared": []}  # options of a table whose rows no test compares
@@ -126,13 +127,12 @@ rule table2:
             {"row": cell.row, "column": cell.column, "note": note} for cell in TABLE2 if (note := files.note(cell))
         ),
         selections=each("--selection", "selections"),
-        corpora=lambda w, input: [f"--input={path}/counts.json" for path in input.corpora],
-        manifests=each("--input", "manifests"),
+        provenance=lambda w, input, output: provenance(w, measured(input), output),
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q} --config @/dev/stdin"
-        " {params.selections:q} --selected {output.selections:q} {params.corpora:q} {params.manifests:q} --benchmarks {params.benchmarks:q}"
-        " --provenance {output.provenance:q} --measurements {output.measurements:q} --out {output.csv:q} 2> {log:q} <<< {params.config:q}"
+        "python -m bitextbench step table --reference {input.reference:q} --scale {params.scale:q} {params.cells:q}"
+        " {params.selections:q} --selected {output.selections:q} --measurements {output.measurements:q} --out {output.csv:q}"
+        " {params.provenance:q} --benchmarks {params.benchmarks:q} 2> {log:q} <<< {params.config:q}"
 
 
 rule grid_table:  # any table of single metrics: tables.yaml says what its cells are
@@ -309,10 +309,11 @@ rule compare_encoders:
     params:
         version=code("step compare-encoders"),
         config=whole_config,
+        provenance=provenance,
         benchmarks=f"{WORK}/benchmarks",
     shell:
-        "python -m bitextbench step compare-encoders {input:q} --config @/dev/stdin --benchmarks {params.benchmarks:q}"
-        " --provenance {output.provenance:q} --out {output.csv:q} > {log:q} 2>&1 <<< {params.config:q}"
+        "python -m bitextbench step compare-encoders {input:q} --out {output.csv:q} {params.provenance:q} --benchmarks {params.benchmarks:q}"
+        " > {log:q} 2>&1 <<< {params.config:q}"
 
 
 use rule kim2019_section3 as leaderboard with:  # encoders by tasks, for `bitextbench leaderboard`

@@ -181,7 +181,6 @@ def test_a_wrong_cell_is_refused(spec, message):
     (["--name", "x", "--reference", "y.csv"], "a table needs either --reference or --name"),
     (["--name", "x", "--selection", "s.json"], "cannot be combined with --selection"),
     (["--name", "x", "--against", "a"], "--against needs --significance"),
-    (["--name", "x", "--provenance", "p.json"], "give --config, --benchmarks and --provenance together"),
 ])  # fmt: skip
 def test_options_of_a_table_that_do_not_go_together_are_refused(options, message, tmp_path):
     command = [

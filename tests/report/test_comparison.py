@@ -80,7 +80,8 @@ def test_error_and_p1_are_those_of_a_loop_in_the_encoders_own_metric(tmp_path, m
 
 def test_seeds_make_a_line_and_a_person_can_read_it(tmp_path):
     files = [measured(tmp_path, name, seed) for name in ("b", "a") for seed in (1, 2)]
-    options = ["--config", "{}", "--benchmarks", str(tmp_path), "--provenance", str(tmp_path / "p.json")]
+    made_of = [f"--made-of={path}" for path in files]
+    options = [*made_of, "--benchmarks", str(tmp_path), "--provenance", str(tmp_path / "p.json")]
     shown = run("step", "compare-encoders", *files, *options, "-o", str(tmp_path / "t.csv"))
     assert shown == run("show", str(tmp_path / "t.csv"))
     with open(tmp_path / "t.csv", encoding="utf-8") as file:

@@ -432,16 +432,19 @@ measurements_option = click.option(
 def provenance_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command write what its table was made from, too."""
 
-    @click.option("--own-config", type=Spec(), help="The whole configuration, whose hash goes into the provenance.")
+    @click.option("--config", type=Spec(), default="{}", help="The whole configuration, for the provenance.")
     @click.option("--made-of", type=FILE, multiple=True, help="A file or folder whose hashes go into the provenance.")
-    @click.option("--own-provenance", type=OUT, help="Where the provenance goes: JSON.")
+    @click.option("--benchmarks", type=FILE, help="Times and memory of the run, which the provenance then describes.")
+    @click.option("--provenance", type=OUT, help="Where the provenance goes: JSON.")
     @functools.wraps(command)
-    def run(own_config: Any, made_of: tuple[Path, ...], own_provenance: Path | None, **settings: Any) -> None:
-        command(**settings)
-        if own_provenance:
-            from bitextbench.report.provenance import collect_own
+    def run(
+        config: dict[str, Any], made_of: tuple[Path, ...], benchmarks: Path | None, provenance: Path | None, **more: Any
+    ) -> None:
+        command(**more)
+        if provenance:
+            from bitextbench.report.provenance import collect
 
-            collect_own(own_config or {}, made_of, own_provenance)
+            collect(config, made_of, benchmarks, provenance)
 
     return run
 

@@ -8,7 +8,7 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import FILE, IN_REPOSITORY, LIMIT, NATURAL, OUT, SEED, Output, Spec
+from bitextbench.cli.options import FILE, IN_REPOSITORY, LIMIT, NATURAL, OUT, SEED, Output
 
 
 @step.group()
@@ -77,18 +77,12 @@ def phrases(grammar: Path, out: Path) -> None:
 
 @step.command("compare-encoders")
 @click.argument("measured", type=FILE, nargs=-1, required=True)
-@click.option("--config", type=Spec(), required=True, help="The whole configuration.")
-@click.option("--benchmarks", type=FILE, required=True, help="Times and memory, for the provenance.")
-@click.option("--provenance", type=FILE, required=True, help="Where the provenance goes.")
 @opt.csv_option
-def compare_encoders(
-    measured: tuple[Path, ...], config: dict[str, Any], benchmarks: Path, provenance: Path, out: Path
-) -> None:
+@opt.provenance_options
+def compare_encoders(measured: tuple[Path, ...], out: Path) -> None:
     """Make and print the table of encoders from the files of `measure-encoder`: a line for each encoder and test."""
     from bitextbench.report import encoders
-    from bitextbench.report.provenance import collect
 
-    collect(config, measured, benchmarks, provenance)
     encoders.build(measured, out)
     click.echo(encoders.render(encoders.read(out)), nl=False)
 
@@ -158,10 +152,6 @@ def figure_thresholds(points: tuple[tuple[int, Path], ...], out: Path) -> None:
 @click.option("--against", help="The row that the others are compared with, in notes.")
 @click.option("--compared", "text", default="detokenised text", help="The text that BLEU is computed on.")
 @click.option("--selected", type=FILE, help="Where what its rows selected goes: CSV.")
-@click.option("--config", type=Spec(), help="The whole configuration, for the provenance.")
-@click.option("--input", "inputs", type=FILE, multiple=True, help="A file whose hash goes into the provenance.")
-@click.option("--benchmarks", type=FILE, help="Times and memory, for the provenance.")
-@click.option("--provenance", type=FILE, help="Where the provenance goes.")
 @opt.measurements_option
 @opt.out_option
 @opt.provenance_options
@@ -174,22 +164,17 @@ def table(
     significance: Path | None,
     against: str | None,
     text: str,
-    config: dict[str, Any] | None,
-    inputs: tuple[Path, ...],
-    benchmarks: Path | None,
-    provenance: Path | None,
     measurements: Path | None,
     selected: Path | None,
     out: Path,
 ) -> None:
-    """Make a table with our numbers and the paper's: CSV, and on request measurements, selections and provenance."""
+    """Make a table with our numbers and the paper's: CSV, and on request measurements and selections."""
     from bitextbench.evaluation import significance as paired
     from bitextbench.formats import records
     from bitextbench.report import filtering, references
     from bitextbench.report import measurements as files
     from bitextbench.report import table as tables
     from bitextbench.report.cells import of_specs, write
-    from bitextbench.report.provenance import collect
 
     if (reference is None) == (name is None):
         raise InputError("a table needs either --reference or --name", remedy="give one of them")
@@ -199,18 +184,12 @@ def table(
             "--name",
             remedy="give --reference instead",
         )
-    if len({provenance is None, config is None, benchmarks is None}) == 2:
-        raise InputError(
-            "options of the provenance are missing", remedy="give --config, --benchmarks and --provenance together"
-        )
     if (against is None) != (significance is None) or (against and selections):
         raise InputError(
             "--against needs --significance, and cannot be combined with --selection", remedy="give both, or neither"
         )
     measured, notes = of_specs(cells)
     compared = paired.read(significance) if significance else []
-    if config and benchmarks and provenance:
-        collect(config, [*inputs, *(one.path for one in measured), *selections], benchmarks, provenance)
     if reference is None:
         made = tables.unprinted(str(name), measured, scale, notes)
     elif selections:

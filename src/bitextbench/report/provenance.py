@@ -29,35 +29,30 @@ TIME_NOTE = (
 )
 
 
-def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path, out: Path) -> None:
-    """Write the provenance of a run as JSON.
+def collect(config: dict[str, Any], inputs: Sequence[Path], benchmarks: Path | None, out: Path) -> None:
+    """Write the provenance of a table as JSON: what it was made from, by which code and where.
 
-    `config`: the resolved configuration; `inputs`: the files that the table is made from (metrics, selections,
-    counts.json of corpora, manifest.json of data sets); `benchmarks`: the folder of Snakemake's benchmark files,
-    `<rule>/**/*.tsv`. Raises InputError for a file that is missing or damaged.
-    """
-    files = [(path, read_json(path)) for path in sorted(inputs) if existing(path).suffix == ".json"]
-    rules = resources(benchmarks)
-    write_json(
-        out,
-        {
-            "signature": sorted({value["signature"] for _, value in files if "signature" in value}),
-            "data": data_sets([value for _, value in files if "dataset" in value]),
-            **made_of(config, sorted(inputs)),
-            "config": config,
-            "time_and_memory": totals(rules),
-            "rules": rules,
-        },
-    )
-
-
-def collect_own(config: dict[str, Any], inputs: Sequence[Path], out: Path) -> None:
-    """Write the provenance of one table or page: what it was made from, by which code and where; the configuration by its hash.
-
-    `inputs`: files, and folders whose JSON files count. Raises InputError for one that is missing.
+    `config`: the resolved configuration; `inputs`: the files that the table is made from, and folders whose JSON files count.
+    With `benchmarks`, the folder of Snakemake's benchmark files (`<rule>/**/*.tsv`), it is the provenance of the run, too:
+    signatures, data sets, the whole configuration, time and memory. Raises InputError for a file that is missing or
+    damaged.
     """
     files = sorted(file for path in inputs for file in (path.rglob("*.json") if path.is_dir() else [existing(path)]))
-    write_json(out, made_of(config, files))
+    made = made_of(config, files)
+    write_json(out, of_run(config, files, benchmarks, made) if benchmarks else made)
+
+
+def of_run(config: dict[str, Any], files: Sequence[Path], benchmarks: Path, made: dict[str, Any]) -> dict[str, Any]:
+    """The provenance of a run, whose table was `made` from these files."""
+    held, rules = [read_json(path) for path in files if path.suffix == ".json"], resources(benchmarks)
+    return {
+        "signature": sorted({value["signature"] for value in held if "signature" in value}),
+        "data": data_sets([value for value in held if "dataset" in value]),
+        **made,
+        "config": config,
+        "time_and_memory": totals(rules),
+        "rules": rules,
+    }
 
 
 def made_of(config: dict[str, Any], inputs: Sequence[Path]) -> dict[str, Any]:
