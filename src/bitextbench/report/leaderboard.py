@@ -158,7 +158,11 @@ def table(standings: Sequence[Standing]) -> dict[str, Any]:
 
 def page(standings: Sequence[Standing], drawn: str) -> str:
     """The page, which needs no other file."""
-    return templates().get_template("leaderboard.html").render(**table(standings), picture=drawn)
+    return (
+        templates()
+        .get_template("leaderboard.html")
+        .render(title="Encoders by tasks", picture=drawn, **table(standings))
+    )
 
 
 def markdown(standings: Sequence[Standing]) -> str:
