@@ -277,7 +277,7 @@ def evaluate_selection(
 @opt.corpus_option
 @opt.named_scores_option
 @opt.count_option
-@opt.picture_option
+@click.option("--picture", type=OUT, help="Draw it as well: SVG.")
 @opt.out_option
 def evaluate_sweep(
     corpus: Path, scores: tuple[tuple[str, Path], ...], count: str, picture: Path | None, out: Path
@@ -287,6 +287,7 @@ def evaluate_sweep(
 
     steps = sweep(corpus, opt.by_name(scores), count, out)
     if picture:
+        from bitextbench.base.outputs import write_text
         from bitextbench.report import plots
 
-        plots.save(plots.precision_curves(steps, "sweep"), picture)
+        write_text(picture, plots.alone(plots.precision_curves(steps, "sweep")))

@@ -182,19 +182,12 @@ def measure_agreement(
 @step.command("measure-distribution")
 @opt.named_scores_option
 @click.option("--logits", multiple=True, help="A method whose scores are logits: shown as probabilities.")
-@opt.picture_option
 @opt.out_option
-def measure_distribution(
-    scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], picture: Path | None, out: Path
-) -> None:
+def measure_distribution(scores: tuple[tuple[str, Path], ...], logits: tuple[str, ...], out: Path) -> None:
     """Scores at equidistant ranks (kim2019, figure 3): CSV."""
     from bitextbench.evaluation.selections import distribution
 
-    curves = distribution(opt.by_name(scores), logits, out)
-    if picture:
-        from bitextbench.report import plots
-
-        plots.save(plots.distribution_curves(curves, "distribution"), picture)
+    distribution(opt.by_name(scores), logits, out)
 
 
 @step.command("measure-shares")

@@ -20,30 +20,21 @@ FILE = click.Path(path_type=Path)
 
 
 class InputPath(click.Path):
-    """An input path that has to be there before the work begins; "-" is standard input."""
+    """An input path that has to be there before the work begins; "-" is standard input. In `remedy`, {} is its option."""
+
+    def __init__(self, remedy: str) -> None:
+        super().__init__(path_type=Path)
+        self.remedy = remedy
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
         if str(path) != "-" and not path.exists():
-            raise InputError("no such file", path, remedy="check the path")
+            raise InputError("no such file", path, remedy=self.remedy.format(param.opts[0] if param else "its option"))
         return path
 
 
-INPUT = InputPath(path_type=Path)
-
-
-class InRepository(click.Path):
-    """A path whose default is that of a file or folder in the repository."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(str(super().convert(value, param, ctx)))
-        if not path.exists():
-            option = param.opts[0] if param else "its option"
-            raise InputError("no such file", path, remedy=f"call this in the repository, or name it by {option}")
-        return path
-
-
-IN_REPOSITORY = InRepository(path_type=Path)
+INPUT = InputPath("check the path")
+IN_REPOSITORY = InputPath("call this in the repository, or name it by {}")
 
 
 class OneOf(click.Choice[str]):
@@ -423,7 +414,6 @@ shared_folder_option = click.option(
 )
 json_option = click.option("-o", "--out", type=OUT, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=OUT, required=True, help="A page of Markdown.")
-picture_option = click.option("--picture", type=OUT, help="Draw it as well: SVG.")
 measurements_option = click.option(
     "--measurements", type=OUT, help="Where the measurements of its cells go, for the audit: JSON."
 )

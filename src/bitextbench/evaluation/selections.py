@@ -108,8 +108,8 @@ def _steps(corpus: Path, count: str, method: str, scores: Sequence[Path]) -> Ite
         yield Step(method, ranked[ends[at]], int(ends[at]) + 1, int(words[at]), precision, recall)
 
 
-def distribution(methods: Mapping[str, Sequence[Path]], logits: Sequence[str], out: Path) -> "DataFrame":
-    """Scores at equidistant ranks, for every method (kim2019, figure 3); written as CSV, and returned.
+def distribution(methods: Mapping[str, Sequence[Path]], logits: Sequence[str], out: Path) -> None:
+    """Write scores at equidistant ranks, for every method (kim2019, figure 3), as CSV.
 
     Logits are converted to probabilities; other scores are rescaled linearly to [0, 1].
     """
@@ -119,7 +119,6 @@ def distribution(methods: Mapping[str, Sequence[Path]], logits: Sequence[str], o
         lines[method] = curves.distribution(scores, rescale=method not in logits)
     ranks = np.linspace(0, 100, len(next(iter(lines.values()))))
     records.write_columns(out, {name: column.round(6) for name, column in {"rank": ranks, **lines}.items()})
-    return read_distribution(out)
 
 
 def read_distribution(path: Path) -> "DataFrame":

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -20,7 +19,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bitextbench.base.outputs import write_text
 from bitextbench.evaluation.curves import Threshold
 from bitextbench.evaluation.selections import Step
 from bitextbench.report.cells import Cell, short
@@ -69,11 +67,6 @@ def svg(draw: Callable[[Figure], None], width: float, height: float, name: str, 
     body = re.sub(r"\s*\n\s*", "\n", re.sub(r"(\d\.\d\d)\d+", r"\1", body))
     size = f'viewBox="0 0 {width * 72:.4g} {height * 72:.4g}" width="{width * 96:.0f}" height="{height * 96:.0f}"'
     return f'<svg class="plot" {size} role="img" aria-label="{html.escape(label)}">{body}'
-
-
-def save(drawn: str, path: Path) -> None:
-    """Write an SVG element of a page as a file, atomically."""
-    write_text(path, alone(drawn))
 
 
 def alone(drawn: str) -> str:
