@@ -322,7 +322,7 @@ def score_and_select(corpus: Path, folder: Path, clock: Clock) -> None:
         clock("tokens", pq.read_metadata(path).num_rows)
     learn_bpe([tokens], VOCABULARY, LESSON, 1, folder / "bpe.model")
     features = {"type": "ngrams", "vocab": VOCABULARY, "oov": 1000, "buckets": 200_000, "shortest": 3, "longest": 6}
-    ngrams.learn("ngrams", [tokens], features, folder / "ngrams.json")
+    ngrams.learn([tokens], features, folder / "ngrams.json")
     lesson, good = (
         Text(*(side.slice(0, n) for side in read_text(tokens / shards[0].name))) for n in (LESSON, LESSON // 10)
     )

@@ -80,10 +80,9 @@ rule features:
         version=code("step features"),
         folders=lambda w: [f"{WORK}/tokens/{corpus}" for corpus in features_corpora(w)],
         spec=lambda w: spec(FEATURES[w.features]),
-        kind=lambda w: FEATURES[w.features]["type"],
         case=CASE,
     shell:
-        "python -m bitextbench step features {params.kind:q} {params.folders:q} --spec {params.spec:q} {params.case:q} --out {output:q} 2> {log:q}"
+        "python -m bitextbench step features {params.folders:q} --spec {params.spec:q} {params.case:q} --out {output:q} 2> {log:q}"
 
 
 rule ids:

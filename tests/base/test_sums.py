@@ -48,7 +48,7 @@ def write_bpe(folder: Path) -> Path:
 
 
 def write_features(folder: Path) -> Path:
-    ngrams.learn("vocabulary", [tokens(folder)], {"vocab": 5}, folder / "features.json", lowercase=True)
+    ngrams.learn([tokens(folder)], {"type": "vocabulary", "vocab": 5}, folder / "features.json", lowercase=True)
     return folder / "features.json"
 
 

@@ -421,7 +421,8 @@ def test_from_tokens_to_a_model_with_hard_negatives_by_commands(tmp_path: Path):
 
     sizes = {"vocab": 4, "oov": 9, "buckets": 50, "shortest": 3, "longest": 4, "corpora": ["bitext"]}
     for kind, size in (("words", {"unigrams": 90, "bigrams": 90}), ("ngrams", sizes)):
-        call("step", "features", kind, tokens.parent, "--spec", json.dumps(size), "-o", tmp_path / f"{kind}.json")
+        wanted = json.dumps({"type": kind, **size})
+        call("step", "features", tokens.parent, "--spec", wanted, "-o", tmp_path / f"{kind}.json")
         call("step", "ids", tokens, "--model", tmp_path / f"{kind}.json", "-o", tmp_path / kind)
 
     def train(name, kind, out, *more):

@@ -19,6 +19,7 @@ from bitextbench.base import sources
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import sha256
+from bitextbench.config.schema import check_encoder
 from bitextbench.encoders import batches, distributed, trainer
 from bitextbench.encoders.batches import Buckets, SentenceIds
 from bitextbench.formats.ids import Ragged
@@ -422,18 +423,23 @@ def test_bf16_trains(tmp_path: Path):
 @pytest.mark.parametrize(
     ("training", "message"),
     [
-        ({"learning_rat": 1}, "training: unknown key learning_rat; known: batch, max_tokens"),
-        ({"optimizer": "adamw"}, "training: optimizer: adamw is unknown; choose sgd or adam or adagrad or lbfgs"),
-        ({"log_every": 0}, "training: log_every: 0 is too small; at least 1"),
-        ({"batch": 1}, "training: batch: 1 is too small; at least 2"),
-        ({"max_tokens": 1}, r"bitext: nothing to train on \(left out: .*'too_long': 5}\); .*raise max_tokens"),
+        ({"learning_rat": 1}, "--spec: unknown key `training.learning_rat`; did you mean `learning_rate: 1`"),
+        ({"optimizer": "adamw"}, r"`training.optimizer: adamw` is wrong: .*\['sgd', 'adam', 'adagrad', 'lbfgs'\]"),
+        ({"log_every": 0}, "`training.log_every: 0` is wrong: 0 is less than the minimum of 1"),
+        ({"batch": 1}, "`training.batch: 1` is wrong: 1 is less than the minimum of 2"),
     ],
 )
-def test_a_wrong_training_is_an_error(tmp_path: Path, training: dict, message: str):
+def test_a_wrong_training_is_refused(training: dict, message: str):
     with pytest.raises(InputError, match=message):
-        trainer.train(
-            spec(**training), V, {"bitext": [cipher(tmp_path, "p", 5)]}, tmp_path / "model.pt", tmp_path / "k"
-        )
+        check_encoder(spec(**training), "--spec")
+
+
+def test_a_training_without_examples_is_an_error(tmp_path: Path):
+    data = {"bitext": [cipher(tmp_path, "p", 5)]}
+    with pytest.raises(
+        InputError, match=r"bitext: nothing to train on \(left out: .*'too_long': 5}\); .*raise max_tokens"
+    ):
+        trainer.train(spec(max_tokens=1), V, data, tmp_path / "model.pt", tmp_path / "k")
     assert not (tmp_path / "model.pt").exists()
 
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.config.schema import check_part
 from bitextbench.encoders import word_mapping
-from bitextbench.encoders.word_mapping import Settings, settings_of
+from bitextbench.encoders.word_mapping import Settings
 from bitextbench.formats import word_vectors
 from bitextbench.formats.word_vectors import WordVectors
 from bitextbench.text import bpe
@@ -96,7 +97,7 @@ def test_procrustes_finds_the_turn_and_is_the_best_of_the_orthogonal():
 
 def test_a_seed_dictionary_of_a_few_words_finds_all():
     x, y, _ = turned()
-    spec = settings_of({"start": "dictionary", "normalise": "centre"})
+    spec = Settings(start="dictionary", normalise="centre")
     weight, values = word_mapping.learn(x, y, spec, dictionary=same(x)[:12])
     assert word_mapping.induction(x, y, weight, same(x), spec)["value"] >= 98
     assert len(values) == 1 + spec.refinements
@@ -107,7 +108,7 @@ def test_words_spelt_alike_are_a_seed():
     x, y, _ = turned()
     y = y._replace(words=[word if i < 15 else f"{word}'" for i, word in enumerate(y.words)])
     assert word_mapping.identical(x, y) == same(x)[:15]
-    spec = settings_of({"start": "identical"})
+    spec = Settings(start="identical")
     weight, _ = word_mapping.learn(x, y, spec)
     assert word_mapping.induction(x, y, weight, zip(x.words, y.words, strict=True), spec)["value"] >= 95
 
@@ -120,17 +121,15 @@ def test_the_adversarial_start_needs_no_dictionary():
     turn = torch.matrix_exp(0.4 * (skew - skew.T))
     noise = 0.02 * torch.tensor(rng.normal(size=(300, 5)), dtype=torch.float32)
     x, y = (WordVectors([f"w{i}" for i in range(300)], side.numpy()) for side in (cloud, cloud @ turn + noise))
-    spec = settings_of(
-        {
-            "epochs": 3,
-            "updates": 100,
-            "batch": 128,
-            "discriminator": 64,
-            "discriminator_updates": 2,
-            "learning_rate": 0.2,
-            "smoothing": 0.1,
-            "normalise": "none",
-        }
+    spec = Settings(
+        epochs=3,
+        updates=100,
+        batch=128,
+        discriminator=64,
+        discriminator_updates=2,
+        learning_rate=0.2,
+        smoothing=0.1,
+        normalise="none",
     )
 
     def found(weight: torch.Tensor) -> float:
@@ -142,7 +141,7 @@ def test_the_adversarial_start_needs_no_dictionary():
     assert torch.allclose(weight @ weight.T, torch.eye(5), atol=1e-4)
     assert found(weight) >= 0.95
     assert max(values) >= values[0]
-    short = settings_of({"epochs": 1, "updates": 5, "discriminator": 16})
+    short = Settings(epochs=1, updates=5, discriminator=16)
     assert torch.equal(*(word_mapping.adversarial(*tensors(x, y), short, 3) for _ in range(2)))
 
 
@@ -236,9 +235,7 @@ def test_from_tokens_to_mapped_vectors_by_commands(tmp_path: Path):
     held = json.loads((tmp_path / "x.json").read_text())
     assert held["words"] == {"src": 18, "tgt": 18}
     assert (held["induction"]["words"], held["induction"]["known"]) == (1, 1)
-    weight, values = word_mapping.learn(
-        src, tgt, settings_of({"start": "dictionary"}), 1, [(w, w.upper()) for w in src.words]
-    )
+    weight, values = word_mapping.learn(src, tgt, Settings(start="dictionary"), 1, [(w, w.upper()) for w in src.words])
     assert held["criterion"] == pytest.approx(values)
     mapped = [word_vectors.read(tmp_path / f"mapped.{side}.vec").vectors for side in ("src", "tgt")]
     for found, words in zip(mapped, word_mapping.mapped(src, tgt, weight, Settings()), strict=True):
@@ -257,8 +254,6 @@ def test_pieces_get_vectors_and_are_found_as_words(tmp_path: Path):
     assert "fooda" not in words.words
     pairs = [("fooda", "fooda"), ("towna", "x")]
     assert word_mapping.indices(pairs, words, words) == ([words.words.index("▁fooda")],) * 2
-    with pytest.raises(InputError, match="skip_gram: unknown key size; known: dimension, epochs, min_count"):
-        word_mapping.learn_vectors(shards, "src", tmp_path / "x.vec", {"size": 4})
 
 
 def test_dictionaries_of_both_kinds(tmp_path: Path):
@@ -326,14 +321,14 @@ def test_skip_gram_of_too_little_text(tmp_path: Path, subwords):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"star": "identical"}, "word mapping: unknown key star; known: start, normalise"),
-        ({"start": "numerals"}, "start is adversarial or dictionary or identical"),
-        ({"normalise": "center"}, "normalise is none, unit or centre"),
+        ({"star": "identical"}, "--spec: unknown key `star`; did you mean `start: identical`"),
+        ({"start": "numerals"}, r"`start: numerals` is wrong: .*\['adversarial', 'dictionary', 'identical'\]"),
+        ({"normalise": "center"}, r"`normalise: center` is wrong: .*\['none', 'unit', 'centre'\]"),
     ],
 )
-def test_a_wrong_spec_is_an_error(given, message):
+def test_a_wrong_spec_is_refused(given, message):
     with pytest.raises(InputError, match=message):
-        settings_of(given)
+        check_part("mapping", given, "--spec")
 
 
 def test_bad_input_is_an_error():

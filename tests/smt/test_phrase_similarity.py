@@ -23,7 +23,7 @@ SIZES = {"descriptor_autoencoder": {"embedding": 4}, "bow_autoencoder": {"hidden
 def words(tmp_path):
     (tmp_path / "tokens").mkdir()
     pq.write_table(pa.table({"id": [0], "src": ["a b c ["], "tgt": ["x y"]}), tmp_path / "tokens/00000.parquet")
-    learn("vocabulary", [tmp_path / "tokens"], {"vocab": 20}, tmp_path / "words.json", lowercase=True)
+    learn([tmp_path / "tokens"], {"type": "vocabulary", "vocab": 20}, tmp_path / "words.json", lowercase=True)
     lines = ("\t".join([*rule, "0-0", "-1.0"]) for rule in RULES)
     grammar.write(tmp_path / "grammar.tsv", ["forward"], lines)
     return tmp_path / "words.json"

@@ -111,13 +111,13 @@ def shard(folder: Path, src: list[str | None], tgt: list[str | None]) -> Path:
     return folder
 
 
-SIZES = {"vocab": 3, "oov": 2, "buckets": 10, "shortest": 3, "longest": 6, "corpora": ["bitext"]}
+SIZES = {"type": "ngrams", "vocab": 3, "oov": 2, "buckets": 10, "shortest": 3, "longest": 6, "corpora": ["bitext"]}
 
 
 def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Path):
     one = shard(tmp_path / "one", ["A b c", "a  d", None], ["x a", "b", "z z"])
     two = shard(tmp_path / "two", ["c"], [None])
-    ngrams.learn("ngrams", [one, two], SIZES, tmp_path / "ngrams.json")
+    ngrams.learn([one, two], SIZES, tmp_path / "ngrams.json")
     counts = Counter("abcadxabzzc")
     expected = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]]
     features = ngrams.load(tmp_path / "ngrams.json")
@@ -129,14 +129,14 @@ def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Pat
     assert Ragged.load(tmp_path / "ids" / "00000.src").lengths.tolist() == [3, 2, 0]
     assert Ragged.load(tmp_path / "ids" / "00000.tgt").lengths.tolist() == [2, 1, 2]
 
-    ngrams.learn("vocabulary", [one, two], {"vocab": 3, "corpora": ["bitext"]}, tmp_path / "words.json")
+    ngrams.learn([one, two], {"type": "vocabulary", "vocab": 3, "corpora": ["bitext"]}, tmp_path / "words.json")
     ngrams.encode_shard(one / "00000.parquet", tmp_path / "words.json", tmp_path / "words")
     assert rows(Ragged.load(tmp_path / "words" / "00000.src")) == [[1, 2, 3], [1, 4], []]  # 4: another word
     spec, size, row_of = text_model(tmp_path / "words.json", {"model": {"embedding": 2}})
     assert (spec, size) == ({"model": {"embedding": 2}}, 5)
     assert [row_of(word) for word in ("a", "b", "c", "d", "")] == [1, 2, 3, None, None]
 
-    ngrams.learn("ngrams", [one, two], SIZES | {"vocab": 99}, tmp_path / "cased.json", lowercase=False)
+    ngrams.learn([one, two], SIZES | {"vocab": 99}, tmp_path / "cased.json", lowercase=False)
     cased = ngrams.load(tmp_path / "cased.json")
     assert isinstance(cased, ngrams.Ngrams)
     assert sorted(cased.vocabulary) == ["A", "a", "b", "c", "d", "x", "z"]
@@ -144,15 +144,14 @@ def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Pat
 
 def test_bad_input_is_one_line(tmp_path: Path):
     folder, out = shard(tmp_path / "empty", [None], [""]), tmp_path / "out.json"
-    for kind, corpora, spec, message in (
-        ("bpe", [], {}, "no features are called bpe; there are: bpe, words, ngrams, vocabulary"),
-        ("words", [], {"unigrams": 0, "bigrams": 5}, "text.features: words: unigrams: 0 is not a size"),
-        ("words", [], {"unigrams": 5}, "text.features: words: .*bigrams"),
-        ("words", [], {"unigrams": 2**31, "bigrams": 5}, "text.features: words: 2,147,483,654 ids are too many"),
-        ("ngrams", [folder], SIZES, "empty: no words; give it tokenised corpora"),
+    huge = {"type": "words", "unigrams": 2**31, "bigrams": 5}
+    for corpora, spec, message in (
+        ([], {"type": "bpe"}, "text.features: bpe has no such file; give one of words, ngrams, vocabulary"),
+        ([], huge, "text.features: words: 2,147,483,654 ids are too many"),
+        ([folder], SIZES, "empty: no words; give it tokenised corpora"),
     ):
         with pytest.raises(InputError, match=message):
-            ngrams.learn(kind, corpora, spec, out)
+            ngrams.learn(corpora, spec, out)
     assert not out.exists()
     for text in ("[]", "{}", json.dumps({"kind": "bpe"}), json.dumps({"kind": "words", "unigram": 3})):
         out.write_text(text)

@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import fields
 from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ from bitextbench.config.studies import (
 from bitextbench.corpus.noise import KINDS
 from bitextbench.corpus.prefilter import RULES
 from bitextbench.encoders.trainer import Training
-from bitextbench.encoders.word_mapping import Settings
+from bitextbench.encoders.word_mapping import Settings, skip_gram
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "src/bitextbench/config/schema.yaml"
@@ -166,8 +167,8 @@ def test_the_schema_has_what_its_readers_have():
     parts = schema()["$defs"]
     assert [*parts["filter"]["properties"]] == [*RULES]
     assert [*parts["corpus"]["properties"]["noise"]["properties"]["proportions"]["properties"]] == [*KINDS]
-    vectors = schema()["properties"]["word_vectors"]["additionalProperties"]["properties"]
-    assert [*vectors["mapping"]["properties"]] == [field.name for field in fields(Settings)]
+    assert [*parts["mapping"]["properties"]] == [field.name for field in fields(Settings)]
+    assert parts["skip_gram"]["properties"].keys() < signature(skip_gram).parameters.keys()
     training = parts["training"]["properties"]
     assert [*training] == [field.name for field in fields(Training)]
     assert parse(SCHEMA.read_text(), SCHEMA)["$defs"].keys() == parts.keys()  # no key twice

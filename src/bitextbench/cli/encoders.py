@@ -16,7 +16,7 @@ from bitextbench.cli.options import COUNT, FILE, LANGUAGE, OUT, OUT_OR_DASH, SHA
 @click.option("--side", type=click.Choice(["src", "tgt"]), required=True, help="The side whose words get vectors.")
 @click.option("--bpe", "pieces", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @opt.lowercase_option
-@click.option("--spec", type=Spec(), default="{}", help="dimension, epochs, min_count, subwords.")
+@click.option("--spec", type=Spec("skip_gram"), default="{}", help="dimension, epochs, min_count, subwords.")
 @click.option("--checkpoints", type=FILE, help="Folder where a killed run finds its last epoch.")
 @click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format.")
 def skip_gram(tokens: tuple[Path, ...], side: str, spec: dict[str, int], out: Path, **more: Any) -> None:
@@ -56,7 +56,7 @@ def encode_words(tokens: tuple[tuple[str, Path], ...], name: str, threads: int, 
 @click.argument("tgt", type=FILE)
 @click.option(
     "--spec",
-    type=Spec(),
+    type=Spec("mapping"),
     default="{}",
     help="start, normalise, refinements, ...: see `encoders.word_mapping.Settings`.",
 )
@@ -203,7 +203,7 @@ def train(
     The folder of the output is then a model that works by itself: `encode --encoder FOLDER`.
     """
     from bitextbench.config.encoders import check_roles
-    from bitextbench.config.schema import check_model
+    from bitextbench.config.schema import check_encoder
     from bitextbench.encoders.folder import MODEL, TextSide
     from bitextbench.encoders.trainer import train as run
     from bitextbench.formats.bitext import SIDES
@@ -211,7 +211,7 @@ def train(
 
     if out.name != MODEL:
         raise InputError("is not the name of a model", out, remedy=f"call it {MODEL}, in a folder of its own")
-    check_model(spec, "--spec")
+    check_encoder(spec, "--spec")
     spec, vocab_size, row_of = text_model(bpe, spec)
     data = opt.by_name(corpora)
     check_roles(spec, data, "--corpus")

@@ -11,16 +11,15 @@ from bitextbench.cli.options import COUNT, FILE, Spec
 
 
 @step.command()
-@click.argument("kind")
 @click.argument("corpora", type=FILE, nargs=-1)
-@click.option("--spec", type=Spec(), required=True, help="Sizes, as in `text.features` of the configuration: JSON.")
+@click.option("--spec", type=Spec("features"), required=True, help="Their entry of the configuration.")
 @opt.lowercase_option
 @opt.out_option
-def features(kind: str, corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
+def features(corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, out: Path) -> None:
     """Write features other than BPE (vocabularies are those of tokenised corpora) as JSON; `ids --model` takes it."""
     from bitextbench.text.ngrams import learn
 
-    learn(kind, corpora, spec, out, lowercase=lowercase)
+    learn(corpora, spec, out, lowercase=lowercase)
 
 
 @step.command("wordpiece-ids")

@@ -136,11 +136,15 @@ def check_part(kind: str, value: Any, where: str) -> None:
     _check_by({"$defs": schema()["$defs"], "$ref": f"#/$defs/{kind}"}, value, where)
 
 
-def check_model(encoder: Config, where: str) -> None:
-    """Check the types of what `model` of an encoder says. Raises InputError for a wrong one, and for no known encoder."""
+def check_encoder(encoder: Config, where: str) -> None:
+    """Check `training` of an encoder, and the types of what its `model` says. Raises InputError for the first of what is
+    wrong, and for no known encoder.
+    """
     if not isinstance(encoder.get("type"), str):
         raise InputError("names no type of encoder", where, remedy="write type: dan_dual, say; `list encoders` has all")
-    _check_by({"properties": {"model": {**_model(encoder["type"]), "additionalProperties": True}}}, encoder, where)
+    model = {**_model(encoder["type"]), "additionalProperties": True}  # its features say more
+    parts = {"model": model, "training": {"$ref": "#/$defs/training"}}
+    _check_by({"$defs": schema()["$defs"], "properties": parts}, encoder, where)
 
 
 def _check_by(rules: Config, value: Any, where: str) -> None:

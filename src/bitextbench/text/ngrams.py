@@ -216,25 +216,18 @@ def lowered(words: pa.Array) -> pa.Array:
     return lower
 
 
-def learn(kind: str, corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
-    """Write the features of a kind as JSON, atomically. `spec`: the sizes, as in the configuration's `text.features`.
+def learn(corpora: Sequence[Path], spec: dict[str, Any], out: Path, *, lowercase: bool = True) -> None:
+    """Write features as JSON, atomically. `spec`: their type and sizes, as in the configuration's `text.features`.
 
     The vocabulary of `ngrams` and `vocabulary` is the `vocab` most frequent words of tokenised corpora (folders of
-    token shards); ties are broken alphabetically. Raises InputError for an unknown kind and for impossible sizes.
+    token shards); ties are broken alphabetically. Raises InputError for another type, and for too many ids.
     """
-    if kind not in KINDS:
-        raise InputError(f"no features are called {kind}", remedy=f"there are: bpe, {', '.join(KINDS)}")
+    if (kind := spec["type"]) not in KINDS:
+        raise InputError(f"{kind} has no such file", "text.features", remedy=f"give one of {', '.join(KINDS)}")
     sizes = {key: value for key, value in spec.items() if key not in ("type", "vocab", "corpora")}
-    if bad := [f"{key}: {value}" for key, value in sizes.items() if not isinstance(value, int) or value < 1]:
-        raise InputError(f"{bad[0]} is not a size", f"text.features: {kind}", remedy="give a whole number of 1 or more")
     if kind != "words":
         sizes["vocabulary"] = most_frequent(corpora, spec["vocab"], lowercase=lowercase)
-    try:
-        features = KINDS[kind](**sizes, lowercase=lowercase)
-    except TypeError as error:
-        raise InputError(
-            str(error).split(") ")[-1], f"text.features: {kind}", remedy="give the sizes of config.yaml"
-        ) from None
+    features = KINDS[kind](**sizes, lowercase=lowercase)
     if features.size >= 2**31:
         raise InputError(
             f"{features.size:,} ids are too many", f"text.features: {kind}", remedy="ids are 32-bit: fewer than 2^31"
