@@ -158,8 +158,6 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path):
     stem = write(tmp_path, "a", [[4], [5]], [[4], [5]], np.ones((2, 3)), np.ones((1, 3)))
     with pytest.raises(InputError, match=r"a: 1 vectors for 2 sentences \(tgt\); encode the bitext again"):
         hard_negatives.mine([stem], [stem], tmp_path / "h")
-    with pytest.raises(InputError, match="similarity: euclidean is unknown; choose cosine, dot, random"):
-        hard_negatives.mine([stem], [stem], tmp_path / "h", similarity="euclidean")
 
 
 # ---- streams

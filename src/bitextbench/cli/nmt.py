@@ -8,8 +8,10 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import COUNT, FILE, SEED, Mapping, Output, Spec
+from bitextbench.cli.options import FILE, SEED, Mapping, Numeric, Output, Spec
 from bitextbench.formats.likelihoods import MODELS
+
+PIECES = Numeric(int, 1, 1000)  # of a sentence: fairseq's positions end at 1024
 
 
 @step.command("likelihood-data")
@@ -22,7 +24,7 @@ from bitextbench.formats.likelihoods import MODELS
     help="An id shard, without .src and .tgt, of: bitext, mono, valid.",
 )
 @click.option("--bpe", type=FILE, required=True, help="The BPE model of the ids.")
-@click.option("--max-length", type=COUNT, required=True, help="Pieces of the longest sentence.")
+@click.option("--max-length", type=PIECES, required=True, help="Pieces of the longest sentence.")
 @opt.out_option
 def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length: int, out: Path) -> None:
     """Make fairseq's data of id shards, for translation and for two language models."""
@@ -36,7 +38,7 @@ def likelihood_data(corpora: tuple[tuple[str, Path], ...], bpe: Path, max_length
 @click.argument("name", type=click.Choice(MODELS))
 @click.argument("data", type=FILE)
 @click.option("--spec", type=Spec(), required=True, help="Sizes and schedule of this model.")
-@click.option("--max-length", type=COUNT, required=True, help="Pieces of the longest sentence, as of the data.")
+@click.option("--max-length", type=PIECES, required=True, help="Pieces of the longest sentence, as of the data.")
 @opt.seed_option
 @opt.device_option
 @opt.threads_option

@@ -7,7 +7,7 @@ import click
 
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import COUNT, FILE, NATURAL, OUT
+from bitextbench.cli.options import COUNT, FILE, LARGEST, NATURAL, OUT, Numeric
 
 grammar_option = click.option("--grammar", type=FILE, required=True, help="The rules.")
 arpa_option = click.option(
@@ -100,7 +100,7 @@ def smt_text(tokens: Path, lowercase: bool, out: Path) -> None:
 @step.command("smt-language-model")
 @click.argument("tokens", type=FILE, nargs=-1, required=True)
 @click.option("--side", type=click.Choice(["src", "tgt"]), default="tgt", help="Which side.")
-@click.option("--order", type=COUNT, default=4, help="Words of the longest n-gram.")
+@click.option("--order", type=Numeric(int, 2, LARGEST), default=4, help="Words of the longest n-gram.")
 @opt.lowercase_option
 @opt.out_option
 def smt_language_model(tokens: tuple[Path, ...], side: str, order: int, lowercase: bool, out: Path) -> None:

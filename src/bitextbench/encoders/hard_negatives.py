@@ -35,7 +35,6 @@ from bitextbench.formats.vectors import Embeddings, by_probability, read_shards
 
 QUERIES = 1 << 22  # that are searched, and kept on disk, at a time
 SLACK = 4  # further candidates than those that are asked for, which may be known translations
-SIMILARITIES = ("cosine", "dot", "random")
 EMPTY = np.uint64(xxhash.xxh3_64_intdigest(b""))
 
 
@@ -78,11 +77,8 @@ def mine(
     With the similarity `random`, vectors are drawn at random, so that the negatives are random: a baseline for hard
     ones.
 
-    Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids, and for an unknown
-    similarity.
+    Returns the number of chosen pairs. Raises InputError for vectors that do not belong to the ids.
     """
-    if similarity not in SIMILARITIES:
-        raise InputError(f"similarity: {similarity} is unknown", "hard", remedy=f"choose {', '.join(SIMILARITIES)}")
     where = setup(threads, device)
     parts = {side: [texts(Ragged.load(f"{stem}.{side}")) for stem in id_stems] for side in ("src", "tgt")}
     keys = {side: np.concatenate(shards)[bitext.order_of_ids([*map(len, shards)])] for side, shards in parts.items()}

@@ -30,9 +30,7 @@ from bitextbench.formats import bitext
 
 EVALUATIONS = 5
 SAMPLES = 3
-DRAWS = ("types", "tokens")
 BLIND = ("length", "unigram")  # similarities of our own, which do not look at the source
-SIMILARITIES = ("euclidean", "reconstruction", *BLIND)
 
 Scores = tuple[NDArray[np.float32], NDArray[np.float32]]  # of pairs [n], of sampled pairs [evaluations, n, SAMPLES]
 
@@ -43,10 +41,8 @@ def sample_targets(
     """`samples` random sentences for each reference (lists of words), for one evaluation.
 
     draw: "types": all words of the vocabulary are equally likely; "tokens": in proportion to their frequency. Raises
-    InputError for an empty reference and an unknown draw.
+    InputError for an empty reference.
     """
-    if draw not in DRAWS:
-        raise InputError(f"unknown draw {draw!r}", remedy=f"known: {', '.join(DRAWS)}")
     if empty := [number for number, reference in enumerate(references, 1) if not len(reference)]:
         raise InputError(f"reference {empty[0]} has no words ({len(empty)} such)", remedy="leave empty sentences out")
     tokens = [word for reference in references for word in reference]
@@ -99,8 +95,7 @@ def scores(
 
     similarity: `euclidean`, minus half the squared distance of the sentence vectors (eq. 13); `reconstruction`, minus
     the cross-entropies of a bag-of-words autoencoder (section 6.1); `length` and `unigram`, see `blind`. `pieces`: the
-    text model of the encoder. Pairs with an empty side are left out. Raises InputError for an unknown similarity, and
-    for `reconstruction` by another encoder.
+    text model of the encoder. Pairs with an empty side are left out. Raises InputError for `reconstruction` by another encoder.
     """
     from bitextbench.base.device import setup
     from bitextbench.encoders import load
@@ -109,8 +104,6 @@ def scores(
 
     where = setup(threads, device)
     encoder = load(model, where)
-    if unknown := set(similarities) - set(SIMILARITIES):
-        raise InputError(f"unknown similarity {min(unknown)!r}", remedy=f"known: {', '.join(SIMILARITIES)}")
     if "reconstruction" in similarities and not isinstance(encoder, BagOfWords):
         raise InputError("does not rebuild bags of words", model, remedy="train a bow_autoencoder, or take euclidean")
     pairs = [

@@ -35,10 +35,6 @@ def prepare(selected: Path, valid: tuple[Sequence[str], Sequence[str]], pair: Pa
     Source: the pipeline of the WMT18 filtering task (Koehn et al. 2018), with sentencepiece's BPE for subword-nmt's.
     """
     paths = tuple(selected / f"train.{language}" for language in pair)
-    if not 0 < spec["max_length"] <= 1000:
-        raise InputError(
-            f"max_length is {spec['max_length']}", remedy="choose 1 to 1000 pieces: fairseq's positions end at 1024"
-        )
     if not all(any(map(str.strip, read_lines(path))) for path in paths):
         raise InputError(
             "the selection is empty", paths[0], remedy="raise the word budget, or give the selection step a larger pool"

@@ -37,8 +37,6 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
     Memory: one block of a shard, and 12 bytes a sentence. Raises InputError when a corpus is missing or nothing of it
     is left. It also raises it for an id that is not below `vocab_size`, and for a shard with unequal sides.
     """
-    if not 0 < max_length <= 1000:
-        raise InputError(f"max_length is {max_length}", remedy="choose 1 to 1000 pieces")
     if missing := [role for role in ("bitext", "valid") if not corpora.get(role)]:
         raise InputError(f"no corpus {' and '.join(missing)}", remedy="give the id shards of bitext and valid")
     bitext, valid = corpora["bitext"], corpora["valid"]

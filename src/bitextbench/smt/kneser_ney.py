@@ -52,8 +52,8 @@ class Smoothed(NamedTuple):
 
 
 def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lowercase: bool) -> None:
-    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, an order below 2, and
-    one that is longer than all sentences.
+    """Write the model of one side of tokenised corpora. Raises InputError for a text without words, and for an order
+    above the length of all sentences.
     """
     vocabulary = Vocabulary({UNKNOWN: 1, BEGIN: 2, END: 3})
     text = vocabulary.encode(line for folder in folders for line in side_lines(folder, side, lowercase=lowercase))
@@ -64,9 +64,10 @@ def estimate(folders: Sequence[Path], side: str, order: int, out: Path, *, lower
 
 
 def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
-    """The models of all orders; `size`: words of the vocabulary, of which 1 is UNKNOWN, 2 BEGIN, 3 END."""
-    if order < 2:
-        raise InputError(f"the order {order} is too small", remedy="give 2 or more")
+    """The models of all orders up to `order`, which is 2 or more.
+
+    `size`: words of the vocabulary, of which 1 is UNKNOWN, 2 BEGIN, 3 END. Raises InputError as `estimate` does.
+    """
     levels = counted(text, order, size)
     models: list[Smoothed] = []
     probabilities = np.full(size + 1, 1 / (size - 1))  # of no context: all words but BEGIN
