@@ -151,7 +151,7 @@ rule wordpiece_ids:
         mem_mb=megabytes(40, 1000, shard_of),
         runtime=hours(4),
     params:
-        version=code("step wordpiece-ids"),
+        version=code("step ids"),
         folder=subpath(output[0], parent=True),
     shell:
-        "python -m bitextbench step wordpiece-ids {input.corpus:q}/{wildcards.shard:q}.parquet --pieces {input.pieces:q} --out {params.folder:q} 2> {log:q}"
+        "python -m bitextbench step ids {input.corpus:q}/{wildcards.shard:q}.parquet --model {input.pieces:q} --out {params.folder:q} 2> {log:q}"

@@ -18,7 +18,7 @@ from bitextbench.encoders import folder, trainer
 from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
 from bitextbench.encoders.encode import encode
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import bpe
+from bitextbench.text import bpe, features
 from bitextbench.text.tokens import tokenize_shard
 
 V = 50
@@ -153,7 +153,7 @@ def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
     tokens = tmp_path / "tokens" / "00000.parquet"
     tokenize_shard(tmp_path / "00000.parquet", ("de", "de"), tokens)
     bpe.learn_bpe([tokens.parent], 60, 10, 1, tmp_path / "bpe.model")
-    bpe.encode_shard(tokens, tmp_path / "bpe.model", tmp_path)
+    features.encode_shard(tokens, tmp_path / "bpe.model", tmp_path, lowercase=True)
     model = saved(tmp_path, vocab_size=60)
     encode(model, tmp_path / "00000.src", "src", tmp_path / "one.npy")
     text = folder.TextSide(tmp_path / "bpe.model", True, "jieba", {"src": "de", "tgt": "en"})
@@ -205,7 +205,7 @@ def test_a_bpe_that_is_text(tmp_path: Path):
     (tmp_path / "bpe.model").write_text("a b\n")
     pq.write_table(pa.table({"id": [0], "src": ["a"], "tgt": ["b"]}), tmp_path / "00000.parquet")
     with pytest.raises(InputError, match=r"bpe\.model: is not a sentencepiece model"):
-        bpe.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path)
+        features.encode_shard(tmp_path / "00000.parquet", tmp_path / "bpe.model", tmp_path, lowercase=True)
 
 
 @settings(deadline=None)

@@ -17,7 +17,7 @@ from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import moses, ngrams
-from bitextbench.text.features import text_model
+from bitextbench.text.features import encode_shard, text_model
 
 ROOT = Path(__file__).parents[2]
 LINES = st.lists(st.one_of(st.none(), st.text(alphabet="aAbcß 日", max_size=14)), max_size=8)
@@ -125,12 +125,12 @@ def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Pat
     assert features.vocabulary == expected == ["a", "b", "c"]
     assert (features.words, features.size) == (6, 16)
 
-    ngrams.encode_shard(one / "00000.parquet", tmp_path / "ngrams.json", tmp_path / "ids")
+    encode_shard(one / "00000.parquet", tmp_path / "ngrams.json", tmp_path / "ids", lowercase=True)
     assert Ragged.load(tmp_path / "ids" / "00000.src").lengths.tolist() == [3, 2, 0]
     assert Ragged.load(tmp_path / "ids" / "00000.tgt").lengths.tolist() == [2, 1, 2]
 
     ngrams.learn([one, two], {"type": "vocabulary", "vocab": 3, "corpora": ["bitext"]}, tmp_path / "words.json")
-    ngrams.encode_shard(one / "00000.parquet", tmp_path / "words.json", tmp_path / "words")
+    encode_shard(one / "00000.parquet", tmp_path / "words.json", tmp_path / "words", lowercase=True)
     assert rows(Ragged.load(tmp_path / "words" / "00000.src")) == [[1, 2, 3], [1, 4], []]  # 4: another word
     spec, size, row_of = text_model(tmp_path / "words.json", {"model": {"embedding": 2}})
     assert (spec, size) == ({"model": {"embedding": 2}}, 5)

@@ -13,7 +13,8 @@ from bitextbench.base.errors import InputError
 from bitextbench.data import synth
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.text.bpe import encode_shard, ids_of, learn_bpe, learn_sentencepiece, load_bpe
+from bitextbench.text import features
+from bitextbench.text.bpe import ids_of, learn_bpe, learn_sentencepiece, load_bpe
 from bitextbench.text.tokens import tokenize_shard
 
 
@@ -49,7 +50,7 @@ def test_tokens_keep_rows_case_and_null_sides(tokens):
 
 def test_ids_are_lower_cased_pieces_and_decode_to_the_tokens(tokens, tmp_path):
     learn_bpe([tokens.parent], 90, 100, 1, tmp_path / "joint.model")
-    encode_shard(tokens, tmp_path / "joint.model", tmp_path / "ids")
+    features.encode_shard(tokens, tmp_path / "joint.model", tmp_path / "ids", lowercase=True)
     bpe = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "joint.model"))
     assert [bpe.pad_id(), bpe.unk_id(), bpe.bos_id(), bpe.eos_id()] == [0, 1, 2, 3]
     src, tgt = (Ragged.load(tmp_path / f"ids/00000.{side}") for side in ("src", "tgt"))

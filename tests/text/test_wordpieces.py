@@ -22,7 +22,7 @@ def test_ids_are_of_cased_pieces_without_marks(vocab, tmp_path):
     columns = {"src": ["Der Hunde.", None], "tgt": ["dogs dogs", "der dog"], "doc": [""] * 2, "label": [""] * 2}
     bitext.write_shards(tmp_path / "corpus", [pa.table(columns)], 1)
     (tmp_path / "out").mkdir()
-    wordpieces.encode_shard(tmp_path / "corpus/00000.parquet", vocab, tmp_path / "out")
+    features.encode_shard(tmp_path / "corpus/00000.parquet", vocab, tmp_path / "out", lowercase=False)
     src, tgt = (Ragged.load(tmp_path / f"out/00000.{side}") for side in ("src", "tgt"))
     assert [[PIECES[i] for i in row] for row in src] == [["Der", "Hund", "##e", "."], []]
     assert [[PIECES[i] for i in row] for row in tgt] == [["dog", "##s", "dog", "##s"], ["[UNK]", "dog"]]

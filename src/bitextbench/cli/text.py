@@ -22,17 +22,6 @@ def features(corpora: tuple[Path, ...], spec: dict[str, Any], lowercase: bool, o
     learn(corpora, spec, out, lowercase=lowercase)
 
 
-@step.command("wordpiece-ids")
-@click.argument("shard", type=FILE)
-@click.option("--pieces", type=FILE, required=True, help="vocab.txt of a BERT, or the tokenizer.json of another model.")
-@opt.shared_folder_option
-def wordpiece_ids(shard: Path, pieces: Path, out: Path) -> None:
-    """Encode a shard of a corpus as the pieces of a published model."""
-    from bitextbench.text.wordpieces import encode_shard
-
-    encode_shard(shard, pieces, out)
-
-
 @step.command()
 @click.argument("shard", type=FILE)
 @opt.languages_option
@@ -61,11 +50,16 @@ def bpe(corpora: tuple[Path, ...], vocab: int, sample: int, lowercase: bool, see
 
 @step.command()
 @click.argument("shard", type=FILE)
-@click.option("--model", type=FILE, required=True, help="A BPE model, or features (.json).")
+@click.option(
+    "--model",
+    type=FILE,
+    required=True,
+    help="A BPE, features (.json), or pieces of a published model (.txt, .tokenizer).",
+)
 @opt.lowercase_option
 @opt.out_option
 def ids(shard: Path, model: Path, lowercase: bool, out: Path) -> None:
-    """Encode a tokenised shard as ids: BPE pieces, or words and n-grams."""
-    from bitextbench.text.features import encode_ids
+    """Encode a tokenised shard as ids: BPE pieces, or words and n-grams. Pieces of a published model are of the corpus itself."""
+    from bitextbench.text.features import encode_shard
 
-    encode_ids(shard, model, out, lowercase=lowercase)
+    encode_shard(shard, model, out, lowercase=lowercase)

@@ -241,10 +241,15 @@ class Stream(Protocol):
 
 
 def batches_of_one_length(lengths: NDArray[np.integer], tokens: int, rows: int) -> Iterator[NDArray[np.int64]]:
-    """Indices of non-empty sentences of one length, at most `rows` and `tokens` tokens (or one sentence)."""
-    order = np.argsort(lengths, kind="stable")
-    ordered = lengths[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=0))  # the beginning of each length; empty sentences come first
+    """Indices of non-empty sentences of one length, at most `rows` and `tokens` tokens (or one sentence).
+
+    `lengths` [n]; or [k, n], of examples of k sentences, which are equal in all of them.
+    """
+    columns = np.atleast_2d(lengths)
+    order = np.lexsort(columns)
+    ordered = columns[:, order]
+    # the beginning of each length; empty sentences come first
+    starts = np.flatnonzero((np.diff(ordered, axis=1, prepend=0) != 0).any(axis=0))
     for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
-        step = min(rows, max(1, tokens // int(ordered[start])))
+        step = min(rows, max(1, tokens // int(ordered[:, start].sum())))
         yield from (order[first : min(first + step, end)] for first in range(start, end, step))

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import lzma
-import math
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,6 +24,7 @@ from bitextbench.base.languages import standard
 from bitextbench.base.outputs import check_output as check_writable
 from bitextbench.base.pipes import is_dash, written
 from bitextbench.formats import bitext
+from bitextbench.formats.records import finite
 from bitextbench.formats.sentences import Sentences
 
 COLUMNS = ("score", "src_id", "tgt_id", "src", "tgt")
@@ -217,11 +217,9 @@ def read(path: str | Path) -> Candidates:
     )
 
 
-def _score(text: str | float, path: Path, number: int) -> float:
+def _score(text: str, path: Path, number: int) -> float:
     try:
-        value = float(text)
+        return finite(text)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"score {text!r} is not a finite number", path, line=number, remedy="mine again")
-    return value
+        what = f"score {text!r} is not a finite number"
+        raise InputError(what, path, line=number, remedy="mine again") from None

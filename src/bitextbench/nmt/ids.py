@@ -29,7 +29,7 @@ def prepare(corpora: Mapping[str, Sequence[Path]], vocab_size: int, max_length: 
     """Write `out`/{translation,src,tgt}/ and counts.json, atomically: data for translation and for both language
     models.
 
-    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.encode_shard`). All models
+    `corpora`: role -> stems of the id shards of one (`<stem>.src` and `<stem>.tgt`, see `text.features`). All models
     are trained on `bitext`, the language models also on `mono`, which may be missing or have one side. `valid`
     validates. Pairs (for language models, sentences) that are empty or of more than `max_length` pieces are left out
     and counted.

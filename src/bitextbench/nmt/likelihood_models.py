@@ -4,8 +4,7 @@ Translation models are Transformers and language models LSTMs (kim2019 section 4
 the joint BPE of the encoders.
 """
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -18,6 +17,7 @@ from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import scratch
 from bitextbench.base.progress import log, progress
+from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
@@ -145,7 +145,7 @@ def log_probabilities(model: Any, *sides: Ragged, batch_tokens: int, what: str) 
     widths = np.stack([side.lengths // STEP + 1 for side in sides]) * STEP
     # an LSTM multiplies one row a sentence, a Transformer one a token, and widths are multiples of STEP
     together = ROWS if len(sides) == 1 else ROWS // STEP
-    for rows in progress(of_one_width(widths, batch_tokens), what, unit="batches"):
+    for rows in progress(batches_of_one_length(widths, batch_tokens, widths.shape[1]), what, unit="batches"):
         filled = np.concatenate([rows, rows[-1:].repeat(-len(rows) % together)])
         *given, target = (
             padded(side.take(filled), width).to(device) for side, width in zip(sides, widths[:, rows[0]], strict=True)
@@ -167,16 +167,6 @@ def of_target(decoder: Any, features: torch.Tensor, target: torch.Tensor) -> tor
     most = AT_ONCE if features.device.type == "cpu" else target.numel()
     parts = zip(features.flatten(0, 1).split(most), target.view(-1, 1).split(most), strict=True)
     return torch.cat([decoder.output_layer(x).log_softmax(1).gather(1, y) for x, y in parts]).view_as(target)
-
-
-def of_one_width(widths: NDArray[np.integer], tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Batches of columns of `widths` [k, n] that are equal: indices, for at most `tokens` tokens (or one pair)."""
-    order = np.lexsort(widths)
-    ordered = widths[:, order]
-    starts = np.flatnonzero((np.diff(ordered, axis=1, prepend=0) != 0).any(axis=0))
-    for start, end in itertools.pairwise([*starts.tolist(), len(order)]):
-        step = max(1, tokens // int(ordered[:, start].sum()))
-        yield from (order[first : min(first + step, end)] for first in range(start, end, step))
 
 
 def padded(sentences: Ragged, width: int) -> torch.Tensor:

@@ -104,14 +104,6 @@ def load_bpe(path: str | Path) -> sentencepiece.SentencePieceProcessor:
         raise InputError("is not a sentencepiece model", path, remedy="give the BPE, or learn it again") from None
 
 
-def encode_shard(tokens: Path, model: Path, out: Path, *, lowercase: bool = True) -> None:
-    """Write the ids of a token shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
-    bpe = load_bpe(model)
-    table = bitext.read_shard(tokens, ["id", *SIDES])
-    for side in SIDES:
-        ids_of(table[side], bpe, lowercase=lowercase).save(out / f"{tokens.stem}.{side}")
-
-
 def ids_of(lines: pa.Array | pa.ChunkedArray, bpe: sentencepiece.SentencePieceProcessor, *, lowercase: bool) -> Ragged:
     """The ids of tokenised lines (strings, null is empty). A word is encoded once: the pieces of `learn_bpe` end with
     words.

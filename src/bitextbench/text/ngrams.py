@@ -270,10 +270,3 @@ def load(path: str | Path) -> Features:
         return KINDS[saved.pop("kind")](**saved)
     except (AttributeError, KeyError, TypeError):
         raise InputError("not a file of features", path, remedy="make the file again") from None
-
-
-def encode_shard(tokens: Path, features: Path, out: Path) -> None:
-    """Write the ids of a token shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save); a null side has no ids."""
-    table, loaded = bitext.read_shard(tokens, ["id", *SIDES]), load(features)
-    for side in SIDES:
-        loaded.ids(table[side]).save(out / f"{tokens.stem}.{side}")

@@ -8,8 +8,6 @@ from typing import Any
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_lines, read_text
-from bitextbench.formats import bitext
-from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.ids import Ragged
 
 MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")  # of a BERT
@@ -23,17 +21,6 @@ def load(vocab: Path) -> list[str]:
         remedy = f"it begins with [PAD] and has {', '.join(MARKS)}"
         raise InputError("is not the vocabulary of a BERT", vocab, remedy=remedy)
     return pieces
-
-
-def encode_shard(shard: Path, pieces: Path, out: Path) -> None:
-    """Write the ids of a corpus shard, `<out>/<shard>.src.*` and `.tgt.*` (see Ragged.save), without the model's marks.
-
-    A null side has no ids. Raises InputError as `tokenizer_of` does.
-    """
-    tokenizer = tokenizer_of(pieces)
-    table = bitext.read_shard(shard, [*SIDES])
-    for side in SIDES:
-        ids_of([line or "" for line in table[side].to_pylist()], tokenizer).save(out / f"{shard.stem}.{side}")
 
 
 def tokenizer_of(path: Path) -> Any:
