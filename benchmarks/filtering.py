@@ -112,7 +112,7 @@ from bitextbench.scoring.select import Scored, cutoff, select
 from bitextbench.scoring.similarities import cosine, zipporah
 from bitextbench.text import moses, ngrams
 from bitextbench.text.bpe import learn_bpe
-from bitextbench.text.features import encode_ids
+from bitextbench.text.features import encode_shard
 from bitextbench.text.tokens import tokenize_shard
 
 PAIR = ("de", "en")
@@ -331,9 +331,9 @@ def score_and_select(corpus: Path, folder: Path, clock: Clock) -> None:
     for path in shards:
         ids = bitext.read_shard(path, ["id"])["id"].to_numpy()
         clock.skip()
-        encode_ids(tokens / path.name, folder / "bpe.model", folder / "ids", lowercase=True)
+        encode_shard(tokens / path.name, folder / "bpe.model", folder / "ids", lowercase=True)
         clock("ids (BPE)", len(ids))
-        encode_ids(tokens / path.name, folder / "ngrams.json", folder / "ids", lowercase=True)
+        encode_shard(tokens / path.name, folder / "ngrams.json", folder / "ids", lowercase=True)
         clock("ids (n-grams)", len(ids))
         text = Pairs(ids, tokens=read_text(tokens / path.name, ids))
         np.save(scores["zipporah"] / path.stem, zipporah.score(text, folder / "zipporah.npz"))

@@ -12,24 +12,17 @@ from bitextbench.base.device import torch
 from bitextbench.encoders import Encoder
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.encode import MOST_TOKENS, write_vectors
-from bitextbench.formats import bitext
-from bitextbench.text.features import encode_ids
+from bitextbench.text.features import ids_by, kind_of
 
 PAIRS = 256  # that are reconstructed at a time
 ROWS = 1 << 16  # whose distances are computed at a time
 
 
-def ids(
-    encoder: Encoder, sides: Sequence[Sequence[str | None]], pieces: Path, out: Path, lowercase: bool
-) -> list[SentenceIds]:
-    """The ids of tokenised sentences of both sides, as the encoder reads them; files are in the folder `out`."""
-    out.mkdir()
-    columns = {side: pa.array(lines, pa.string()) for side, lines in zip(("src", "tgt"), sides, strict=True)}
-    table = pa.table({"id": range(len(sides[0])), **columns})
-    with bitext.writer(out / "00000.parquet", table.schema) as written:
-        written.write_table(table)
-    encode_ids(out / "00000.parquet", pieces, out, lowercase=lowercase)
-    return [encoder.read("encode", [out / f"00000.{side}"]).cut(MOST_TOKENS)[0] for side in ("src", "tgt")]
+def ids(encoder: Encoder, texts: Sequence[Sequence[str]], pieces: Path, lowercase: bool) -> list[SentenceIds]:
+    """The ids of texts of tokenised sentences by the text model `pieces`, as the encoder reads them."""
+    ids_of = ids_by(pieces, kind_of(pieces), lowercase=lowercase)
+    read = (encoder.read("encode", [ids_of(pa.array(lines, pa.string()))]) for lines in texts)
+    return [sentences.cut(MOST_TOKENS)[0] for sentences in read]
 
 
 def distances(

@@ -102,7 +102,7 @@ def train(
     See `distributed` for several devices; `threads` are those of all processes together.
 
     `data`: role (bitext; optionally mono, valid, hard) -> stems of id shards, each with `<stem>.src` and `<stem>.tgt`
-    (`text.features.encode_ids`). `vectors`: files of word vectors by side, `row_of` gives the id of a word.
+    (`text.features.encode_shard`). `vectors`: files of word vectors by side, `row_of` gives the id of a word.
 
     Writes `out` ({"spec", "vocab_size", "state_dict"}, see `encoders.load`), and next to it `curve.csv` and
     `training.json`, which has the report. With `text` it also writes the files by which the folder works by itself

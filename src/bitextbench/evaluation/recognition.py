@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
-from bitextbench.base.outputs import scratch
 from bitextbench.formats import bitext
 
 EVALUATIONS = 5
@@ -113,15 +112,13 @@ def scores(
     draws = [sample_targets(references, seed + number, draw=draw) for number in range(evaluations)]
     sampled = [target for drawn in draws for targets in drawn for target in targets]
     by_similarity = {name: blind(name, references, sampled) for name in similarities if name in BLIND}
-    with scratch() as folder:
-        sources, targets = ids(encoder, [*zip(*pairs, strict=True)], pieces, folder / "pairs", lowercase)
-        lines = [" ".join(target) for target in sampled]
-        _, false = ids(encoder, [(None,) * len(lines), lines], pieces, folder / "sampled", lowercase)
-        rows = np.tile(np.arange(len(pairs)).repeat(SAMPLES), evaluations)
-        for similarity in set(similarities) - set(BLIND):
-            measure = rebuilt if similarity == "reconstruction" else distances
-            parallel = measure(encoder, sources, targets, np.arange(len(pairs)), where)
-            by_similarity[similarity] = parallel, measure(encoder, sources, false, rows, where)
+    lines = [" ".join(target) for target in sampled]
+    sources, targets, false = ids(encoder, [*zip(*pairs, strict=True), lines], pieces, lowercase)
+    rows = np.tile(np.arange(len(pairs)).repeat(SAMPLES), evaluations)
+    for similarity in set(similarities) - set(BLIND):
+        measure = rebuilt if similarity == "reconstruction" else distances
+        parallel = measure(encoder, sources, targets, np.arange(len(pairs)), where)
+        by_similarity[similarity] = parallel, measure(encoder, sources, false, rows, where)
     shape = evaluations, len(pairs), SAMPLES
     return {name: (by_similarity[name][0], by_similarity[name][1].reshape(shape)) for name in similarities}
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import setup
 from bitextbench.base.errors import InputError
-from bitextbench.base.outputs import scratch
 from bitextbench.base.progress import log
 from bitextbench.encoders import load
 from bitextbench.encoders.models.bow_autoencoder import Model as BagOfWords
@@ -66,12 +65,10 @@ def score(
     where = setup(threads, device)
     encoder = load(model, where)
     sides = list(zip(*pairs, strict=True))
-    with scratch() as folder:
-        if isinstance(encoder, BagOfWords):
-            sources, targets = ids(encoder, sides, pieces, folder / "pairs", lowercase)
-            return rebuilt(encoder, sources, targets, np.arange(len(pairs)), where).astype(float)
-        numbers = [{phrase: number for number, phrase in enumerate(dict.fromkeys(side))} for side in sides]
-        sources, _ = ids(encoder, [[*numbers[0]], [None] * len(numbers[0])], pieces, folder / "sources", lowercase)
-        _, targets = ids(encoder, [[None] * len(numbers[1]), [*numbers[1]]], pieces, folder / "targets", lowercase)
-        rows = [np.array([places[phrase] for phrase in side]) for places, side in zip(numbers, sides, strict=True)]
-        return distances(encoder, sources, targets, rows[0], where, rows[1]).astype(float)
+    if isinstance(encoder, BagOfWords):
+        sources, targets = ids(encoder, sides, pieces, lowercase)
+        return rebuilt(encoder, sources, targets, np.arange(len(pairs)), where).astype(float)
+    numbers = [{phrase: number for number, phrase in enumerate(dict.fromkeys(side))} for side in sides]
+    sources, targets = ids(encoder, [[*phrases] for phrases in numbers], pieces, lowercase)
+    rows = [np.array([places[phrase] for phrase in side]) for places, side in zip(numbers, sides, strict=True)]
+    return distances(encoder, sources, targets, rows[0], where, rows[1]).astype(float)
