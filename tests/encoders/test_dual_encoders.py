@@ -18,7 +18,7 @@ from bitextbench.cli.main import cli
 from bitextbench.encoders import layers, losses, trainer
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.dual import copies
-from bitextbench.encoders.encode import encode
+from bitextbench.encoders.encode import encode, loaded
 from bitextbench.encoders.models import transformer_dual
 from bitextbench.formats.ids import Ragged
 
@@ -344,14 +344,8 @@ def test_any_batch_size_and_number_of_threads_give_the_same_vectors(tmp_path: Pa
     trainer.save({"spec": wanted, "vocab_size": V, "state_dict": trainer.plain(model)}, tmp_path / "model.pt")
     found = []
     for batch_tokens, threads in ((1, 1), (37, 1), (100_000, 2)):
-        encode(
-            tmp_path / "model.pt",
-            tmp_path / "00000.src",
-            "src",
-            tmp_path / "o.npy",
-            batch_tokens=batch_tokens,
-            threads=threads,
-        )
+        encoder = loaded(tmp_path / "model.pt", threads=threads)
+        encode(encoder, tmp_path / "00000.src", "src", tmp_path / "o.npy", batch_tokens=batch_tokens)
         found.append(np.load(tmp_path / "o.npy"))
     assert found[0].shape == (151, 32)
     assert not found[0][-1].any()

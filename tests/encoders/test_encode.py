@@ -16,7 +16,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.encoders import folder, trainer
 from bitextbench.encoders.batches import SentenceIds, batches_of_one_length
-from bitextbench.encoders.encode import encode
+from bitextbench.encoders.encode import encode, loaded
 from bitextbench.formats.ids import Ragged
 from bitextbench.text import bpe, features
 from bitextbench.text.tokens import tokenize_shard
@@ -51,7 +51,7 @@ def test_any_batch_size_and_number_of_threads(tmp_path: Path, stem: Path, cell: 
     model, out = saved(tmp_path, cell=cell), tmp_path / "vectors.npy"
     written = []
     for batch_tokens, threads in ((1, 1), (37, 1), (100_000, 1), (100_000, 2), (512, 3)):
-        encode(model, stem, "src", out, batch_tokens=batch_tokens, threads=threads)
+        encode(loaded(model, threads=threads), stem, "src", out, batch_tokens=batch_tokens)
         written.append(np.load(out))
     for other in written[1:]:
         if cell == "gru":
@@ -64,7 +64,7 @@ def test_a_transformer_too(tmp_path: Path, stem: Path):
     model, out = saved(tmp_path, kind="transformer_dual"), tmp_path / "vectors.npy"
     written = set()
     for batch_tokens, threads in ((37, 1), (100_000, 1), (100_000, 2), (512, 3)):
-        encode(model, stem, "src", out, batch_tokens=batch_tokens, threads=threads)
+        encode(loaded(model, threads=threads), stem, "src", out, batch_tokens=batch_tokens)
         written.add(out.read_bytes())
     assert len(written) == 1
 
@@ -73,7 +73,7 @@ def test_a_transformer_too(tmp_path: Path, stem: Path):
 def test_bf16_is_near(tmp_path: Path, stem: Path, kind: str):
     model = saved(tmp_path, kind=kind)
     for precision in ("fp32", "bf16"):
-        encode(model, stem, "src", tmp_path / f"{precision}.npy", precision=precision)
+        encode(loaded(model, precision=precision), stem, "src", tmp_path / f"{precision}.npy")
     exact, near = (np.load(tmp_path / f"{precision}.npy").astype(np.float64) for precision in ("fp32", "bf16"))
     full = Ragged.load(stem).lengths > 0
     assert not near[~full].any()
@@ -85,7 +85,12 @@ def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path
     model, out, ids = saved(tmp_path), tmp_path / "vectors.npy", Ragged.load(stem)
     empty = int((ids.lengths == 0).sum())
     assert empty > 0
-    assert encode(model, stem, "tgt", out) == {"sentences": 601, "tokens": len(ids.flat), "empty": empty, "cut": 0}
+    assert encode(loaded(model), stem, "tgt", out) == {
+        "sentences": 601,
+        "tokens": len(ids.flat),
+        "empty": empty,
+        "cut": 0,
+    }
     assert f"{empty} empty sentences have a zero vector" in capsys.readouterr().err
     found = np.load(out)
     assert (found.dtype, found.shape) == (np.float32, (601, 96))
@@ -101,7 +106,7 @@ def test_rows_are_in_order_and_an_empty_sentence_is_a_zero_vector(tmp_path: Path
 @pytest.mark.parametrize("rows", [[], [[]], [[5]]])
 def test_a_shard_of_nothing_or_one(tmp_path: Path, rows: list[list[int]]):
     Ragged.of(rows).save(tmp_path / "few.src")
-    encode(saved(tmp_path), tmp_path / "few.src", "src", tmp_path / "few.npy")
+    encode(loaded(saved(tmp_path)), tmp_path / "few.src", "src", tmp_path / "few.npy")
     assert np.load(tmp_path / "few.npy").shape == (len(rows), 96)
 
 
@@ -115,20 +120,18 @@ def test_several_parts_are_numbered_through():
 def test_bad_input_is_one_line_and_leaves_no_output(tmp_path: Path, stem: Path):
     out = tmp_path / "out" / "vectors.npy"
     model = saved(tmp_path, vocab_size=49)
-    with pytest.raises(
-        InputError, match=r"00000\.src\.ids\.npy: holds id 49, but the model's vocabulary has 49; use the BPE"
-    ):
-        encode(model, stem, "src", out)
+    with pytest.raises(InputError, match=r"00000\.src\.ids\.npy: holds id 49, but ids go from 0 to 48; use the BPE"):
+        encode(loaded(model), stem, "src", out)
     with pytest.raises(InputError, match="the model has no side fr; it has: src, tgt"):
-        encode(model, stem, "fr", out)
+        encode(loaded(model), stem, "fr", out)
     with pytest.raises(InputError, match=r"absent\.pt: no such file"):
-        encode(tmp_path / "absent.pt", stem, "src", out)
+        loaded(tmp_path / "absent.pt")
     model = saved(tmp_path)
     held = torch.load(model, weights_only=True)
     held["state_dict"]["words.src.weight"][7] = torch.nan
     trainer.save(held, model)
     with pytest.raises(InputError, match=r"the vector of sentence \d+ is not finite; train again") as error:
-        encode(model, stem, "src", out)
+        encode(loaded(model), stem, "src", out)
     assert 7 in Ragged.load(stem)[int(str(error.value).split("sentence ")[1].split()[0]) - 1]
     assert not out.exists()
     assert [*out.parent.iterdir()] == []
@@ -155,7 +158,7 @@ def test_a_text_of_ones_own_gets_the_vectors_of_the_workflow(tmp_path: Path):
     bpe.learn_bpe([tokens.parent], 60, 10, 1, tmp_path / "bpe.model")
     features.encode_shard(tokens, tmp_path / "bpe.model", tmp_path, lowercase=True)
     model = saved(tmp_path, vocab_size=60)
-    encode(model, tmp_path / "00000.src", "src", tmp_path / "one.npy")
+    encode(loaded(model), tmp_path / "00000.src", "src", tmp_path / "one.npy")
     text = folder.TextSide(tmp_path / "bpe.model", True, "jieba", {"src": "de", "tgt": "en"})
     trained = encoders.load(model, torch.device("cpu"))
     folder.describe(tmp_path, trained, text, {"spec": {"type": "nmt_autoencoder"}, "seed": 1, "updates": 0})

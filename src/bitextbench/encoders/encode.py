@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 
 def loaded(path: str | Path, *, threads: int = 1, device: str = "cpu", precision: str = "fp32") -> Loaded:
-    """A trained encoder. Raises InputError as `encode` does, for its file and its device."""
+    """A trained encoder. Raises InputError for another kind of file, and for a device that is not there."""
     where = setup(threads, device)
     dtype = number_format(precision, where)
     model = load(path, where)
@@ -46,36 +46,20 @@ def loaded(path: str | Path, *, threads: int = 1, device: str = "cpu", precision
 
 
 def encode(
-    model_path: str | Path | Loaded,
-    stem: str | Path,
-    side: str,
-    out: Path,
-    *,
-    batch_tokens: int | None = None,
-    threads: int = 1,
-    device: str = "cpu",
-    precision: str = "fp32",
+    encoder: Loaded, stem: str | Path, side: str, out: Path, *, batch_tokens: int | None = None
 ) -> dict[str, int]:
     """Write float32 [sentences, d] to `out`, atomically: a row for each sentence of the ids at `stem`, in their order.
 
     Memory: the model, one batch, 12 bytes a sentence; ids and vectors are memory-mapped. An empty sentence has a zero
-    vector; of a long one the first MOST_TOKENS count. `model_path` may be an encoder that is `loaded`. Returns
-    {"sentences", "tokens", "empty", "cut"}.
+    vector; of a long one the first MOST_TOKENS count. Returns {"sentences", "tokens", "empty", "cut"}.
 
-    Raises InputError for an id outside the vocabulary of the model, an unknown side, a vector that is not finite, and a
-    missing device.
+    Raises InputError for an id outside the vocabulary of the model, an unknown side, and a vector that is not finite.
     """
-    given = model_path
-    if not isinstance(given, Loaded):
-        given = loaded(given, threads=threads, device=device, precision=precision)
-    model, where, dtype, model_path = given
+    model, where, dtype, path = encoder
     if side not in model.sides:
-        raise InputError(f"the model has no side {side}", model_path, remedy=f"it has: {', '.join(model.sides)}")
+        raise InputError(f"the model has no side {side}", path, remedy=f"it has: {', '.join(model.sides)}")
     ids = Ragged.load(stem)
-    for wrong in (ids.flat.min(initial=0), ids.flat.max(initial=0)):
-        if not 0 <= wrong < model.vocab_size:
-            what = f"holds id {wrong}, but the model's vocabulary has {model.vocab_size:,}"
-            raise InputError(what, f"{stem}.ids.npy", remedy="use the BPE that the model was trained with")
+    ids.check(model.vocab_size, "use the BPE that the model was trained with")
     sentences, longer = model.read("encode", [stem]).cut(MOST_TOKENS)
     cut = int(longer.sum())
     empty = int((sentences.lengths == 0).sum())
