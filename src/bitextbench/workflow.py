@@ -371,9 +371,7 @@ class Files:
         """(row, column, test, the decoded test) of each tuning, of the cells of `smt` that are compared with another row's."""
         return [
             (cell.row, cell.column, test, f"{self.work}/smt/output/{cell.encoder}/{start}/{test}.txt")
-            for cell in cells
-            if cell.task == "smt" and cell.against and not cell.missing(self.config)
-            for test in cell.corpora
+            for cell, test in self.against("smt", cells)
             for start in self.starts()
         ]
 
@@ -399,10 +397,13 @@ class Files:
         """(row, column, test, the translated test) of the cells of translations that are compared with another row's."""
         return [
             (cell.row, cell.column, test, f"{self.work}/translation/{cell.encoder}/test.{self.pair(test)['tgt']}")
-            for cell in cells
-            if cell.task == "translation" and cell.against and not cell.missing(self.config)
-            for test in cell.corpora
+            for cell, test in self.against("translation", cells)
         ]
+
+    def against(self, task: str, cells: Iterable[Any]) -> list[tuple[Any, str]]:
+        """The cells of a task that are compared with another row's, with each of their tests."""
+        compared = (cell for cell in cells if cell.task == task and cell.against and not cell.missing(self.config))
+        return [(cell, test) for cell in compared for test in cell.corpora]
 
     def tested(self, tables: Mapping[str, Iterable[Any]]) -> dict[str, str]:
         """The tables some of whose rows this run compares with one of them, and that row."""

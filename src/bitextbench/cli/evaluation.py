@@ -205,11 +205,11 @@ def evaluate_documents(
     2019).
     """
     from bitextbench.evaluation.documents import accuracy
-    from bitextbench.formats.vectors import by_probability, read_sides
+    from bitextbench.formats.vectors import by_probability, read_both
     from bitextbench.mining import documents
     from bitextbench.neighbours import search
 
-    vectors = read_sides(*shards)
+    vectors = read_both(*shards)
     src, tgt = (documents.of_file(path, side) for path, side in zip((src_docs, tgt_docs), vectors, strict=True))
     both = search(*vectors, k, metric=similarity, **settings)
     mutual = search(*by_probability(*vectors, similarity), 1, metric=similarity, **settings)

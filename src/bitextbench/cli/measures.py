@@ -48,10 +48,10 @@ def measure_mining(
 ) -> None:
     """Hidden pairs of a comparable corpus, by every way of retrieval (Artetxe and Schwenk 2019, Table 2)."""
     from bitextbench.evaluation.mining import evaluate
-    from bitextbench.formats.vectors import read_sides
+    from bitextbench.formats.vectors import read_both
     from bitextbench.mining import comparable
 
-    vectors = read_sides(*shards)
+    vectors = read_both(*shards)
     comparable_corpus = comparable.read(corpus, languages, seed)
     opt.show(evaluate(comparable_corpus, *vectors, similarities, k, seed=seed, **settings), out)
 
@@ -80,7 +80,7 @@ def measure_rescoring(
 
 @step.command("measure-separation")
 @opt.shards_option
-@opt.tgt_text_option
+@click.option("--tgt-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
 @opt.form_option
 @opt.search_options(k=10)
 @opt.json_option

@@ -8,7 +8,7 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import FILE, SEED, Mapping, Numeric, Output, Spec
+from bitextbench.cli.options import COUNT, FILE, SEED, Mapping, Numeric, Output, Spec
 from bitextbench.formats.likelihoods import MODELS
 
 PIECES = Numeric(int, 1, 1000)  # of a sentence: fairseq's positions end at 1024
@@ -58,7 +58,7 @@ def likelihood_train(
 @step.command()
 @click.argument("ids", type=FILE)
 @click.option("--model", "models", type=Mapping(), multiple=True, required=True, help=f"Each of {', '.join(MODELS)}.")
-@opt.batch_tokens_option
+@click.option("--batch-tokens", type=COUNT, default=8192, help="Tokens of a batch; results do not depend on it.")
 @opt.device_option
 @opt.out_option
 def likelihoods(ids: Path, models: tuple[tuple[str, Path], ...], out: Path, **more: Any) -> None:

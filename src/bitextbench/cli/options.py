@@ -312,9 +312,6 @@ count_option = click.option(
     "--count", type=click.Choice(["src", "tgt", "pairs"]), default="tgt", help="Side whose words count, or pairs."
 )
 budget_option = click.option("--budget", required=True, help="The budget's name.")
-batch_tokens_option = click.option(
-    "--batch-tokens", type=COUNT, default=8192, help="Tokens of a batch; results do not depend on it."
-)
 cache_option = click.option(
     "--cache", type=FILE, help="Folder where vectors are kept; $XDG_CACHE_HOME/bitextbench without it."
 )
@@ -342,9 +339,6 @@ def texts_option(help_text: str, kind: click.Path = FILE) -> Decorator:
     )
 
 
-tgt_text_option = click.option("--tgt-text", type=FILE, required=True, help="Lines, id<TAB>sentence, or Parquet.")
-src_emb_option = click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
-tgt_emb_option = click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
 ENCODER = (
     "muse (where none is given) or e5-small, or the folder of an encoder: trained here, of sentence-transformers, "
     "transformers or LASER."
@@ -409,9 +403,6 @@ named_scores_option = click.option(
 
 out_option = click.option("-o", "--out", type=Output("either"), required=True, help="Output.")
 folder_option = click.option("-o", "--out", type=OUT_FOLDER, required=True, help="A folder.")
-shared_folder_option = click.option(
-    "-o", "--out", type=Output("folder", shared=True), required=True, help="A folder, which may hold other files."
-)
 json_option = click.option("-o", "--out", type=OUT, help="Write the JSON here too.")
 page_option = click.option("-o", "--out", type=OUT, required=True, help="A page of Markdown.")
 measurements_option = click.option(

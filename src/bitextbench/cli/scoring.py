@@ -76,8 +76,8 @@ neighbours_folder = click.option(
 
 
 @cli.command(epilog=example("neighbours --src-emb a.de.npy --tgt-emb a.en.npy -k 4 -o neighbours"))
-@opt.src_emb_option
-@opt.tgt_emb_option
+@click.option("--src-emb", type=FILE, required=True, help="Vectors of the sources, .npy [n, d].")
+@click.option("--tgt-emb", type=FILE, required=True, help="Vectors of the targets.")
 @click.option("--src-rows", type=Rows(), default=":", help="The sources of this job.")
 @click.option("--tgt-rows", type=Rows(), default=":", help="The targets of this job.")
 @click.option(

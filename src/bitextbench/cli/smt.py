@@ -7,7 +7,7 @@ import click
 
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import step
-from bitextbench.cli.options import COUNT, FILE, LARGEST, NATURAL, OUT, Numeric
+from bitextbench.cli.options import COUNT, FILE, LARGEST, NATURAL, OUT, Numeric, Output
 
 grammar_option = click.option("--grammar", type=FILE, required=True, help="The rules.")
 arpa_option = click.option(
@@ -139,7 +139,7 @@ references_option = click.option(
     "--hypotheses", type=(str, FILE), multiple=True, required=True, help="NAME PATH of a translated test set."
 )
 @click.option("--references", type=FILE, multiple=True, required=True, help="A text; may be given several times.")
-@opt.shared_folder_option
+@click.option("-o", "--out", type=Output("folder", shared=True), required=True, help="A folder.")
 def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, ...], out: Path) -> None:
     """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes
     <out>/<name>.json.

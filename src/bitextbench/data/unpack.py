@@ -11,10 +11,10 @@ import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, damage, existing, opened, unpacked
+from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, Readable, damage, existing, opened, unpacked
 
 
 @contextlib.contextmanager
@@ -48,22 +48,14 @@ def _parts(path: Path) -> Sequence[Path]:
     return sorted(path.parent.glob(f"{path.name}.[0-9][0-9]")) or [existing(path)]
 
 
-class _Parts(io.RawIOBase):
+class _Parts(Readable):
     """Several files, read as one."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.files = [opened(path) for path in paths]
-        self.current = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while self.current < len(self.files):
-            if size := self.files[self.current].readinto(buffer):
-                return size
-            self.current += 1
-        return 0
+    def some(self, count: int) -> bytes:
+        return next((data for file in self.files if (data := file.read(count))), b"")
 
     @property
     def size(self) -> int:

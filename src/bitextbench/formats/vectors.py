@@ -221,15 +221,10 @@ def read_both(src: Sequence[str | Path], tgt: Sequence[str | Path]) -> tuple[Emb
     return read_shards(src), read_shards(tgt)
 
 
-def read_sides(src: Sequence[str | Path], tgt: Sequence[str | Path]) -> tuple[Embeddings, Embeddings]:
-    """`read_pair` of sides that have a file for each shard."""
-    sides = read_both(src, tgt)
-    check_pair(*sides)
-    return sides
-
-
 def read_aligned(src: Sequence[str | Path], tgt: Sequence[str | Path]) -> tuple[Embeddings, Embeddings]:
-    """`read_sides`; row i of both is a pair. Raises InputError, too, when the sides differ in rows."""
+    """`read_both`; row i of both is a pair. Raises InputError, too, when the sides differ in number or dimension, or one is
+    empty.
+    """
     sides = read_both(src, tgt)
     check_aligned(*sides)
     return sides
