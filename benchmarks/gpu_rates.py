@@ -246,7 +246,7 @@ def searching(device: torch.device, n: int = 1 << 20, dimension: int = 512, k: i
 
 def in_the_box(device: torch.device) -> Iterator[Result]:
     """Sentences a second of the encoders in the box, on lines made of the words of examples/news.*."""
-    from bitextbench.encoders import e5, muse, pretrained
+    from bitextbench.encoders import e5, muse
 
     rng = np.random.default_rng(1)
     words = (
@@ -254,10 +254,7 @@ def in_the_box(device: torch.device) -> Iterator[Result]:
         + Path("examples/news.en").read_text(encoding="utf-8").split()
     )
     lines = [" ".join(rng.choice(words, size)) for size in rng.integers(8, 40, 30_000)]
-    made: dict[str, Callable[..., Any]] = {
-        "muse": muse.Muse,
-        "e5-small": lambda **more: pretrained.Pretrained(e5.folder(), **more),
-    }
+    made: dict[str, Callable[..., Any]] = {"muse": muse.Muse, "e5-small": e5.E5Small}
     for name, create in made.items():
         try:
             right, few = None, lines[:300]

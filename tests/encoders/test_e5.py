@@ -94,6 +94,15 @@ def test_a_folder_is_made_once_and_again_when_it_has_changed(tmp_path, monkeypat
     assert "once" in capsys.readouterr().err
 
 
+def test_its_calibration_is_that_of_its_own_prompt(tmp_path, monkeypatch):
+    packed(tmp_path / "packed.bin")
+    e5.write(tmp_path / "packed.bin", tmp_path / "folder")
+    monkeypatch.setattr(e5, "folder", lambda: tmp_path / "folder")
+    assert e5.E5Small().calibration == e5.E5Small(prefix="query: ").calibration == e5.CALIBRATION
+    assert e5.E5Small(prefix="passage: ").calibration is None
+    assert Pretrained(tmp_path / "folder").calibration is None
+
+
 def test_the_command_writes_a_folder_and_replaces_none_of_other_files(tmp_path):
     export = [sys.executable, "-m", "bitextbench", "export", "e5-small", "-o"]
     done = subprocess.run([*export, tmp_path / "new"], capture_output=True, text=True)

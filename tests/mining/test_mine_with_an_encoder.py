@@ -27,7 +27,7 @@ from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
 from bitextbench.data.synth import sentences
-from bitextbench.encoders import cache, folder, muse, plain, trainer
+from bitextbench.encoders import cache, e5, folder, muse, plain, trainer
 from bitextbench.text.bpe import learn_sentencepiece
 
 LINES = list(dict.fromkeys(german for _, (german, _) in itertools.islice(sentences("lines", ("de", "en"), 1), 50)))
@@ -120,9 +120,9 @@ def test_vectors_of_files_have_no_default_and_the_log_says_so(place):
     np.save("b.npy", np.random.default_rng(2).random((len(LINES), 8)))
     files = ["a.de", "b.en", "--src-emb", "a.npy", "--tgt-emb", "b.npy", "-o", "p.tsv"]
     said = "the encoder of these vectors is unknown, so the margin is ratio and there is no default of the threshold; "
-    wanted = f"--margin {muse.CALIBRATION.margin} --threshold {muse.CALIBRATION.threshold}"
-    assert f"mine: {said}for vectors by muse give {wanted}\n" in run("mine", *files).stderr
-    assert said not in run("mine", *files, *wanted.split()).stderr
+    muses, e5s = (f"--margin {one.CALIBRATION.margin} --threshold {one.CALIBRATION.threshold}" for one in (muse, e5))
+    assert f"mine: {said}for vectors by muse give {muses}, by e5-small give {e5s}\n" in run("mine", *files).stderr
+    assert said not in run("mine", *files, *muses.split()).stderr
 
 
 def test_a_text_in_a_language_that_the_encoder_does_not_know_is_said(place):

@@ -190,7 +190,7 @@ def _vectors(
 @click.option(
     "--threshold",
     type=LIMIT,
-    help="The least score of a pair. muse has a default with --margin distance and -k 4; otherwise there is none, and every retrieved pair is kept. -inf keeps all.",
+    help="The least score of a pair. With -k 4, muse has a default for distance and e5-small for ratio; otherwise there is none, and every retrieved pair is kept. -inf keeps all.",
 )
 @click.option(
     "--precision-target", type=SHARE, help="Choose the threshold that reaches this precision on --gold, 0 to 1."

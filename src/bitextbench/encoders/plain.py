@@ -44,7 +44,7 @@ def sentence_encoder(
         return muse.Muse(**machine)
     if named == e5.NAME:
         log(f"encoder {e5.NAME}: {e5.ABOUT}")
-        return pretrained.Pretrained(e5.folder(), prefix=prefix, **machine)
+        return e5.E5Small(prefix=prefix, **machine)
     if not path.exists():
         raise InputError("no such folder", path, remedy=f"name a folder, or one of {', '.join(IN_PACKAGES)}")
     if path.is_file():

@@ -32,8 +32,11 @@ from bitextbench.scoring.margins import SIMILARITIES, score_neighbours
 
 IDENTIFIER = "py3langid"
 LOOKED_AT = 200  # lines of a text, to see its language
-CALIBRATED = 12_000  # sentences of the texts that calibrations were measured on (benchmarks/mining_defaults.py)
-MUSE = "--margin distance --threshold 0.1338"  # its calibration, which `encoders.muse` has: that imports torch
+CALIBRATED = 6_000  # sentences of the smallest text that calibrations were measured on (benchmarks/mining_defaults.py)
+USUAL = {  # the calibrations that `encoders.muse` and `encoders.e5` have: those import torch
+    "muse": "--margin distance --threshold 0.1338",
+    "e5-small": "--margin ratio --threshold 1.0258",
+}
 
 if TYPE_CHECKING:
     from bitextbench.encoders.interface import Calibration, SentenceEncoder  # it imports torch
@@ -227,7 +230,7 @@ def unknown_encoder(margin: str | None) -> None:
     if margin is None:
         log(
             "mine: the encoder of these vectors is unknown, so the margin is ratio and there is no default of the "
-            f"threshold; for vectors by muse give {MUSE}"
+            f"threshold; for vectors by {', by '.join(f'{name} give {options}' for name, options in USUAL.items())}"
         )
 
 
