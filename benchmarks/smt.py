@@ -19,10 +19,11 @@ import click
 
 from bitextbench.base.files import read_lines
 from bitextbench.smt import rules as rules_of
-from bitextbench.smt.decoder import SPAN, forest
+from bitextbench.smt.decoder import forest
 from bitextbench.smt.words import escaped
 
 FILE = click.Path(path_type=Path)
+SPAN = 10  # the most words that a rule spans; Chiang 2007, section 5.3
 COLUMNS = ("beam", "words_per_second", "score", "rules", "mib_before", "mib_after")
 PEAK = """
 import sys

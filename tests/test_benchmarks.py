@@ -1,6 +1,8 @@
 """The benchmarks still run: each as the program it is, at a size of seconds."""
 
+import ast
 import csv
+import importlib
 import json
 import random
 import subprocess
@@ -47,6 +49,15 @@ def figures(out: Path, name: str, *options: str) -> list[dict[str, str]]:
     assert done.returncode == 0, done.stderr
     with open(out, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_is_there(path: Path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("bitextbench"):
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                assert hasattr(module, alias.name) or importlib.import_module(f"{node.module}.{alias.name}")
 
 
 @pytest.mark.slow
