@@ -257,7 +257,7 @@ def test_two_processes_train_on_the_mean_gradient_of_their_batches(tmp_path: Pat
     for update in range(5):
         model.zero_grad()
         for rank in (0, 1):
-            torch.manual_seed(1 + 1_000_003 * update + rank)
+            torch.manual_seed(trainer.seed_of(1, update, rank))
             losses = model.loss({name: stream.batch(2 * update + rank) for name, stream in streams.items()})
             (sum(losses.values()) / 2).backward()
         gradients = [(p, p.grad.to_dense()) for p in model.parameters()]
@@ -267,6 +267,12 @@ def test_two_processes_train_on_the_mean_gradient_of_their_batches(tmp_path: Pat
     held = encoders.load(tmp_path / "two" / "model.pt", torch.device("cpu")).state_dict()
     for name, value in model.state_dict().items():
         assert torch.allclose(held[name], value, atol=1e-5), name
+
+
+def test_no_two_seeds_or_processes_draw_the_same_in_any_update():
+    """The second process of seed 1 once drew what the first of seed 2 did."""
+    drawn = [trainer.seed_of(seed, update, rank) for seed in range(1, 6) for rank in range(8) for update in range(5000)]
+    assert len(set(drawn)) == len(drawn)
 
 
 RUN = """

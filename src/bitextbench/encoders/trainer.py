@@ -310,6 +310,11 @@ def report_of(run: TrainingRun, at: "Progress", matched: dict[str, int], cpu_sec
     }
 
 
+def seed_of(seed: int, update: int, rank: int) -> int:
+    """The seed of what one process draws in one update, such as its dropout: another for each, of 32 bits as torch's generator takes."""
+    return (seed + 1_000_003 * update + 100_003 * rank) % 2**32
+
+
 def step(run: Updates, batches: dict[str, tuple[Padded, ...]], update: int) -> dict[str, torch.Tensor] | None:
     """One update. Returns the loss of each objective before it, on the device.
 
@@ -322,7 +327,7 @@ def step(run: Updates, batches: dict[str, tuple[Padded, ...]], update: int) -> d
 
     def losses() -> dict[str, torch.Tensor]:
         """The loss of each objective; sets the gradient of their sum."""
-        torch.manual_seed(run.seed + 1_000_003 * update + run.rank)
+        torch.manual_seed(seed_of(run.seed, update, run.rank))
         with autocast(device, run.dtype):
             objectives = model.loss(on_device)
         optimizer.zero_grad()
