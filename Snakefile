@@ -29,7 +29,7 @@ include: "rules/rescoring.smk"
 include: "rules/report.smk"
 
 
-from bitextbench.base.files import write_json
+from bitextbench.base.json_yaml import write_json
 from bitextbench.workflow import rule_graph
 
 

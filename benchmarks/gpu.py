@@ -28,7 +28,7 @@ import yaml
 from bitextbench import encoders, neighbours
 from bitextbench.base.device import number_format, setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import write_json
+from bitextbench.base.json_yaml import write_json
 from bitextbench.encoders import trainer
 from bitextbench.encoders.distributed import average, distributed
 from bitextbench.encoders.encode import write_vectors

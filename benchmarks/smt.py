@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.smt import rules as rules_of
 from bitextbench.smt.decoder import forest
 from bitextbench.smt.words import escaped
@@ -28,7 +28,7 @@ COLUMNS = ("beam", "words_per_second", "score", "rules", "mib_before", "mib_afte
 PEAK = """
 import sys
 from pathlib import Path
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.smt.rules import load
 peak = lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024  # since exec, unlike ru_maxrss
 before = peak()

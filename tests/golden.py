@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from bitextbench.base import versions
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.report import provenance
 
 ROOT = Path(__file__).parents[1]

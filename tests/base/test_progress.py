@@ -10,7 +10,7 @@ import termios
 
 import pytest
 
-from bitextbench.base.files import read_arrays, read_lines
+from bitextbench.base.lines import read_arrays, read_lines
 from bitextbench.base.progress import progress
 from bitextbench.corpus.build import build
 
@@ -58,7 +58,7 @@ def test_other_files_do_not_count(text, capsys):
 
 def test_a_terminal_has_a_bar_of_bytes(text, tmp_path):
     program = (
-        "import sys; from bitextbench.base.files import read_arrays; from bitextbench.base.progress import progress\n"
+        "import sys; from bitextbench.base.lines import read_arrays; from bitextbench.base.progress import progress\n"
         "for _ in progress(read_arrays(sys.argv[1]), 'read', size=len, by_bytes=True): pass"
     )
     ours, theirs = pty.openpty()

@@ -12,7 +12,7 @@ import pytest
 from bitextbench.base import sums
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext, training_text, word_vectors
 from bitextbench.smt import words

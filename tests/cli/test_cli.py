@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.cli.main import cli
 from bitextbench.cli.options import Spec
 from bitextbench.data import registry

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bitextbench.base import files, names
+from bitextbench.base import files, json_yaml, names
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options
 from bitextbench.cli.main import cli
@@ -144,8 +144,8 @@ def test_names_of_any_bytes(tmp_path):
         with open(place / name, "wb") as file:
             pq.write_table(pa.table({"a": [name == "p.parquet"]}), file)
         assert pq.read_table(names.utf8(place / name))["a"].to_pylist() == [name == "p.parquet"]
-    files.write_json(place / "x.json", {"place": str(place), "text": "grün"})
-    assert files.read_json(place / "x.json") == {"place": str(place), "text": "grün"}
+    json_yaml.write_json(place / "x.json", {"place": str(place), "text": "grün"})
+    assert json_yaml.read_json(place / "x.json") == {"place": str(place), "text": "grün"}
 
 
 def test_filter_reads_and_writes_names_of_any_bytes(place):

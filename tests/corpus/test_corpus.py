@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitextbench.base import files
+from bitextbench.base import json_yaml
 from bitextbench.base.errors import InputError
 from bitextbench.config.schema import check_part
 from bitextbench.corpus import build as corpus
@@ -35,7 +35,7 @@ def build(
     folder: Path, spec: dict[str, Any], name: str = "pool", **corpora: Path
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     counts = corpus.build(name, spec, PAIR, folder / "raw", corpora, folder / name, 1)
-    assert files.read_json(folder / name / "counts.json") == counts
+    assert json_yaml.read_json(folder / name / "counts.json") == counts
     assert counts["in"] == sum(counts["by_part"].values())
     assert counts["in"] + sum(counts["added"].values()) == counts["out"] + sum(counts["dropped"].values())
     assert counts["out"] == sum(counts["by_label"].values())
@@ -277,7 +277,7 @@ def test_a_failed_build_keeps_the_corpus_of_before(tmp_path: Path):
     build(tmp_path, {"parts": [part(tmp_path, numbered(3))]})
     with pytest.raises(InputError, match=r"missing.de: no such file"):
         build(tmp_path, {"parts": [{"files": {"src": str(tmp_path / "missing.de")}}]})
-    assert files.read_json(tmp_path / "pool" / "counts.json")["out"] == 3
+    assert json_yaml.read_json(tmp_path / "pool" / "counts.json")["out"] == 3
 
 
 @pytest.mark.parametrize(

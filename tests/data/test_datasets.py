@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from bitextbench.base import files
+from bitextbench.base import packed
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import decode_lines
+from bitextbench.base.lines import decode_lines
 from bitextbench.data import parsers
 from bitextbench.data.fetch import fetch
 from bitextbench.data.parsers import Row
@@ -363,7 +363,7 @@ def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             read(tmp_path, place)
     noise = b"".join(b"%d\n" % (i * i) for i in range(100_000))
     (tmp_path / "n.gz").write_bytes(gzip.compress(noise))
-    monkeypatch.setattr(files, "MAX_BYTES", 1 << 19)
+    monkeypatch.setattr(packed, "MAX_BYTES", 1 << 19)
     with pytest.raises(InputError, match="unpacks to more than"):
         read(tmp_path, "n.gz")
 

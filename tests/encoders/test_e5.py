@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json, sha256
+from bitextbench.base.files import sha256
+from bitextbench.base.json_yaml import read_json
 from bitextbench.encoders import e5
 from bitextbench.encoders.pretrained import Pretrained
 

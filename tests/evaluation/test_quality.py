@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json, write_json
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.cli import main
 from bitextbench.evaluation import quality, selections
 from bitextbench.evaluation.quality import AP, AUC

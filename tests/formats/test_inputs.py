@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base import pipes
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import MAX_LINE_BYTES
+from bitextbench.base.lines import MAX_LINE_BYTES
 from bitextbench.formats import inputs, mined_pairs, pairs, sentences
 from bitextbench.formats.inputs import Reading
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bitextbench.base import files
+from bitextbench.base import lines
 from bitextbench.base.errors import InputError
 from bitextbench.formats import inputs, pairs
 
@@ -138,7 +138,7 @@ def test_texts_are_read_as_a_line_at_a_time_would_be(crawl, block, packed):
     if not errors and len({*map(len, expected)}) > 1:
         errors.append(f"the two sides differ in lines: a has {len(expected[0])} and b has {len(expected[1])}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "BLOCK", block)
+        patch.setattr(lines, "BLOCK", block)
         patch.setattr(inputs, "MAX_LINE_BYTES", MOST)
         if not errors:
             assert rows(*names) == [*zip(*expected, strict=True)]

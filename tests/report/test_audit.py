@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_yaml
+from bitextbench.base.json_yaml import read_yaml
 from bitextbench.cli.main import cli
 from bitextbench.formats import records
 from bitextbench.formats.records import to_csv

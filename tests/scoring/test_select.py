@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.formats import bitext
 from bitextbench.scoring import select as selection
 from bitextbench.scoring.select import Scored, count_words, cutoff, select

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.cli.main import cli
 from bitextbench.smt import alignment, extraction, grammar
 from bitextbench.smt.words import Vocabulary

@@ -14,7 +14,7 @@ from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import parse
+from bitextbench.base.json_yaml import parse
 from bitextbench.config import QUALITY
 from bitextbench.config.overlays import laid_over, read
 from bitextbench.config.resolution import resolve

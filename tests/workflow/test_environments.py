@@ -12,7 +12,7 @@ import pytest
 from checkout import ROOT, copy_checkout, environment, laid_over, snakemake
 
 from bitextbench.base import sources
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 
 # of these packages; torch and faiss come together, as builds for CPUs or for CUDA
 HELD = {"data": set(), "embed": {"faiss", "torch"}, "nmt": {"fairseq", "faiss", "torch"}, "report": set()}

@@ -3,7 +3,7 @@
 import pytest
 from checkout import copy_checkout, jobs, laid_over, snakemake
 
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.report.cells import read
 
 OVERLAY = """

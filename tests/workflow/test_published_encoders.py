@@ -14,7 +14,7 @@ from checkout import ROOT, copy_checkout, laid_over
 from test_config import load
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.config.resolution import resolve
 from bitextbench.config.seeds import of_seed
 from bitextbench.encoders.plain import sentence_encoder

@@ -14,7 +14,7 @@ import pytest
 from checkout import ROOT, copy_checkout
 from pyarrow import parquet
 
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.formats.ids import Ragged
 from bitextbench.report.cells import read
 

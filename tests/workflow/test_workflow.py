@@ -22,7 +22,7 @@ import pytest
 from checkout import OVERLAYS, ROOT, copy_checkout, environment, jobs, laid_over, snakemake
 
 from bitextbench.base import run_lock
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.cli.main import cli
 from bitextbench.cli.plan import planned
 from bitextbench.report import plan

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json, write_json
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.sources import modules
 
 OTHER = "checkpoint of another configuration, other data or other code"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import BLOCK, Readable, open_bytes, unpacked_by_magic
 from bitextbench.base.outputs import atomic, scratch
+from bitextbench.base.packed import BLOCK, Readable, open_bytes, unpacked_by_magic
 
 STDIN = Path("standard input")  # for messages
 DASH = "-"  # the name of a standard stream

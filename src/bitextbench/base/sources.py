@@ -14,8 +14,8 @@ from bitextbench.base.errors import InputError
 
 PACKAGE = Path(__file__).parents[1]
 PLUMBING = {
-    *(f"base.{name}" for name in ("compiled", "errors", "files", "members", "memory", "outputs", "parallel", "processor", "progress",
-      "run_lock", "snakemake_internals", "sources", "sums", "versions")),
+    *(f"base.{name}" for name in ("compiled", "errors", "files", "json_yaml", "lines", "members", "memory", "outputs", "packed", "parallel", "processor",
+      "progress", "run_lock", "snakemake_internals", "sources", "sums", "versions")),
     "data.fetch", "data.registry", "data.unpack",
 }  # fmt: skip
 CONFIG = "config."  # plumbing, too: what commands get of it are arguments

@@ -34,7 +34,8 @@ def bleu(
     out: Path,
 ) -> None:
     """Score hypotheses; writes <out>/<seed>/<test>.json."""
-    from bitextbench.base.files import read_lines, write_json
+    from bitextbench.base.json_yaml import write_json
+    from bitextbench.base.lines import read_lines
     from bitextbench.evaluation import bleu as metric
     from bitextbench.formats.bitext import read_side
 
@@ -87,7 +88,8 @@ def significance(
 @opt.out_option
 def measure_translation(hypotheses: Path, references: Path, language: str, training: Path, out: Path) -> None:
     """BLEU of a translated test set, detokenised and tokenised, and the number and the precision of the training pairs."""
-    from bitextbench.base.files import read_json, read_lines
+    from bitextbench.base.json_yaml import read_json
+    from bitextbench.base.lines import read_lines
     from bitextbench.evaluation import bleu
     from bitextbench.formats.bitext import read_side
     from bitextbench.formats.metrics import millions
@@ -123,7 +125,8 @@ def validation_bleu(
     **more: Any,
 ) -> None:
     """Translate a corpus with a trained NMT model, and score the translation."""
-    from bitextbench.base.files import read_lines, write_json
+    from bitextbench.base.json_yaml import write_json
+    from bitextbench.base.lines import read_lines
     from bitextbench.base.outputs import scratch
     from bitextbench.evaluation.bleu import bleu
     from bitextbench.formats.bitext import read_side

@@ -302,7 +302,7 @@ def encode_pretrained(shard: Path, about: Path, languages: tuple[str, str], out:
 @opt.out_option
 def encoder_cost(encoder: str, corpus: Path, languages: tuple[str, str], prefix: str | None, out: Path) -> None:
     """Measure the speed of an encoder (a name, or its folder) on the first sentences of a corpus, and the size of its files."""
-    from bitextbench.base.files import write_json
+    from bitextbench.base.json_yaml import write_json
     from bitextbench.encoders import plain
     from bitextbench.evaluation import cost
 

@@ -57,7 +57,7 @@ def evaluate_bucc(
 
     Pairs are compared by ids, so the texts themselves are not needed. Prints a line. The JSON has intervals, average precision and a two-fold figure, too.
     """
-    from bitextbench.base.files import write_json
+    from bitextbench.base.json_yaml import write_json
     from bitextbench.evaluation import bucc, curves
 
     src, tgt, pairs, mined = _truth(texts, form, gold, candidates)

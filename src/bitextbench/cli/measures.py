@@ -22,7 +22,7 @@ def measure_encoder(
     name: str, test: str, training: Path, shards: opt.Shards, corpus: Path, threads: int, out: Path
 ) -> None:
     """Measure an encoder on an aligned test set: error rate and P@1 in both directions, with what its training cost."""
-    from bitextbench.base.files import write_json
+    from bitextbench.base.json_yaml import write_json
     from bitextbench.evaluation.encoders import measure
 
     write_json(out, measure(name, test, training, *shards, corpus, threads=threads))
@@ -153,7 +153,7 @@ def measure_recognition(
 @opt.out_option
 def posteriors(ids: tuple[Path, ...], models: tuple[tuple[str, Path], ...], device: str, seed: int, out: Path) -> None:
     """Error rates of alignment recovery by translation models, over id shards (named without .src and .tgt)."""
-    from bitextbench.base.files import write_json
+    from bitextbench.base.json_yaml import write_json
     from bitextbench.evaluation.alignment import error_rates
     from bitextbench.evaluation.posteriors import align
 
@@ -206,7 +206,7 @@ def measure_shares(scores: tuple[Path, ...], seed: int, out: Path | None) -> Non
 @opt.out_option
 def size(corpus: Path, out: Path) -> None:
     """The number of pairs of a corpus after its filters, in millions."""
-    from bitextbench.base.files import read_json, write_json
+    from bitextbench.base.json_yaml import read_json, write_json
     from bitextbench.formats.metrics import millions
 
     write_json(out, {"pairs": millions(read_json(corpus / "counts.json")["out"])})

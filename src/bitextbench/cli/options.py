@@ -96,7 +96,7 @@ class Spec(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
-        from bitextbench.base.files import parse, read_yaml
+        from bitextbench.base.json_yaml import parse, read_yaml
 
         where = param.opts[0] if param else "--spec"
         mapping = read_yaml(value[1:]) if value.startswith("@") else parse(value, where)
@@ -471,7 +471,7 @@ SEARCH_OPTIONS = (
 
 def show(result: dict[str, Any], out: Path | None) -> None:
     """Print a result as JSON, and write it to a file if one is given."""
-    from bitextbench.base.files import write_json
+    from bitextbench.base.json_yaml import write_json
 
     if out:
         write_json(out, result)

@@ -136,7 +136,7 @@ def figure_margins(
 @opt.provenance_options
 def figure_thresholds(points: tuple[tuple[int, Path], ...], out: Path) -> None:
     """Table the development set's BLEU over the number of selected pairs (Artetxe and Schwenk 2019, figure 2)."""
-    from bitextbench.base.files import read_json
+    from bitextbench.base.json_yaml import read_json
     from bitextbench.evaluation.curves import write_thresholds
 
     write_thresholds({pairs: read_json(path) for pairs, path in points}, out)
@@ -260,7 +260,7 @@ def show(csv: Path, brief: bool) -> None:
 
 def shown(csv: Path, run: str, *, brief: bool = False) -> str:
     """A table of a run as `show` prints it."""
-    from bitextbench.base.files import read_lines
+    from bitextbench.base.lines import read_lines
     from bitextbench.evaluation import significance
     from bitextbench.report import encoders, filtering, table
     from bitextbench.report.cells import read

@@ -144,7 +144,8 @@ def smt_bleu(hypotheses: tuple[tuple[str, Path], ...], references: tuple[Path, .
     """BLEU of tokens as NIST has it: case-insensitive, with the shortest of several references; writes
     <out>/<name>.json.
     """
-    from bitextbench.base.files import read_lines, write_json
+    from bitextbench.base.json_yaml import write_json
+    from bitextbench.base.lines import read_lines
     from bitextbench.evaluation.bleu import nist
 
     texts = [list(read_lines(path)) for path in references]
@@ -166,7 +167,7 @@ def smt_significance(
     hypotheses: tuple[tuple[str, str, str, Path], ...], references: tuple[tuple[str, Path], ...], out: Path
 ) -> None:
     """Compare the rows of a table with each other by paired bootstrap of tokens; writes CSV."""
-    from bitextbench.base.files import read_lines
+    from bitextbench.base.lines import read_lines
     from bitextbench.evaluation.significance import compare_nist, write_columns
 
     texts = {test: [[*read_lines(path)] for path in paths] for test, paths in opt.by_name(references).items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_yaml
+from bitextbench.base.json_yaml import read_yaml
 from bitextbench.config import Config
 
 INHERIT = "inherit"  # false: this mapping takes the place of the one it is laid over

@@ -13,7 +13,7 @@ import jsonschema
 
 from bitextbench.base import members
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import read_packaged
+from bitextbench.base.json_yaml import read_packaged
 from bitextbench.config import PRETRAINED, Config
 from bitextbench.data import registry
 from bitextbench.scoring import declared

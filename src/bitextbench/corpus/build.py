@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import write_json
+from bitextbench.base.json_yaml import write_json
 from bitextbench.base.outputs import atomic, remove
 from bitextbench.base.parallel import cores, in_order
 from bitextbench.base.progress import progress

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from bitextbench.base import names
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_lines
+from bitextbench.base.files import existing
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import atomic, scratch
 from bitextbench.base.progress import log
 from bitextbench.corpus.words import UNKNOWN

@@ -16,7 +16,7 @@ import requests
 import urllib3
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import parse, read_json, write_json
+from bitextbench.base.json_yaml import parse, read_json, write_json
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log, progress
 from bitextbench.data.registry import DataSet, File

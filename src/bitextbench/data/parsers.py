@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import UnequalError, decode_arrays, decode_lines, existing, side_by_side
+from bitextbench.base.files import existing
+from bitextbench.base.lines import UnequalError, decode_arrays, decode_lines, side_by_side
 from bitextbench.base.progress import log
 from bitextbench.data.registry import DataSet, Parser, entry
 from bitextbench.data.unpack import open_place

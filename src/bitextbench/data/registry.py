@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import read_packaged
+from bitextbench.base.json_yaml import read_packaged
 
 TIERS = ("core", "research", "noncommercial")
 

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import BLOCK, COMPRESSED, Guarded, Readable, damage, existing, opened, unpacked
+from bitextbench.base.files import existing
+from bitextbench.base.packed import BLOCK, COMPRESSED, Guarded, Readable, damage, opened, unpacked
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import cache_folder, read_json, write_json
+from bitextbench.base.files import cache_folder
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.encoders.interface import Calibration

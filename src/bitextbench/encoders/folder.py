@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json, sha256, write_json
+from bitextbench.base.files import sha256
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.languages import matching, unknown_language
 from bitextbench.base.outputs import atomic
 from bitextbench.encoders import Encoder, load

@@ -26,7 +26,7 @@ from bitextbench import neighbours
 from bitextbench.base import arrays, sources
 from bitextbench.base.device import setup, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json, write_json
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.outputs import remove
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json, sha256, write_json
+from bitextbench.base.files import sha256
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.outputs import check_output
 from bitextbench.base.pipes import is_dash, shown, written
 from bitextbench.base.progress import log, progress

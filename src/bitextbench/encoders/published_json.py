@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 
 AGAIN = "fetch the model again"
 Schema = dict[str, Any]

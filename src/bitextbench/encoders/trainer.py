@@ -24,7 +24,8 @@ from bitextbench.base import arrays, members, sources, torch_internals
 from bitextbench.base.checkpoints import OTHER, REMEDY
 from bitextbench.base.device import autocast, exact, number_format, torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, write_json
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import write_json
 from bitextbench.base.outputs import atomic, full_disk
 from bitextbench.base.progress import log
 from bitextbench.encoders import Corpora, Encoder

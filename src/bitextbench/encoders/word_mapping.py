@@ -28,7 +28,9 @@ from bitextbench.base.bootstrap import rate
 from bitextbench.base.checkpoints import claim
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, read_lines, sha256, write_json
+from bitextbench.base.files import existing, sha256
+from bitextbench.base.json_yaml import read_json, write_json
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import remove, scratch
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext

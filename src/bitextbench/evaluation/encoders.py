@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.formats import sentences, vectors
 from bitextbench.formats.metrics import checked_fields
 from bitextbench.formats.vectors import by_probability

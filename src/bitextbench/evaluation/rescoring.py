@@ -23,7 +23,7 @@ from bitextbench import encoders, neighbours
 from bitextbench.base.bootstrap import SEED
 from bitextbench.base.device import setup
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import write_json
+from bitextbench.base.json_yaml import write_json
 from bitextbench.base.progress import log
 from bitextbench.encoders.batches import SentenceIds
 from bitextbench.encoders.models import cross_encoder

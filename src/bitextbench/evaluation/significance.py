@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.evaluation import sacrebleu_internals
 from bitextbench.evaluation.bleu import SAMPLES, SEED, Nist, sacre
 from bitextbench.formats import records

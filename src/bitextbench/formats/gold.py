@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bitextbench.base import outputs
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.formats.sentences import Sentences
 
 Gold = list[tuple[str, str]]

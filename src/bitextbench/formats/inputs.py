@@ -33,20 +33,10 @@ import pyarrow.parquet as pq
 
 from bitextbench.base import names
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import (
-    COMPRESSED,
-    MAX_LINE_BYTES,
-    Guarded,
-    Limits,
-    UnequalError,
-    damage,
-    decode_arrays,
-    decode_lines,
-    existing,
-    open_bytes,
-    side_by_side,
-)
+from bitextbench.base.files import existing
 from bitextbench.base.languages import matching
+from bitextbench.base.lines import MAX_LINE_BYTES, Limits, UnequalError, decode_arrays, decode_lines, side_by_side
+from bitextbench.base.packed import COMPRESSED, Guarded, damage, open_bytes
 from bitextbench.base.pipes import STDIN, is_dash, read_once, standard_input
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext, tmx

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from bitextbench import __version__
 from bitextbench.base import names
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_lines
+from bitextbench.base.files import existing
 from bitextbench.base.languages import standard
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import check_output as check_writable
 from bitextbench.base.pipes import is_dash, written
 from bitextbench.formats import bitext

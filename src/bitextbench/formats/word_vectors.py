@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base import sums
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import atomic
 
 Rows = Callable[[str], int | None]  # the row of a word in a table of embeddings; None where it has none

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import write_json
+from bitextbench.base.json_yaml import write_json
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.corpus.prefilter import check_rules, prefilter

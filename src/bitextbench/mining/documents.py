@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from bitextbench import neighbours
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.neighbours import Both, Neighbours

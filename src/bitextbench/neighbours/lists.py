@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base import arrays
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import read_json
 from bitextbench.base.outputs import atomic
 
 

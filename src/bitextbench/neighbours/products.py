@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from bitextbench.base import processor
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import cache_folder, write_json
+from bitextbench.base.files import cache_folder
+from bitextbench.base.json_yaml import write_json
 from bitextbench.base.portable import wanted
 from bitextbench.base.progress import log
 

@@ -9,7 +9,8 @@ import sentencepiece
 
 from bitextbench.base import sums
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines, write_json
+from bitextbench.base.json_yaml import write_json
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats.ids import Ragged

@@ -11,7 +11,9 @@ import numpy as np
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, read_lines, write_json
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import read_json, write_json
+from bitextbench.base.lines import read_lines
 from bitextbench.base.outputs import atomic
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import PARALLEL

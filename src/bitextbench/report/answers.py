@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_checked
+from bitextbench.base.json_yaml import read_checked
 from bitextbench.report import cells, claims, encoders
 from bitextbench.report.claims import Claim, Interval, Key
 

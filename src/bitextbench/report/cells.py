@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
 from bitextbench.base.items import GroupedItems, unpacked
+from bitextbench.base.json_yaml import read_json
 from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.formats.records import Hundredths

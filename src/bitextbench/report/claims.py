@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_checked
+from bitextbench.base.json_yaml import read_checked
 from bitextbench.report import predicates
 from bitextbench.report.predicates import Single, Tree
 from bitextbench.report.references import Printed, half_step

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.evaluation.encoders import COSTS
 from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields, interval_of

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.evaluation.significance import Comparison, adjusted
 from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_packaged
+from bitextbench.base.json_yaml import read_packaged
 from bitextbench.config import PRETRAINED
 from bitextbench.corpus.parts import own_files
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from bitextbench.base.files import read_packaged
+from bitextbench.base.json_yaml import read_packaged
 from bitextbench.report import layout
 from bitextbench.report.layout import Entry
 

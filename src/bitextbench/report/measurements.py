@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_json
 from bitextbench.base.items import packed, unpacked
+from bitextbench.base.json_yaml import read_json
 from bitextbench.base.outputs import write_text
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report.cells import Measurement

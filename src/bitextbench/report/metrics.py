@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import read_checked
+from bitextbench.base.json_yaml import read_checked
 from bitextbench.report.claims import Key
 from bitextbench.report.references import UNPRINTED, Printed
 

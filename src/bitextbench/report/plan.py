@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines, read_yaml
+from bitextbench.base.json_yaml import read_yaml
+from bitextbench.base.lines import read_lines
 from bitextbench.config import Config
 from bitextbench.config.encoders import hard_directions
 from bitextbench.config.overlays import laid_over

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_text, read_yaml
+from bitextbench.base.files import read_text
+from bitextbench.base.json_yaml import read_yaml
 from bitextbench.base.versions import installed
 from bitextbench.config import Config
 from bitextbench.config.overlays import read

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from bitextbench import __version__
 from bitextbench.base import processor
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, sha256, write_json
+from bitextbench.base.files import existing, sha256
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.versions import installed
 
 if TYPE_CHECKING:

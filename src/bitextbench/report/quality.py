@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.formats import records
 from bitextbench.report.cells import Measurement, Scale, of_specs, write
 from bitextbench.report.table import unprinted

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, read_lines
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import read_json
+from bitextbench.base.lines import read_lines
 from bitextbench.base.progress import log
 from bitextbench.evaluation import significance
 from bitextbench.evaluation.curves import Threshold

@@ -38,7 +38,8 @@ from typing import Any
 import jsonschema
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import existing, read_checked
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import read_checked
 from bitextbench.config import Config
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.evaluation.significance import Comparison
 from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short
 from bitextbench.report.references import Printed, title

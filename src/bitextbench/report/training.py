@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import read_json
 from bitextbench.formats import records
 from bitextbench.formats.metrics import checked_fields
 

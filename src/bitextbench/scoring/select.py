@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import write_json
+from bitextbench.base.json_yaml import write_json
 from bitextbench.base.memory import release
 from bitextbench.base.outputs import atomic, scratch
 from bitextbench.base.progress import log

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.base.progress import log
 from bitextbench.smt.words import NULL, Vocabulary, Words, read_pairs, write_lines
 

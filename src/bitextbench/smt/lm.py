@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_arrays
+from bitextbench.base.lines import read_arrays
 from bitextbench.base.progress import log
 from bitextbench.smt.words import Vocabulary
 

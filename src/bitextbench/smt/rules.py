@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.files import read_json
+from bitextbench.base.json_yaml import read_json
 from bitextbench.base.progress import log, progress
 from bitextbench.smt import grammar, lm
 from bitextbench.smt.words import NULL, Vocabulary, Words

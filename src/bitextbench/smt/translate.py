@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bitextbench.base.files import read_lines
+from bitextbench.base.lines import read_lines
 from bitextbench.base.progress import log, progress
 from bitextbench.smt import nbest
 from bitextbench.smt.decoder import forest

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines, write_json
+from bitextbench.base.json_yaml import write_json
+from bitextbench.base.lines import read_lines
 from bitextbench.base.progress import log
 from bitextbench.smt.nbest import Translation
 from bitextbench.smt.rules import OWN, Rules, load

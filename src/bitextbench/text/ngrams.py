@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 
 from bitextbench.base import sums
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import existing, read_json, write_json
+from bitextbench.base.files import existing
+from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES

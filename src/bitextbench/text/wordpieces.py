@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.files import read_lines, read_text
+from bitextbench.base.files import read_text
+from bitextbench.base.lines import read_lines
 from bitextbench.formats.ids import Ragged
 
 MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")  # of a BERT
