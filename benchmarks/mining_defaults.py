@@ -23,8 +23,9 @@ from bitextbench.base.parallel import cores
 from bitextbench.data import parsers
 from bitextbench.encoders import cache
 from bitextbench.encoders.plain import sentence_encoder
-from bitextbench.mining.texts import metric_and_margin, mine_pairs
+from bitextbench.mining.retrieval import mine_pairs
 from bitextbench.neighbours import search
+from bitextbench.scoring.margins import metric_and_margin
 
 NEWS = {
     "de-en": [f"newstest{year}.de-en" for year in range(2009, 2020)],

@@ -12,7 +12,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings, read, read_shards
 from bitextbench.mining import blocks
-from bitextbench.mining.texts import mine_pairs
+from bitextbench.mining.retrieval import mine_pairs
 from bitextbench.neighbours import search
 
 SPEC = {"margin": "ratio", "retrieval": "max", "threshold": 0.9}

@@ -23,7 +23,8 @@ from bitextbench.encoders.interface import Calibration
 from bitextbench.formats import mined_pairs, sentences
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
-from bitextbench.mining import texts
+from bitextbench.mining import checks, summary, texts
+from bitextbench.mining.vectors import from_files
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SRC = ["eins", "zwei", "", "drei", "zwei", "vier\tfünf"]
@@ -53,7 +54,7 @@ def arguments(files: dict[str, Path]) -> list[str]:
 
 
 def mine(src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, out: Path, **options) -> dict:
-    return texts.mine(src_text, tgt_text, out, texts.from_files(src_emb, tgt_emb), **options)
+    return texts.mine(src_text, tgt_text, out, from_files(src_emb, tgt_emb), **options)
 
 
 def test_the_command_of_the_issue(files, tmp_path):
@@ -262,7 +263,7 @@ def test_one_text_for_both_sides_is_an_error(files, tmp_path):
 )
 def test_texts_in_each_others_language_are_warned_of(capsys, languages, warned):
     lines = {name: (EXAMPLES / f"news.{name}").read_text(encoding="utf-8").splitlines() for name in ("de", "en")}
-    texts.check_sides(*(Sentences(range(len(text)), text, name) for name, text in lines.items()), languages)
+    checks.check_sides(*(Sentences(range(len(text)), text, name) for name, text in lines.items()), languages)
     said = capsys.readouterr().err
     assert bool(re.match("warning: de seems to be in deu?, and en in en; check", said)) == warned, said
 
@@ -344,7 +345,7 @@ def test_help_of_the_commands():
 
 
 def test_a_calibration_gives_margin_threshold_and_an_estimate(files, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(texts, "CALIBRATED", 1)
+    monkeypatch.setattr(summary, "CALIBRATED", 1)
     calibration = Calibration("distance", threshold=0.1, slope=40.0, midpoint=0.1, k=2)
     options = {**files, "calibration": calibration, "k": 2}
     usual = mine(**options, out=tmp_path / "usual.tsv")
@@ -368,7 +369,7 @@ def test_an_estimate_is_only_of_texts_as_large_as_those_it_was_measured_on(files
     said = capsys.readouterr().err
     assert "how many pairs are right is not estimated" in said
     assert "an estimated" not in said
-    monkeypatch.setattr(texts, "CALIBRATED", 1)
+    monkeypatch.setattr(summary, "CALIBRATED", 1)
     mine(**options, out=tmp_path / "large.tsv")
     said = capsys.readouterr().err
     assert "fewer if both are about the same events, and none if no sentence has a translation\n" in said

@@ -107,7 +107,7 @@ def evaluate_alignment(
     from bitextbench.base import members
     from bitextbench.evaluation import alignment
     from bitextbench.formats.vectors import read_aligned
-    from bitextbench.mining.texts import lines_of
+    from bitextbench.mining.vectors import lines_of
     from bitextbench.scoring import declared
 
     src, tgt = read_aligned(*shards)
@@ -159,7 +159,7 @@ def evaluate_reconstruction(
     """P@1, P@3 and P@10 of the true sentence, in both directions (Guo et al. 2018, Yang et al. 2019)."""
     from bitextbench.evaluation import reconstruction
     from bitextbench.formats.vectors import read_aligned
-    from bitextbench.mining.texts import lines_of
+    from bitextbench.mining.vectors import lines_of
 
     src, tgt = read_aligned(*shards)
     lines = [

@@ -90,7 +90,7 @@ def measure_separation(
     """Mean cosines of pairs, and of sources with their nearest other target (Yang et al. 2019, figure 4)."""
     from bitextbench.evaluation.separation import separation
     from bitextbench.formats.vectors import read_aligned
-    from bitextbench.mining.texts import lines_of
+    from bitextbench.mining.vectors import lines_of
 
     src, tgt = read_aligned(*shards)
     opt.show(separation(src, tgt, lines_of(tgt_text, "tgt", form, tgt), k, **settings), out)

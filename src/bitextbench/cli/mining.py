@@ -143,19 +143,19 @@ def _vectors(
 
     Raises InputError where both are given.
     """
-    from bitextbench.mining import texts
+    from bitextbench.mining import vectors
 
     if encoder.named and (src_emb or tgt_emb):
         raise InputError(
             "both --encoder and files of vectors are given", remedy="give --encoder, or both --src-emb and --tgt-emb"
         )
     if src_emb and tgt_emb:
-        texts.unknown_encoder(margin)
-        return texts.from_files(src_emb, tgt_emb), None
+        vectors.unknown_encoder(margin)
+        return vectors.from_files(src_emb, tgt_emb), None
     if src_emb or tgt_emb:
         raise InputError("only one text has vectors", remedy="give both --src-emb and --tgt-emb")
     loaded = encoder.load()
-    return texts.from_encoder(loaded, languages, cache or cache_folder()), loaded.calibration
+    return vectors.from_encoder(loaded, languages, cache or cache_folder()), loaded.calibration
 
 
 @cli.command(epilog=example("mine crawl.de crawl.en -o pairs.tsv"))

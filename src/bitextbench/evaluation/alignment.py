@@ -21,9 +21,8 @@ from threadpoolctl import threadpool_limits
 from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.formats.vectors import Embeddings, by_probability
-from bitextbench.mining.texts import metric_and_margin
 from bitextbench.scoring import Pairs, scored
-from bitextbench.scoring.margins import margin, neighbourhoods
+from bitextbench.scoring.margins import margin, metric_and_margin, neighbourhoods
 
 K = 10  # neighbours of CSLS: not given in kim2019; 10 in Conneau et al. 2018, who introduce it
 BLOCK = 1 << 22  # scores at a time

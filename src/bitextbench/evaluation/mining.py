@@ -9,7 +9,7 @@ from bitextbench.evaluation import bucc, curves
 from bitextbench.formats.mined_pairs import Candidates
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.comparable import Comparable, mine, searchable
-from bitextbench.mining.texts import metric_and_margin
+from bitextbench.scoring.margins import metric_and_margin
 
 
 def evaluate(

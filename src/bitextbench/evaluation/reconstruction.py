@@ -20,9 +20,8 @@ from bitextbench import neighbours
 from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings, by_probability
-from bitextbench.mining.texts import metric_and_margin
 from bitextbench.neighbours import Both, Neighbours
-from bitextbench.scoring.margins import margin, means, neighbourhoods
+from bitextbench.scoring.margins import margin, means, metric_and_margin, neighbourhoods
 
 AT = (1, 3, 10)
 

@@ -19,9 +19,11 @@ from bitextbench.formats import bitext, mined_pairs
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings, distinct
-from bitextbench.mining.retrieval import check_strategy
-from bitextbench.mining.texts import metric_and_margin, mine_pairs, neighbours_of, quantiles
+from bitextbench.mining.retrieval import check_strategy, mine_pairs
+from bitextbench.mining.summary import quantiles
 from bitextbench.neighbours import load, save
+from bitextbench.neighbours.approximate import neighbours_of
+from bitextbench.scoring.margins import metric_and_margin
 
 
 class Block(NamedTuple):

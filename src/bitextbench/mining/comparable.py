@@ -18,7 +18,8 @@ from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.retrieval import STRATEGIES, retrieve
-from bitextbench.mining.texts import check_lengths, searched
+from bitextbench.mining.texts import searched
+from bitextbench.mining.vectors import check_lengths
 from bitextbench.neighbours import Both, Neighbours
 from bitextbench.scoring.margins import score_neighbours
 

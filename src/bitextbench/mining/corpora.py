@@ -32,10 +32,9 @@ from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.training_text import opened
 from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair, distinct
 from bitextbench.mining import documents
-from bitextbench.mining.retrieval import check_strategy
-from bitextbench.mining.texts import metric_and_margin, mine_pairs
+from bitextbench.mining.retrieval import check_strategy, mine_pairs
 from bitextbench.neighbours import search
-from bitextbench.scoring.margins import MARGINS
+from bitextbench.scoring.margins import MARGINS, metric_and_margin
 from bitextbench.scoring.similarities.confidence import calibrated, probabilities
 
 BLOCK = 1 << 16  # pairs at a time

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats.mined_pairs import Mined
+from bitextbench.formats.vectors import Distinct
 from bitextbench.neighbours import Both, Neighbours
+from bitextbench.scoring.margins import score_neighbours
 
 STRATEGIES = ("forward", "backward", "intersection", "max")
 
@@ -103,3 +105,26 @@ def one_to_one(pairs: Mined) -> Mined:
             used_src[src] = used_tgt[tgt] = 1
             taken.append(index)
     return pairs.take(np.array(taken, np.int64))
+
+
+def mine_pairs(
+    both: Both, margin: str, retrieval: str, threshold: float | None, copies: tuple[Distinct, Distinct] | None = None
+) -> tuple[Mined, dict[str, int]]:
+    """Score the neighbours, retrieve pairs, and keep those that reach the threshold; of `copies`, each has its pair.
+
+    Returns the pairs, and counts: candidates (scored neighbours of both directions), undefined (those without a score),
+    retrieved, below_threshold, pairs.
+    """
+    scores = score_neighbours(margin, both)
+    retrieved = retrieve(retrieval, both, scores)
+    if copies:
+        retrieved = of_copies(retrieved, copies[0].which, copies[1].which, retrieval)
+    mined = retrieved.above(threshold)
+    counts = {
+        "candidates": sum(array.size for array in scores),
+        "undefined": sum(int(np.isnan(array).sum()) for array in scores),
+        "retrieved": len(retrieved.src),
+        "below_threshold": len(retrieved.src) - len(mined.src),
+        "pairs": len(mined.src),
+    }
+    return mined, counts

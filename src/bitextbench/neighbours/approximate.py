@@ -142,3 +142,13 @@ def _recall(approximate: Neighbours, left: Embeddings, right: Embeddings, exact:
     k = approximate.ids.shape[1]
     truth = neighbours.search(left.select(rows), right, k, **exact).forward.similarities
     return float((approximate.similarities[rows] >= truth[:, -1:]).mean())
+
+
+def neighbours_of(
+    src: Embeddings, tgt: Embeddings, k: int, index: str | None, **options: Any
+) -> tuple[Both, dict[str, float]]:
+    """The neighbours of both directions: all true ones without an index; with one, also which share of them it found."""
+    if index is None:
+        return neighbours.search(src, tgt, k, **options), {}
+    both, found = search(src, tgt, k, index, **options)
+    return both, {"neighbours_found": found}

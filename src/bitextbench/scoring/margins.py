@@ -104,3 +104,10 @@ def score_neighbours(name: str, both: Both) -> tuple[NDArray[np.float32], NDArra
         margin(name, both.forward.similarities, f[:, None], g[both.forward.ids]),
         margin(name, both.backward.similarities, g[:, None], f[both.backward.ids]),
     )
+
+
+def metric_and_margin(name: str, what: str = "similarity") -> tuple[str, str]:
+    """The metric of the search and the margin of a similarity. Raises InputError for an unknown name, of `what`."""
+    if name not in SIMILARITIES:
+        raise InputError(f"unknown {what} {name!r}", remedy=f"known: {', '.join(SIMILARITIES)}")
+    return SIMILARITIES[name]
