@@ -45,7 +45,7 @@ def test_metrics_are_those_of_scikit_learn(pairs):
         exact = np.flatnonzero(np.isclose(100 * bad_above, share))
         if len(exact):
             assert value == pytest.approx(100 * good_above[exact[-1]], abs=0.01)
-    assert found["roc"] == sorted(found["roc"])
+    assert found["roc"] == sorted(found["roc"]) == [round(value, 2) for value in found["roc"]]
     for kind in {*labels} - {"parallel", ""}:
         of_kind = good | (labels == kind)
         value = found[f"{AUC}, {kind}"]["value"]
@@ -139,6 +139,27 @@ def test_a_sweep_ends_with_the_whole_pool(pool, tmp_path):
         assert int(n) == (scores >= np.float32(threshold)).sum()
 
 
+def test_a_sweep_takes_the_least_blocks_of_tied_scores_that_reach_each_step(pool, tmp_path):
+    where, _, scores, labels, words = pool
+    scores, words = scores.round(1), np.array(words)
+    steps = selections.sweep(where, {"a": save(tmp_path, where, scores, "tied")}, "tgt", tmp_path / "s.csv")
+    good = labels == "parallel"
+    expected = []
+    for share in range(1, 101):
+        for threshold in sorted({*scores.tolist()}, reverse=True):
+            taken = scores >= threshold
+            if 100 * words[taken].sum() >= share * words.sum():
+                break
+        right, known = words[taken & good].sum(), words[taken & (labels != "")].sum()
+        rates = (round(100 * right / known, 3), round(100 * right / words[good].sum(), 3))
+        expected.append(("a", threshold, taken.sum(), words[taken].sum(), *rates))
+    assert [tuple(step) for step in steps] == [*dict.fromkeys(expected)]
+    (tmp_path / "x").mkdir()
+    bare = corpus(tmp_path / "x", ["a", "b c"], ["", ""], 1)
+    [first, last] = selections.sweep(bare, {"b": save(tmp_path, bare, np.arange(2))}, "tgt", tmp_path / "s.csv")
+    assert (first, last) == (("b", 1.0, 1, 2, None, None), ("b", 0.0, 2, 3, None, None))
+
+
 def test_distributions(pool, tmp_path):
     where, paths, scores, _, _ = pool
     methods = {"cosine": paths, "mlp": save(tmp_path, where, 100 * scores, "m")}
@@ -146,6 +167,10 @@ def test_distributions(pool, tmp_path):
     rows = np.genfromtxt(tmp_path / "d.csv", delimiter=",", names=True)
     assert (rows["cosine"][0], rows["cosine"][-1]) == (0, 1)
     assert (np.diff(rows["mlp"]) >= 0).all()
+    assert selections.read_distribution(tmp_path / "d.csv")["mlp"].to_numpy() == pytest.approx(rows["mlp"])
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"other\.csv: not a distribution of scores"):
+        selections.read_distribution(tmp_path / "other.csv")
     p = 1 / (1 + np.exp(-np.clip(100 * scores.astype(float), -700, 700)))
     shares = selections.shares(methods["mlp"])
     assert shares["zero"]["value"] == pytest.approx(100 * (p < 0.005).mean())

@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import random
 import re
 from pathlib import Path
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
+from scipy import stats
+from scipy.integrate import quad
 from scipy.special import ndtr, stdtr
 
 from bitextbench.base.errors import InputError
@@ -77,6 +80,13 @@ def test_an_error_of_one_part_is_that_part(value, freedom):
     assert significance.error_tail(value, 4.0, 0.0, freedom) == pytest.approx(ndtr(-value / 2), rel=1e-9)
 
 
+@pytest.mark.parametrize("freedom", [1, 1.5, 4, 40, 400])
+@pytest.mark.parametrize("value", [0.5, 2, 5])
+def test_the_sum_of_both_errors_is_their_convolution(value, freedom):
+    exact, _ = quad(lambda t: stats.t.pdf(t, freedom) * ndtr(2 * t - value), -np.inf, np.inf, epsabs=1e-13)
+    assert significance.error_tail(value, 1.0, 4.0, freedom) == pytest.approx(exact, rel=5e-5)
+
+
 def test_errors_are_judged_as_arrays_and_their_ends_are_found():
     values = np.array([[0.5, 1.0], [2.0, -1.0]])
     tails = significance.error_tail(values, 1.0, np.array([1.0, 0.0]), 2)
@@ -105,6 +115,28 @@ def test_seeds_that_differ_alike_are_paired():
     better = [spoilt(rng, references, share) for share in shares]
     (found,) = compare({"worse": worse, "better": better}, references, "en", "10M", "t")
     assert found.low > 0
+
+
+def test_a_comparison_has_the_error_of_its_seeds():
+    """Where seeds lie far apart the interval is that of Student's t, and a little wider by the test set."""
+    rng = random.Random(6)
+    references = text(rng, 200)
+    models = [spoilt(rng, references, share) for share in (0.1, 0.3, 0.5)]
+    other = spoilt(rng, references, 0.3)
+    (found,) = compare({"other": [other] * 3, "row": models}, references, "en", "10M", "t")
+    scores = [BLEU().corpus_score(lines, [references]).score for lines in models]
+    half = stats.t.isf(0.025, 2) * np.std(scores, ddof=1) / math.sqrt(3)
+    assert half < found.high - found.difference < 1.02 * half
+
+
+def test_of_one_reference_in_plain_words_nist_compares_alike():
+    rng = random.Random(7)
+    references = text(rng, 40)
+    systems = {name: [spoilt(rng, references, share)] for name, share in (("a", 0.3), ("b", 0.2))}
+    (nist,) = significance.compare_nist(systems, [references], "10M", "t")
+    (plain,) = compare(systems, references, "en", "10M", "t")
+    assert nist[:4] == plain[:4]
+    assert nist[4:] == pytest.approx(plain[4:])
 
 
 def test_the_interval_covers_the_true_difference():

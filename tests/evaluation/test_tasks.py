@@ -315,6 +315,19 @@ def test_nothing_mined():
     assert result["threshold"] is None
 
 
+def test_without_one_of_the_texts_lost_pairs_are_not_counted():
+    mined = Candidates(np.ones(1, np.float32), ["s4"], ["t3"])
+    assert bucc.evaluate(mined, [("s4", "t3")], SRC, TGT)["gold_lost_to_duplicates"] == 1
+    for texts in ((SRC, None), (None, TGT)):
+        assert bucc.evaluate(mined, [("s4", "t3")], *texts)["gold_lost_to_duplicates"] is None
+
+
+def test_two_folds_take_pairs_at_the_threshold_itself():
+    names = ["a", "b", "c", "d"]
+    taken, thresholds = bucc.two_fold(np.ones(4, np.float32), names, np.ones(4, bool), [(name, name) for name in names])
+    assert (taken.tolist(), thresholds) == ([True] * 4, [1, 1])
+
+
 def test_two_folds_are_tuned_on_the_other_half():
     rng = np.random.default_rng(1)
     src = [f"s{i}" for i in range(200)]
@@ -797,7 +810,9 @@ def test_recognition_by_an_encoder(pieces, tmp_path, kind, similarity):
     )
     assert done.exit_code == 0, done.exception
     assert 0 <= json.loads(done.stdout)[similarity]["accuracy"]["value"] <= 100
-    assert "draw:tokens" in json.loads(done.stdout)["length"]["accuracy"]["signature"]
+    by_length = json.loads(done.stdout)["length"]["accuracy"]
+    assert "draw:tokens" in by_length["signature"]
+    assert len(by_length["draws"]) == 5  # zhang2016 section 6.2.2
     if kind == "descriptor_autoencoder":
         with pytest.raises(InputError, match="does not rebuild bags of words"):
             recognition.scores(tokens, path, bpe, ["reconstruction"])
