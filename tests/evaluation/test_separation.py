@@ -41,6 +41,13 @@ def test_means_are_over_the_sources_whose_target_comes_first():
         separation(at(0), at(180), ["a"])
 
 
+def test_a_source_with_none_but_copies_of_its_target_near_it_is_left_out():
+    found = separation(at(0, 10, 90), at(0, 10, 120), ["a", "a", "b"], k=2)
+    assert found["positive"]["value"] == pytest.approx(100 * np.cos(np.radians(30)), abs=1e-4)
+    assert found["negative"]["value"] == pytest.approx(100 * np.cos(np.radians(80)), abs=1e-4)
+    assert unpacked(found["negative"]["items"], Path()).counts[:, 1].tolist() == [0, 0, 1]
+
+
 def metric(value: float, half: float) -> dict:
     return {"value": value, "interval": [value - half, value + half], "n": 100, "signature": "x"}
 
