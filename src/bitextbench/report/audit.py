@@ -53,7 +53,6 @@ OUT: Literal["out of regime"] = "out of regime"
 IN = "in"
 NOT_PRINTED = "not printed"
 DECIDED = ("holds", "fails", "mixed", "level")
-ROUNDING = 0.0051  # of a number in a table
 
 
 class Found(NamedTuple):
@@ -276,7 +275,7 @@ def _found(tables: Sequence[Path], printed: dict[str, list[Printed]], run: Path 
     """Our numbers by place, row and column, without those that no paper has as a number or in a figure."""
     reference = {(place, cell.row, cell.column): cell for place, cells in printed.items() for cell in cells}
     measured: dict[Key, Found] = {}
-    for path in sorted(tables):
+    for path in tables:
         file = (Path("results", run.resolve().name) / path.relative_to(run) if run else path).as_posix()
         for number, line in enumerate(read(path), start=2):
             key = (line.paper_table, line.row, line.column)
@@ -312,9 +311,7 @@ def _same_numbers(found: Found, again: Cell, path: Path) -> None:
     """Raise InputError unless a line of a table has the numbers of its measurements."""
     for name in ("ours", "spread", "low", "high", "delta", "seeds"):
         there, here = getattr(found.line, name), getattr(again, name)
-        if there != here and not (
-            isinstance(there, float) and isinstance(here, float) and abs(there - here) < ROUNDING
-        ):
+        if there != here:
             what = f"{again.row}, {again.column}: {name} is {there}, but {here} in {path}"
             raise InputError(what, found.path, line=found.number, remedy="make the table again")
 
