@@ -80,6 +80,9 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
         "positives-rise-with-the-margin": "fails",
         "negatives-fall-with-the-margin": "holds",
     }
+    regimes = {one.claim.removeprefix("yang2019-"): (one.regime, one.in_regime) for one in judged}
+    assert regimes["f1-rises-with-the-margin"] == ("1 in", True)
+    assert regimes["negatives-fall-with-the-margin"] == ("1 not printed", False)
 
 
 def test_thresholds_have_a_line_each_and_the_best_is_marked(tmp_path):

@@ -293,6 +293,9 @@ def test_the_papers_own_numbers_are_all_reproduced(tmp_path):
         if claim.fails or claim.table in references.UNPRINTED
     ]
     assert [judgement.claim for judgement in judgements if judgement.verdict != "holds"] == listed
+    files = [judgement.evidence.split() for judgement in judgements]
+    assert files == [sorted(each) for each in files]
+    assert max(map(len, files)) > 1
     by_paper = {"not run": "not run", "holds": "holds", "fails": "fails"}
     assert all(judgement.verdict == by_paper.get(judgement.on_paper, judgement.verdict) for judgement in judgements)
     assert Counter(line.claim for line in instances if line.verdict == "holds") == Counter(
