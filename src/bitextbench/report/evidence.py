@@ -198,7 +198,7 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
     ]
     of_seeds = _rounded(sum((variance for variance, _ in parts), start=0.0))
     squares = sum((variance**2 / freedom for variance, freedom in parts), start=0.0)
-    freedom = np.divide(of_seeds**2, squares, out=np.ones_like(of_seeds * 1.0), where=of_seeds > 0)
+    freedom = np.divide(of_seeds**2, squares, out=np.ones_like(of_seeds), where=of_seeds > 0)
     return Estimate(value, of_items, of_seeds, freedom)
 
 
