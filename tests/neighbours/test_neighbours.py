@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bitextbench import neighbours
-from bitextbench.base import portable
+from bitextbench.base import arrays, portable
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
@@ -296,6 +296,20 @@ def test_parts_that_do_not_fit_together(tmp_path):
     with pytest.raises(InputError, match="src rows 10 to 5 are in no part or in two"):
         merge([tmp_path / "a", tmp_path / "c"], tmp_path / "o")
     assert not (tmp_path / "o").exists()
+    for folder, ids, similarities in (("b", (10, 3), (10, 2)), ("c", (9, 2), (9, 2))):  # c was a search of ten rows
+        arrays.save(tmp_path / folder / "backward.ids.npy", np.zeros(ids, np.int64))
+        arrays.save(tmp_path / folder / "backward.similarities.npy", np.zeros(similarities, np.float32))
+        with pytest.raises(InputError, match=f"{folder}: backward: ids and similarities do not fit; search again"):
+            load(tmp_path / folder)
+
+
+@pytest.mark.parametrize("backend", neighbours.BACKENDS)
+def test_one_direction_alone_is_that_of_both(backend):
+    sides = Embeddings(ties(3, 131)), Embeddings(ties(4, 150))
+    one, both = (search(*sides, 4, backend=backend, tile=32, forward_only=only) for only in (True, False))
+    np.testing.assert_array_equal(one.forward.ids, both.forward.ids)
+    np.testing.assert_array_equal(one.forward.similarities, both.forward.similarities)
+    assert one.backward.ids.shape == one.backward.similarities.shape == (150, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
