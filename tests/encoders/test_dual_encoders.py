@@ -137,6 +137,25 @@ def test_confidence_learns_from_held_out_pairs_where_there_are_some():
     assert [*create("dan_dual", confidence=0).streams(corpora, 8, 100, 1)] == ["ranking"]
 
 
+def test_updates_of_the_confidence_alone_change_nothing_else():
+    sides = {side: SentenceIds([Ragged.of(rows(np.random.default_rng(1), 40))], WORDS) for side in ("src", "tgt")}
+
+    def finished(updates: int) -> tuple[dict[str, np.ndarray], float]:
+        model = create("dan_dual", confidence_updates=updates)
+        streams = model.streams({"bitext": sides}, 40, 100, 1)
+        model.finish(streams, 7)
+        loss = model.eval().calibration_loss(*model.vectors(streams["ranking"].batch(0)))
+        return weights(model), loss.item()
+
+    (before, high), (after, low) = finished(0), finished(2000)
+    assert {name for name in before if not np.array_equal(before[name], after[name])} == {
+        "calibration.weight", "calibration.bias"
+    }  # fmt: skip
+    one_answer = -(1 / 40 * np.log(1 / 40) + 39 / 40 * np.log(39 / 40))  # the best loss that is the same for all pairs
+    assert low < 1.1 * one_answer < high
+    assert all(map(np.array_equal, after.values(), finished(2000)[0].values()))
+
+
 # ---- yang2019
 
 

@@ -371,6 +371,19 @@ def test_stops_when_the_dev_score_does_not_improve_and_keeps_the_best(tmp_path: 
     assert encoders.load(tmp_path / "model.pt", torch.device("cpu"))
 
 
+def test_the_confidence_learns_on_with_the_best_state(tmp_path: Path):
+    data = {"bitext": [cipher(tmp_path, "pairs", 64)], "valid": [cipher(tmp_path, "valid", 30)]}
+    states = []
+    for count in (0, 9):
+        model = {"words": V - 1, "embedding": 16, "layers": [16, 32], "confidence_updates": count}
+        wanted = spec(learning_rate=0.5, updates=12, valid_every=3, patience=2) | {"type": "dan_dual", "model": model}
+        report = trainer.train(wanted, V, data, tmp_path / f"{count}.pt", tmp_path / "kept")
+        states.append(encoders.load(tmp_path / f"{count}.pt", torch.device("cpu")).state_dict())
+    assert report["updates"] <= 12
+    one, other = states
+    assert {name.split(".")[0] for name in one if not torch.equal(one[name], other[name])} == {"calibration"}
+
+
 def descriptors(**training) -> dict:
     """With few pairs a batch is the whole bitext."""
     schedule = {

@@ -61,6 +61,9 @@ class Encoder(torch.nn.Module):
         """Sentence vectors [b, dimension] of non-empty sentences of one side."""
         raise NotImplementedError
 
+    def finish(self, streams: dict[str, Stream], seed: int) -> None:
+        """Learn what is learned once the vectors stand still, after the last update; `seed`: of what is drawn."""
+
     def learned(self, pair: Mapping[str, str]) -> dict[str, list[str]]:
         """The languages that each side encodes; `pair`: the language of each side of its dev pairs."""
         return {side: [pair[side]] if self.sided else sorted({*pair.values()}) for side in self.sides}

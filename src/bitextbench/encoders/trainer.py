@@ -128,6 +128,9 @@ def train(
     run_updates(run, at, last, started)
     if rank > 0:
         return {}
+    if at.best:
+        run.model.load_state_dict(at.best)
+    run.model.finish(run.streams, seed_of(seed, training.updates, rank))
     report = report_of(run, at, matched, at.cpu_seconds + time.process_time() - started)
     write(run, at, {key: spec.get(key) for key in ("type", "model", "training")}, report, text, out)
     last.path.unlink(missing_ok=True)
@@ -138,8 +141,7 @@ def write(
     run: "TrainingRun", at: "Progress", spec: dict[str, Any], report: dict[str, Any], text: TextSide | None, out: Path
 ) -> None:
     """The model, its curve, its report, and with `text` the files by which the folder works by itself."""
-    state = at.best or plain(run.model)
-    save({"spec": spec, "vocab_size": run.model.vocab_size, "state_dict": state}, out)
+    save({"spec": spec, "vocab_size": run.model.vocab_size, "state_dict": plain(run.model)}, out)
     write_curve(at.curve, out.parent)
     write_json(out.parent / "training.json", report)
     if text:

@@ -26,18 +26,23 @@ Where the paper is silent:
   confidence of new pairs is then too low. The confidence loss has the weight `confidence` / (1 - `confidence`), because
   the paper gives it a tenth of the workers. Its negatives are all other targets of a batch, copies of the right one
   as well.
+- Trained jointly for minutes, the confidence learns next to nothing: the vectors change under it, and its loss is that
+  of one answer for all pairs. So it may have further updates, on vectors that stand still: `confidence_updates`. At paper
+  scale it has none.
 - Eq. 2 ranks the targets of one source. A source may add any constant to phi of all targets, so the dot product cannot
   rank sources. Where sources are compared, log P(y | x) of eq. 1 is used (`formats.vectors.by_probability`).
 """
 
 from bitextbench.base.device import full, placed, torch
 from bitextbench.base.errors import InputError
+from bitextbench.base.progress import log
 from bitextbench.encoders import Corpora, check_settings, losses
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.dual import DualEncoder, bags, features
 
 nn = torch.nn
 ROLES = ("bitext", "hard", "calibration")
+CONFIDENCE_RATE = 0.003  # of updates of the confidence alone
 
 
 class Model(DualEncoder):
@@ -55,6 +60,7 @@ class Model(DualEncoder):
         layers: tuple[int, ...] = (320, 320, 500, 500),
         confidence: float = 0.1,
         confidence_dropout: float = 0.4,
+        confidence_updates: int = 0,
         extra: int = 0,
         together: int = 1,
         sparse: bool = True,
@@ -64,6 +70,7 @@ class Model(DualEncoder):
             "dan_dual",
             layers=(layers, bool(layers) and min(layers) >= 1, "a list of sizes of 1 or more"),
             confidence=(confidence, 0 <= confidence < 1, "a share of 0 or more and below 1"),
+            confidence_updates=(confidence_updates, confidence_updates >= 0, "0 or more"),
         )
         self.dimension, self.weight = layers[-1], confidence / (1 - confidence)
         sizes = [embedding, *layers]
@@ -72,7 +79,7 @@ class Model(DualEncoder):
         )
         self.layers = nn.ModuleDict({side: Residual(sizes) for side in self.sides})
         self.calibration = nn.Linear(2 * self.dimension, 2) if confidence else None
-        self.dropout = nn.Dropout(confidence_dropout)
+        self.dropout, self.confidence_updates = nn.Dropout(confidence_dropout), confidence_updates
 
     def table(self, side: str) -> torch.Tensor:
         return self.embeddings[side]
@@ -96,9 +103,31 @@ class Model(DualEncoder):
             if "confidence" in batches:
                 with torch.no_grad():
                     u, v = self.vectors(batches["confidence"])
-            confidence = self.confidence(u.detach(), v.detach())
-            objectives["confidence"] = self.weight * losses.calibration(confidence).mean()
+            objectives["confidence"] = self.weight * self.calibration_loss(u, v)
         return objectives
+
+    def calibration_loss(self, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """The loss of the confidence task on vectors [b, D] of translations."""
+        return losses.calibration(self.confidence(u.detach(), v.detach())).mean()
+
+    def finish(self, streams: dict[str, Stream], seed: int) -> None:
+        """Updates of the confidence alone, by Adam."""
+        if self.calibration is None or not self.confidence_updates:
+            return
+        self.train()
+        torch.manual_seed(seed)
+        stream = streams.get("confidence", streams["ranking"])
+        optimizer = torch.optim.Adam(self.calibration.parameters(), lr=CONFIDENCE_RATE)
+        for update in range(self.confidence_updates):
+            with torch.no_grad():
+                src, tgt, *_ = (column.on(self.calibration.weight.device) for column in stream.batch(update))
+                u, v = self.vectors((src, tgt))
+            loss = self.calibration_loss(u, v)
+            if update % (self.confidence_updates // 5 or 1) == 0 or update == self.confidence_updates - 1:
+                log(f"update {update + 1:,}/{self.confidence_updates:,} of the confidence: loss {float(loss.detach()):.4f}")
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
 
     def encode(self, side: str, sentences: Padded) -> torch.Tensor:
         """Sentence embeddings [b, D]: section 2.2, footnote 1 and section 3.2."""
