@@ -68,11 +68,11 @@ def test_damaged_items_are_refused(change):
 def test_bleu_of_sums_is_sacrebleus(smooth):
     metric = BLEU(smooth_method="exp" if smooth else "none", force=True)
     reference = sentences(40, 0)
+    noisy = [(40, 0.1), (40, 0.5), (3, 0.6), (1, 0.7), (1, 0.9), (1, 1.0), (40, 0.0)]
+    texts = [sentences(n, noise, reference[:n]) for n, noise in noisy]
+    texts += [[f"{line} y" for line in reference], [line.rsplit(" ", 1)[0] for line in reference]]  # longer, shorter
     sums = np.stack(
-        [
-            np.sum(metric._extract_corpus_statistics(sentences(n, noise, reference[:n]), [reference[:n]]), axis=0)
-            for n, noise in [(40, 0.1), (40, 0.5), (3, 0.6), (1, 0.7), (1, 0.9), (1, 1.0), (40, 0.0)]
-        ]
+        [np.sum(metric._extract_corpus_statistics(lines, [reference[: len(lines)]]), axis=0) for lines in texts]
     )
     expected = [metric._compute_score_from_stats(row.tolist()).score for row in sums]
     assert draws._bleu(sums.astype(float), smooth=smooth) == pytest.approx(expected, abs=1e-9)

@@ -58,6 +58,18 @@ def test_q_decides_and_not_p():
     assert verdicts.judged([claim, *rest])[0] == ("undecided", 0.03, pytest.approx(0.6))
 
 
+def test_statements_on_a_claim_are_read_at_the_level_of_the_rejections():
+    """Of one claim in C that is decided, each statement is tested at 0.05 / C: here twice 0.02 is mixed only alone."""
+    claim, open_one = verdicts.Statements(0.02, SURE, 1.0, 1.0), verdicts.Statements(1.0, OPEN, 1 - OPEN, 1.0)
+    assert [verdicts.judged([claim, *[open_one] * n])[0].verdict for n in (0, 1, 4)] == ["mixed", "holds", "holds"]
+    at_the_level = verdicts.Statements(1.0, 0.025, 0.975, 1.0)
+    assert verdicts.judged([at_the_level]) == [("holds", 0.05, 0.05)]
+
+
+def test_one_instance_alone_is_never_mixed():
+    assert verdicts.statements([0.5], [0.5], [1.0]).mixed == 1
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_most_by_an_oracle(p):
     """Simes of the p-values that are left when those that could be true are left out."""
