@@ -705,6 +705,18 @@ def test_averages_and_the_command(tmp_path):
         accuracy(np.array([0]), documents.Documents.of(["x"]), documents.Documents.of(["y"]))
 
 
+def test_averages_of_more_vectors_than_are_read_at_a_time():
+    x = normal(8, 70_000, 1)
+    parts = documents.Documents.of([str(row % 3) for row in range(len(x))])
+    means = documents.averaged(parts, Embeddings(x)).array[:, 0]
+    assert means == pytest.approx([x[first::3].mean(dtype=float) for first in range(3)], rel=1e-5)
+
+
+def test_without_a_model_a_similarity_is_the_confidence_within_0_and_1():
+    found = Neighbours(np.zeros((1, 3), np.int64), np.array([[-0.5, 0.25, 1.5]], np.float32))
+    assert documents.confidence((Embeddings(normal(1, 1, 2)),) * 2, found, None).tolist() == [[0, 0.25, 1]]
+
+
 def test_a_document_without_an_aligned_sentence():
     parts = documents.Documents.of(["a", "b"])
     one = Neighbours(np.array([[0], [0]]), np.zeros((2, 1), np.float32))
