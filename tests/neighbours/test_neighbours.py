@@ -249,6 +249,25 @@ def test_tiles_of_many_threads_fit_the_memory():
     assert on["cuda"].tile_within(LEAST_MEMORY, 16) == engine.TILE["cuda"]
 
 
+def test_the_fast_search_has_the_tile_and_the_widths_that_it_is_asked_for(monkeypatch):
+    """The slack of fp32 is 4; of a direction that nobody asks for nothing is kept."""
+    asked = []
+
+    def spied(*args, **options):
+        def candidates(left, right, widths, rows, tile):
+            asked.append((widths, tile))
+            return made.candidates(left, right, widths, rows, tile)
+
+        made = engine.engine_of(*args, **options)
+        return made._replace(candidates=candidates)
+
+    monkeypatch.setattr(neighbours, "engine_of", spied)
+    src, tgt = Embeddings(normal(1, 6, 8)), Embeddings(normal(2, 20, 8))
+    search(src, tgt, 4, tile=32)
+    search(src, tgt, 4, forward_only=True)
+    assert asked == [((8, 6), 32), ((8, 0), engine.TILE["cpu"])]
+
+
 def test_rows_that_grow_more_similar_from_block_to_block():
     tgt = np.stack([np.ones(300), np.linspace(2, 0, 300)], 1).astype(np.float32)  # the nearest of (1, 0) is the last
     check(search(Embeddings(tgt[-1:]), Embeddings(tgt), 4, tile=64), tgt[-1:], tgt, 4)

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.neighbours import METRICS, search
-from bitextbench.scoring.margins import MARGINS, SIMILARITIES, margin, means, score_neighbours
+from bitextbench.scoring.margins import MARGINS, SIMILARITIES, margin, means, metric_and_margin, score_neighbours
 
 
 def oracle(name: str, cosine: np.ndarray, i: int, j: int, k: int) -> float:
@@ -94,6 +94,9 @@ def test_both_directions_give_a_pair_the_same_score():
 def test_names():
     with pytest.raises(InputError, match="unknown margin 'ration'; known: absolute, distance"):
         margin("ration", 1, 1, 1)
+    assert [metric_and_margin(name) for name in ("dot", "ratio")] == [("dot", "absolute"), ("cosine", "ratio")]
+    with pytest.raises(InputError, match="unknown --margin 'ration'; known: cosine, dot"):
+        metric_and_margin("ration", "--margin")
     for metric, name in SIMILARITIES.values():
         assert metric in METRICS
-        assert margin(name, [[1.0]], [[0.5]], [[0.5]]).shape == (1, 1)
+        assert margin(name, 1.0, [[0.5], [0.5]], [0.5, 0.5, 0.5]).shape == (2, 3)
