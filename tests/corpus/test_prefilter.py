@@ -206,6 +206,12 @@ def test_monolingual_rows_meet_one_sided_rules_only():
     assert prefilter(rows, {"language": "py3langid"}, PAIR).passed.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("code", ["de", "de-AT", "deu"])
+def test_a_language_is_looked_for_by_the_code_of_the_model(code):
+    rows = table([(SENTENCES["de"], SENTENCES["en"]), (SENTENCES["fr"], SENTENCES["en"])])
+    assert prefilter(rows, {"language": "py3langid"}, (code, "en")).passed.tolist() == [True, False]
+
+
 def test_no_rows_and_no_rules():
     everything = {"max_tokens": 5, "max_ratio": 2.0, "letters": 0.5, "max_overlap": 0.5, "max_repeats": 2, "language": "py3langid"}  # fmt: skip
     assert len(prefilter(table([]), everything, PAIR).passed) == 0
