@@ -88,6 +88,13 @@ def test_seeds_make_a_mean_with_a_spread(reference, tmp_path):
     assert (line.ours, line.spread, line.low, line.high, line.seeds) == (6.0, 1.41, 0.0, 18.86, "5 7")
 
 
+@pytest.mark.parametrize(("value", "high"), [(98.0, 100.0), (1500.0, 1512.86)])
+def test_an_interval_ends_at_100_but_of_what_is_no_percentage(reference, tmp_path, value, high):
+    runs = [measured(tmp_path, value + more, seed=seed) for seed, more in enumerate((-1.0, 1.0))]
+    line = built(reference, tmp_path, runs)["cosine", "de-en"]
+    assert (line.ours, line.low, line.high) == (value, pytest.approx(value - 12.75, abs=0.01), high)
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"value": float("nan")}, "value is missing or wrong"),
     ({"interval": [2.0, 1.0]}, "interval is"),

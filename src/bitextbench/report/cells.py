@@ -177,7 +177,8 @@ def summarise(
 def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
     """The cell with our numbers in percent, from measurements of different seeds."""
     average, spread, low, high = summarise([one.value for one in seeds], [one.interval for one in seeds])
-    average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, max(100.0, average)), 2)
+    most = 100.0 if average <= 100 else math.inf
+    average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, most), 2)
     paper = cell.paper
     inside = "not in the paper" if paper is None else "reproduced" if within(paper, low, high) else "differs"
     return replace(
