@@ -1,6 +1,7 @@
 """Claims: the reading of predicates, three-valued verdicts, and what is refused."""
 
 import operator
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from bitextbench.base.errors import InputError
 from bitextbench.report import claims
 from bitextbench.report.claims import Claim, Interval
+from bitextbench.report.references import Printed
 
 
 def numbers(**cells: tuple[float, float]) -> dict:
@@ -113,6 +115,23 @@ def test_variables_take_each_value():
         {"row": row, "n": n} for row in "ab" for n in "02"
     ]
     assert claims.judge(claim, numbers(a=(1, 1), b=(3, 3))) == ["holds", "fails", "holds", "holds"]
+
+
+def test_a_cell_of_another_table_is_its_own():
+    [instance] = claims.instances(Claim("x", "t/table1", "[a, c] < [t/table2: a, c]"))
+    assert [*instance.cells.values()] == [("t/table1", "a", "c"), ("t/table2", "a", "c")]
+
+
+def test_a_printed_number_is_a_point_and_all_that_rounds_to_it_without_the_ends():
+    tables = {"t/table1": [Printed("t", "1", "a", "A", "c", Decimal("37.4"), "BLEU [%]", "here")]}
+    for predicate, exact, possible in (
+        ("[a, c] == 37.4", "holds", "undecided"),
+        ("37.35 < [a, c] < 37.45", "holds", "holds"),
+        ("[a, c] > 37.449", "fails", "undecided"),
+    ):
+        claim = Claim("x", "t/table1", predicate)
+        assert claims.judge(claim, claims.points(tables)) == [exact]
+        assert claims.judge(claim, claims.rounded(tables)) == [possible]
 
 
 @pytest.mark.parametrize(
