@@ -146,6 +146,8 @@ def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatc
     rows, best, held = confidence.extremes(scores, **spec, seed=1)
     assert (len(rows), best.sum(), held) == (400, 200, 40)
     assert confidence.extremes(scores[:7], **spec, seed=1).held == 1  # of two
+    overlapping = confidence.extremes(scores[:10], best=0.7, worst=0.6, seed=1)
+    assert (int(overlapping.good.sum()), len(set(overlapping.rows)), len(overlapping.rows)) == (7, 10, 10)
     assert set(scores[rows[best]]) == set(np.sort(scores)[-200:])
     assert scores[rows[~best]].max() <= np.median(scores)
     for name, logits in (("untuned", before), ("tuned", after)):

@@ -123,8 +123,8 @@ class Model(DualEncoder):
                 src, tgt, *_ = (column.on(self.calibration.weight.device) for column in stream.batch(update))
                 u, v = self.vectors((src, tgt))
             loss = self.calibration_loss(u, v)
-            if update % (self.confidence_updates // 5 or 1) == 0 or update == self.confidence_updates - 1:
-                log(f"update {update + 1:,}/{self.confidence_updates:,} of the confidence: loss {float(loss.detach()):.4f}")
+            if (update + 1) % (self.confidence_updates // 4 or 1) == 0:
+                log(f"confidence alone, {update + 1:,}/{self.confidence_updates:,}: loss {float(loss.detach()):.4f}")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

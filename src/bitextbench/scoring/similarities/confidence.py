@@ -130,7 +130,7 @@ def extremes(scores: NDArray[np.float32], best: float, worst: float, seed: int) 
     rng = np.random.default_rng(seed)
     order = np.lexsort((np.arange(len(scores)), -scores))
     good = order[: max(1, round(best * len(order)))]
-    tail = order[-max(1, round(worst * len(order))) :]
+    tail = order[len(good) :][-max(1, round(worst * len(order))) :]  # shares may overlap
     bad = rng.choice(tail, min(len(good), len(tail)), replace=False)
     rows = rng.permutation(np.concatenate([good, bad]))
     return Extremes(rows, np.isin(rows, good), max(1, len(rows) // 10))
