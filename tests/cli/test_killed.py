@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -114,13 +115,19 @@ def test_what_is_killed_leaves_nothing(tmp_path, command):
     before, call = files(place), [command, *COMMANDS[command]]
     expected = finished(undisturbed, call)
     for number, seconds in ((signal.SIGKILL, 0), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.05), (signal.SIGKILL, 0.3)):
-        left = scratch(place)
-        killed = start(place, call)
-        while killed.is_alive() and not scratch(place) - left:
-            time.sleep(0.005)
-        time.sleep(seconds)
-        os.kill(killed.pid, number)
-        code, said = ended(killed, place)
+        for _ in range(5):
+            left = scratch(place)
+            killed = start(place, call)
+            while killed.is_alive() and not scratch(place) - left:
+                time.sleep(0.005)
+            time.sleep(seconds)
+            os.kill(killed.pid, number)
+            code, said = ended(killed, place)
+            if code:
+                break
+            # of 45 interrupts in the first moments 2 are lost: in callbacks of LLVM's cache and of Python's import lock
+            shutil.rmtree(place)
+            fill(place, command)
         assert code == ENDS[number], said
         assert "Traceback" not in said
         if number != signal.SIGKILL:  # what the others left was removed by this one
