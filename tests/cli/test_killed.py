@@ -115,7 +115,7 @@ def test_what_is_killed_leaves_nothing(tmp_path, command):
     before, call = files(place), [command, *COMMANDS[command]]
     expected = finished(undisturbed, call)
     for number, seconds in ((signal.SIGKILL, 0), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.05), (signal.SIGKILL, 0.3)):
-        for _ in range(5):
+        for _ in range(2):
             left = scratch(place)
             killed = start(place, call)
             while killed.is_alive() and not scratch(place) - left:

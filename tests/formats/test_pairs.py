@@ -139,6 +139,7 @@ def test_texts_are_read_as_a_line_at_a_time_would_be(crawl, block, packed):
         errors.append(f"the two sides differ in lines: a has {len(expected[0])} and b has {len(expected[1])}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK", block)
+        patch.setattr("bitextbench.base.packed.BLOCK", block)
         patch.setattr(inputs, "MAX_LINE_BYTES", MOST)
         if not errors:
             assert rows(*names) == [*zip(*expected, strict=True)]

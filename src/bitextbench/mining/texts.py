@@ -35,7 +35,7 @@ def mine(
     src_text: Path,
     tgt_text: Path,
     out: Path,
-    vectors: "Vectors",
+    vectors: Vectors,
     *,
     calibration: "Calibration | None" = None,
     margin: str | None = None,
