@@ -47,6 +47,7 @@ def main() -> None:
     streams.prepare()
     keep_freed()
     signal.signal(signal.SIGTERM, _terminated)
+    sys.unraisablehook = _dropped
     try:
         sys.exit(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
@@ -71,6 +72,19 @@ def _terminated(*_: object) -> NoReturn:
         2, b"bitextbench: error: terminated; nothing is half-written, and the same command goes on with what is kept\n"
     )
     sys.exit(128 + signal.SIGTERM)
+
+
+def _dropped(dropped: "sys.UnraisableHookArgs") -> None:
+    """Raise an interrupt a little later that Python dropped: one within a callback, such as those of LLVM's cache."""
+    if not isinstance(dropped.exc_value, KeyboardInterrupt | SystemExit):
+        return sys.__unraisablehook__(dropped)
+    again = type(dropped.exc_value)(*dropped.exc_value.args)
+
+    def later(*_: object) -> NoReturn:
+        raise again
+
+    signal.signal(signal.SIGALRM, later)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
 
 
 def _fail(message: str, code: int) -> NoReturn:
