@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from bitextbench.base.errors import InputError
 from bitextbench.cli.main import cli
+from bitextbench.formats import metrics
 from bitextbench.report import cells, references, table
 
 REFERENCE = """paper,table,row,row_label,column,value,unit,condition
@@ -66,7 +67,7 @@ def test_rows_of_our_own_stand_once_below_the_papers(reference, tmp_path):
 
 def test_cells_of_translation_models_have_their_training_pairs(reference, tmp_path):
     runs = []
-    for seed, pairs, share in ((1, 100, 80.0), (2, 301, 90.0)):
+    for seed, pairs, share in ((1, 100, 80.0), (2, 301, 90.005)):
         bleu = {"value": 5.0, "interval": [4.0, 6.0], "n": 9, "signature": "s"}
         facts = {"bleu": bleu, "pairs": {"n": pairs}, "precision": {"value": share}}
         path = tmp_path / f"{seed}.json"
@@ -78,6 +79,13 @@ def test_cells_of_translation_models_have_their_training_pairs(reference, tmp_pa
         ("cosine", 200, 0.85),
         ("mlp", None, None),
     ]
+
+
+def test_a_count_in_millions_is_a_metric_whose_interval_has_no_width(tmp_path):
+    path = tmp_path / "counts.json"
+    path.write_text(json.dumps({"pairs": metrics.millions(2_500_000)}))
+    one = cells.read_measurement("small", "de-en", 1, path, "pairs")
+    assert (one.value, one.interval, one.n) == (2.5, (2.5, 2.5), 2_500_000)
 
 
 def test_seeds_make_a_mean_with_a_spread(reference, tmp_path):

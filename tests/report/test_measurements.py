@@ -42,6 +42,17 @@ def test_draws_of_what_was_read_are_those_of_what_was_saved(tmp_path):
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "a/b.json").read_bytes()
 
 
+def test_files_of_a_run_are_text_in_the_order_of_their_names(tmp_path):
+    names = [f"{paper}table{number}.json" for paper in ("", "kim2019/") for number in range(1, 9)]
+    for place in RNG.permutation(len(names)):
+        measurements.save("p/table1", [measured("r", "c/ü", 1)], tmp_path / "measurements" / names[place])
+    found = measurements.of_folder(tmp_path)
+    assert [path.relative_to(tmp_path / "measurements").as_posix() for path in found] == [*names[8:], *names[:8]]
+    assert "c/ü" in found[0].read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="has no measurements; make that run first"):
+        measurements.of_folder(tmp_path / "measurements")
+
+
 def test_an_item_takes_less_than_100_bytes(tmp_path):
     measurements.save("p/table1", [measured("r", "c", 1)], tmp_path / "m.json")
     assert (tmp_path / "m.json").stat().st_size < 5000

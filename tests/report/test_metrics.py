@@ -27,7 +27,7 @@ def test_every_number_of_the_papers_has_a_metric_and_is_in_its_own_regime():
 
 
 @pytest.mark.parametrize(
-    ("ours", "paper", "outside"), [(10, 20, False), (9.9, 20, True), (99, 20, False), (40.1, 20, True)]
+    ("ours", "paper", "outside"), [(10, 20, False), (9.9, 20, True), (99, 20, False), (40, 20, False), (40.1, 20, True)]
 )
 def test_regimes_have_two_ends(ours, paper, outside):
     assert metrics.Unit("x", 1, at_least=0.5).outside(ours, paper) == (outside and ours < paper)
@@ -51,6 +51,7 @@ def line_of(text: str) -> int:
         ("  F1 [%]:", "  X [%]: {regime: none, bound: 1, reason: r}\n  F1 [%]:", "  F1 [%]:", "no table has X [%]"),
         ('metric: "F1 [%]"', "metric: F2", "    f1:", "no metric F2"),
         ("fr-en/F]", "fr-en/G]", "    f1:", "no cell yang2019/table5, bide-am-forward, fr-en/G"),
+        ("bide-am-forward, fr-en/F]", "none, fr-en/F]", "    f1:", "no cell yang2019/table5, none, fr-en/F"),
         (
             "yang2019/figure4:",
             "yang2019/figure9:",

@@ -406,6 +406,29 @@ def test_wide_columns_stand_below_each_other():
     assert all(text.count(f" x{n}") == 2 for n in range(5)), "no column is lost, none stands twice"
 
 
+@pytest.mark.parametrize(("more", "parts"), [(0, 1), (1, 2)])
+def test_groups_stand_side_by_side_where_they_fit_to_the_last_character(more, parts):
+    columns = ["g/" + "x" * 30, "h/" + "y" * (table.WIDE - 27 - 2 - 30 - 2 + more)]  # 27: the heading of the labels
+    text = table.render([cell("a", 1.0, 2.0, column=column) for column in columns])
+    assert text.count("ours [95% interval] (paper)") == parts
+    assert ("y" * 39 in text.splitlines()[3]) == (parts == 1)
+
+
+def test_cells_that_no_paper_printed_stand_row_by_row():
+    places = [("b", "y"), ("a", "y"), ("b", "x"), ("a", "x")]
+    measured = [cells.Measurement(*place, 1, 5.0, 4.0, 6.0, 9, "s", Path("m.json")) for place in places]
+    made = table.unprinted("own", measured, "tiny", {("a", "y"): "why"})
+    assert [(one.row, one.column) for one in made] == [("b", "y"), ("b", "x"), ("a", "y"), ("a", "x")]
+    assert [one.note for one in made] == ["", "", "why", ""]
+    assert {one.verdict for one in made} == {"no paper has it"}
+
+
+def test_the_smallest_p_that_a_note_writes():
+    one = compared("mlp", "random", 5, 1)._replace(budget="10M/test2017")  # the column
+    said = [table.against([cell("mlp", 29, 20)], "random", [one._replace(p=p)])[0].note for p in (0.0001, 0.00009)]
+    assert [note.split(", ")[2] for note in said] == ["p = 0.0001", "p < 0.0001"]
+
+
 def test_a_note_of_few_rows_names_them():
     said = dict(zip("abcdef", ["one", "two", "two", "many", "many", "many"], strict=True))
     made = [replace(cell(row, 1.0, 2.0), note=note) for row, note in said.items()]
