@@ -147,6 +147,13 @@ def test_parquet_is_held_to_the_rules_of_text(capsys):
     assert len("\n".join(lines[0]).split("\n")) == 6
 
 
+def test_a_row_whose_sides_are_both_too_long_is_counted_once(capsys):
+    long = "x" * (MAX_LINE_BYTES + 1)
+    parquet("p.parquet", src=["x", long, long, long, "x"], tgt=[long, long, long, long, "y"])
+    assert rows("p.parquet") == [("x", ""), ("", ""), ("", ""), ("", ""), ("x", "y")]
+    assert "p.parquet: 4 lines are longer than 65,536 bytes, first line 1; they" in capsys.readouterr().err
+
+
 def invalid() -> pa.Array:
     data = pa.array([b"gut", b"Stra\xdfe"])
     return pa.StringArray.from_buffers(2, data.buffers()[1], data.buffers()[2])

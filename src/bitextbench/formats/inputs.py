@@ -158,8 +158,8 @@ class Input:
         """Log what was counted; `fate`: of lines that are too long."""
         if self.reading.quiet:
             return
-        if self.too_long:
-            what = f"{len(self.too_long):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {self.too_long[0]:,}"
+        if long := sorted(set(self.too_long)):  # both sides of a row may be
+            what = f"{len(long):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {long[0]:,}"
             log(f"{self.name}: {what}; {fate}")
         if self.bad:
             shown = "; ".join(f"line {number:,}: {what}" for number, what in itertools.islice(self.bad.items(), SHOWN))
@@ -390,8 +390,7 @@ class Input:
     def _text(self, value: bytes, number: int) -> str:
         """One value by the rules."""
         if len(value) > MAX_LINE_BYTES:
-            if number not in self.too_long[-2:]:  # both sides of a row may be
-                self.too_long.append(number)
+            self.too_long.append(number)
             return ""
         try:
             text = value.decode()
