@@ -154,6 +154,59 @@ def test_a_row_whose_sides_are_both_too_long_is_counted_once(capsys):
     assert "p.parquet: 4 lines are longer than 65,536 bytes, first line 1; they" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "bad", "message"),
+    [
+        ("p.tsv", "a\tb\n", "alone\n", "line has 1 columns"),
+        ("p.jsonl", '{"src": "a", "tgt": "b"}\n', "[]\n", "no JSON object"),
+        ("p.jsonl", '{"src": "a", "tgt": "b"}\n', '{"src": "a", "tgt": 1}\n', "field tgt is 1, not text"),
+        ("p.jsonl", '{"src": "a", "tgt": "b"}\n', '{"src": "a", "tgt": "\\u0000"}\n', "holds a NUL byte"),
+        ("p.parquet", "a", "\0", "holds a NUL byte"),
+    ],
+)
+def test_a_bad_row_after_the_first_blocks_is_told_its_number(name, line, bad, message, monkeypatch):
+    monkeypatch.setattr("bitextbench.base.lines.BLOCK", 5)
+    monkeypatch.setattr("bitextbench.base.packed.BLOCK", 5)
+    monkeypatch.setattr("bitextbench.formats.bitext.BLOCK", 2)
+    if name == "p.parquet":
+        parquet(name, src=[*[line] * 6, bad], tgt=[line] * 7)
+    else:
+        Path(name).write_text(line * 6 + bad)
+    with pytest.raises(InputError, match=rf"{name}:7: {message}"):
+        rows(name)
+
+
+def test_a_number_is_an_id_but_true_is_none():
+    Path("p.jsonl").write_text('{"id": 7, "src": "a", "tgt": "b"}\n')
+    assert rows("p.jsonl") == [("a", "b", "7")]
+    Path("p.jsonl").write_text('{"id": true, "src": "a", "tgt": "b"}\n')
+    with pytest.raises(InputError, match=r"p\.jsonl:1: field id is true, not text"):
+        rows("p.jsonl")
+
+
+def test_a_column_of_ids_is_not_indonesian():
+    parquet("p.parquet", id=["1", "2"], en=EN)
+    with pytest.raises(InputError, match="no column src; it has id, en"):
+        rows("p.parquet", languages=("id", "en"))
+    parquet("p.parquet", translation=[{"id": "Anjing.", "en": "Dog."}])
+    assert rows("p.parquet", languages=("id", "en")) == [("Anjing.", "Dog.")]
+
+
+def test_a_quiet_reading_writes_no_log(capsys):
+    write_tmx("p.tmx", unit(("de", "allein")), unit(("de", "x"), ("en", "y")))
+    Path("mark.tsv").write_text("\ufeffa\tb\n")
+    Path("mined.tsv").write_text("0.5\t1\t2\ta\tb\n")
+    parquet("p.parquet", src=["x" * (MAX_LINE_BYTES + 1), "a\nb"], tgt=EN)
+    for name in ("p.tmx", "mark.tsv", "mined.tsv", "p.parquet"):
+        read = rows(name)
+        assert name in capsys.readouterr().err
+        assert rows(name, quiet=True) == read
+        assert not capsys.readouterr().err
+    Path("plain.tsv").write_text("a\tb\n")
+    rows("plain.tsv")
+    assert not capsys.readouterr().err, "there is nothing to tell"
+
+
 def invalid() -> pa.Array:
     data = pa.array([b"gut", b"Stra\xdfe"])
     return pa.StringArray.from_buffers(2, data.buffers()[1], data.buffers()[2])
@@ -291,6 +344,12 @@ def test_zips_that_do_not_fit():
         archive.writestr("a.en", "x\ny\n")
     with pytest.raises(InputError, match=r"the two sides differ in lines: p\.zip/a\.de has 1 and p\.zip/a\.en has 2"):
         rows("p.zip")
+    data = bytearray(Path("p.zip").read_bytes())
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # of the first member
+        data[data.index(header) + flags] |= 1
+    Path("p.zip").write_bytes(data)
+    with pytest.raises(InputError, match=r"p\.zip: member 'a\.de' is encrypted; unpack it first"):
+        rows("p.zip")
     Path("p.zip").write_bytes(b"PK\x03\x04 no archive")
     with pytest.raises(InputError, match=r"p\.zip: damaged or truncated archive"):
         rows("p.zip")
@@ -410,6 +469,17 @@ def test_repair_of_a_column_is_that_of_each_line(lines):
             line = mend(line)
         expected.append(line)
     assert repaired(pa.array(lines, pa.string()), Counter()).to_pylist() == expected
+
+
+def test_an_empty_text_is_found_before_the_work_begins():
+    write_all()
+    Path("empty").write_text("")
+    Path("empty.gz").write_bytes(gzip.compress(b""))
+    for name in ("empty", "empty.gz"):
+        with pytest.raises(InputError, match=f"{name}: has no sentences"):
+            inputs.check_filled(Path(name))
+    for name in (".", "text.tsv", "packed.jsonl.gz", "plain.parquet", "Books.zip"):
+        inputs.check_filled(Path(name))
 
 
 def test_the_list_of_formats_has_no_language():
