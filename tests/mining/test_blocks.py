@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.formats import bitext
@@ -105,7 +107,28 @@ def test_bad_input(folder, tmp_path):
         blocks.Block(2, 2).rows(10)
 
 
-def test_sentences_with_one_vector_are_searched_once(tmp_path):
+def test_the_last_row_to_search_needs_a_vector(tmp_path):
+    vectors, whole = Embeddings(np.eye(4, dtype=np.float32)), (blocks.Block(0, 1), blocks.Block(0, 1))
+    rows = [np.array([0, 3])] * 2
+    blocks.search((vectors, vectors), rows, whole, tmp_path / "x", margin="ratio", k=1)
+    few = vectors.part(0, 3)
+    for both in ((few, vectors), (vectors, few)):
+        with pytest.raises(InputError, match="there are 3 vectors, but row 4 is to be searched; encode again"):
+            blocks.search(both, rows, whole, tmp_path / "y", margin="ratio", k=1)
+
+
+@given(st.integers(1, 50), st.integers(1, 50))
+def test_blocks_are_all_rows_in_ranges_of_about_as_many(n, of):
+    if of > n:
+        with pytest.raises(InputError, match=f"{n} sentences do not fill {of} blocks"):
+            [blocks.Block(number, of).rows(n) for number in range(of)]
+        return
+    ranges = [range(n)[blocks.Block(number, of).rows(n)] for number in range(of)]
+    assert [row for part in ranges for row in part] == [*range(n)]
+    assert {len(part) for part in ranges} <= {n // of, n // of + 1}
+
+
+def test_sentences_with_one_vector_are_searched_once(tmp_path, capsys):
     rows = {"id": [0, 1, 2, 3], "src": ["a", "A", "b", "a"], "tgt": ["x", "y", "y ", None]}
     table = pa.table(rows | {"doc": [None] * 4, "label": [None] * 4}).cast(bitext.SCHEMA)
     bitext.write_shards(tmp_path / "corpus", [table], 1)
@@ -113,6 +136,9 @@ def test_sentences_with_one_vector_are_searched_once(tmp_path):
     tgt = Embeddings(np.array([[1, 0], [0, 1], [0, 1], [0, 0]], np.float32))
     blocks.write_searched(tmp_path / "corpus", (src, tgt), tmp_path / "rows")
     assert [side.tolist() for side in blocks.searched(tmp_path / "rows")] == [[0, 2], [0, 1]]
+    said = capsys.readouterr().err
+    assert "src: 4 rows, 0 empty, 1 duplicate, 1 alike to the encoder, 2 searched" in said
+    assert "tgt: 4 rows, 1 empty, 0 duplicate, 1 alike to the encoder, 2 searched" in said
 
 
 def test_the_commands(folder, tmp_path):

@@ -162,6 +162,18 @@ def test_a_stream_of_pairs_with_an_empty_side(encoder):
     assert Path("s.gz").read_bytes().startswith(b"\x1f\x8b")
 
 
+def test_sentences_that_are_cut_are_counted(encoder):
+    long = "ja " * 600
+    Path("long.tsv").write_text(f"{long}\t{long}\nja\t{long}\nja\tyes\n")
+    Path("short.tsv").write_text("ja\tyes\n")
+    by = ["--similarity", "cosine", "--encoder", encoder]
+    assert "score: 3 pairs, 0 with an empty side, 3 sentences cut;" in done("score", "long.tsv", *by).stderr
+    kept = ["--rules", "{}", "--share", 1, "-o", "x.tsv"]
+    what = "sentences have more tokens than the encoder takes, and were cut"
+    assert f"3 {what}" in done("filter", "long.tsv", *by, *kept).stderr
+    assert what not in done("filter", "short.tsv", *by, *kept).stderr
+
+
 def test_ids_lead_back_to_the_crawl(encoder):
     Path("crawl.tsv").write_text(
         "".join(f"url{n}\t{a}\t{b}\n" for n, (a, b) in enumerate(PAIRS[:50])), encoding="utf-8"

@@ -145,7 +145,10 @@ def test_a_confidence_learns_what_other_scores_find_extreme(tmp_path, monkeypatc
     found = agreement(model, tuned, Embeddings(src), Embeddings(tgt), scores, spec, 1)
     rows, best, held = confidence.extremes(scores, **spec, seed=1)
     assert (len(rows), best.sum(), held) == (400, 200, 40)
-    assert confidence.extremes(scores[:7], **spec, seed=1).held == 1  # of two
+    few = confidence.extremes(scores[:7], **spec, seed=1)
+    assert (len(few.rows), int(few.good.sum()), few.held) == (2, 1, 1)
+    least = confidence.extremes(np.array([0.5, 0.1, 0.9], np.float32), best=0.01, worst=0.01, seed=1)
+    assert (sorted(least.rows), least.rows[least.good].tolist()) == ([1, 2], [2])
     overlapping = confidence.extremes(scores[:10], best=0.7, worst=0.6, seed=1)
     assert (int(overlapping.good.sum()), len(set(overlapping.rows)), len(overlapping.rows)) == (7, 10, 10)
     assert set(scores[rows[best]]) == set(np.sort(scores)[-200:])

@@ -83,6 +83,19 @@ def test_words_of_a_dictionary_are_those_of_the_file(tmp_path):
         zipporah.read(path)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_n_grams_of_a_file_are_in_order_and_stand_once(tmp_path, order):
+    FITS["zipporah"](tmp_path / "whole.npz")
+    held, path = arrays.load_npz(tmp_path / "whole.npz", ""), tmp_path / "changed.npz"
+    name = [name for name in sorted(held) if name.startswith("tgt_lm_keys")][order - 1]
+    twice = held[name].copy()
+    twice[1] = twice[0]
+    for other in (held[name][::-1], twice):
+        arrays.save_npz(path, **held | {name: other})
+        with pytest.raises(InputError, match="its n-grams are not in order; fit it again"):
+            zipporah.read(path)
+
+
 @pytest.mark.parametrize(
     "about",
     ["", "[]", "[1, 2, 3]", "{", "5", '{"similarity": 5, "languages": ["de", "en"], "encoder": null}', "[" * 100_000,
@@ -93,6 +106,16 @@ def test_a_file_says_what_scorer_it_is(tmp_path, about):
     arrays.save_npz(tmp_path / "x.npz", scorer=np.array(about))
     with pytest.raises(InputError, match="does not say what scorer it is; fit it again"):
         scorers.fitted(tmp_path / "x.npz")
+
+
+def test_a_file_is_opened_for_its_languages_or_where_none_are_named(tmp_path):
+    FITS["zipporah"](tmp_path / "whole.npz")
+    about = json.dumps({"similarity": "zipporah", "languages": ["de", "en"], "encoder": None})
+    arrays.save_npz(tmp_path / "x.npz", **arrays.load_npz(tmp_path / "whole.npz", ""), scorer=np.array(about))
+    for languages in (("de", "en"), ("de_AT", "en-GB"), (None, None), ("de", None)):
+        assert scorers.opened(tmp_path / "x.npz", languages, None).languages == ("de", "en")
+    with pytest.raises(InputError, match=r"x\.npz: is for de and en, not en and de; fit one for these languages"):
+        scorers.opened(tmp_path / "x.npz", ("en", "de"), None)
 
 
 def test_a_file_of_a_similarity_that_learns_nothing(tmp_path):

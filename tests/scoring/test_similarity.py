@@ -1,9 +1,11 @@
 """Similarities against loops, and the training of the MLP."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
@@ -18,6 +20,7 @@ from bitextbench.scoring.similarities import cosine, mlp, random
 FINITE = st.floats(-100, 100, width=32)
 
 
+@example(np.full((2, 5, 3), 1e-3, np.float32))  # short vectors
 @given(hnp.arrays(np.float32, (2, 5, 3), elements=FINITE))
 def test_cosine_equals_a_loop(sides):
     src, tgt = sides
@@ -40,6 +43,18 @@ def test_random_scores_depend_on_the_id_alone():
     assert abs(np.corrcoef(scores[1:], scores[:-1])[0, 1]) < 0.02
 
 
+def test_random_scores_are_the_published_numbers_of_splitmix64():
+    """Steele et al. 2014: the first outputs of seed 0, of which a score has the upper 24 bits."""
+    outputs = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    ids = np.arange(3)
+    scores = random.score(Pairs(ids, None, None), seed=0)
+    assert scores.tolist() == [(output >> 40) / 2**24 for output in outputs]
+    far = np.arange(0x632BE59BD9B4E019, 0x632BE59BD9B4E019 + 3)  # where seed 1 begins
+    assert (
+        random.score(Pairs(far, None, None), seed=0).tolist() == random.score(Pairs(ids, None, None), seed=1).tolist()
+    )
+
+
 def pairs(n: int, dim: int, parallel: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     src = rng.standard_normal((n, dim)).astype(np.float32)
@@ -60,6 +75,22 @@ def test_mlp_tells_parallel_from_not_and_ranks_by_logits(tmp_path):
     assert (good[:, None] > bad[None, :]).mean() > 0.9  # ROC-AUC on pairs it has not seen
     assert len(np.unique(good)) == 200  # logits do not saturate
     assert good.max() > 1
+
+
+@pytest.mark.parametrize("sizes", [[8, 1], [8, 5, 1], [8, 5, 3, 1]])
+def test_the_logit_of_the_mlp_by_hand(tmp_path, monkeypatch, sizes):
+    rng = np.random.default_rng(1)
+    layers = [(rng.standard_normal(size), rng.standard_normal(size[1])) for size in itertools.pairwise(sizes)]
+    arrays = {f"{name}{i}": part for i, layer in enumerate(layers) for name, part in zip("Wb", layer, strict=True)}
+    save_npz(tmp_path / "m.npz", **{name: array.astype(np.float32) for name, array in arrays.items()})
+    src, tgt = pairs(5, 4, False, 1)
+    expected = []
+    for x in np.concatenate([src, tgt], axis=1):
+        for weights, bias in layers[:-1]:
+            x = np.maximum(x @ weights + bias, 0)
+        expected.append((x @ layers[-1][0] + layers[-1][1])[0])
+    monkeypatch.setattr(mlp, "BLOCK", 2)
+    np.testing.assert_allclose(mlp.score(Pairs(np.arange(5), src, tgt), tmp_path / "m.npz"), expected, rtol=1e-4)
 
 
 def test_mlp_is_the_same_for_any_number_of_threads(tmp_path):

@@ -16,7 +16,7 @@ from bitextbench.formats.ids import Ragged
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.scoring import Pairs, Text, dictionary, ngram_lm
 from bitextbench.scoring.dictionary import Dictionary
-from bitextbench.scoring.similarities import margin, oracle, zipporah
+from bitextbench.scoring.similarities import margin, oracle, random, zipporah
 from bitextbench.text import ngrams
 
 SENTENCES = st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=5)
@@ -194,6 +194,26 @@ def test_zipporah_scores_a_pair_by_itself(fitted, monkeypatch):
     assert np.isfinite(zipporah.score(Pairs(np.arange(3), tokens=strange), fitted)).all()
 
 
+def test_features_are_adequacy_and_log_perplexity_of_both_sides(fitted):
+    model = zipporah.read(fitted)
+    src, tgt = model.words.ids(generated("held out", 20))
+    there, back = model.dictionaries
+    adequacy = zipporah.adequacy(src, tgt, there) + zipporah.adequacy(tgt, src, back)
+    perplexity = 2 ** model.fluencies[0].bits(src) * 2 ** model.fluencies[1].bits(tgt)
+    expected = (np.array([adequacy, np.log(perplexity)]).T / 10) ** 8
+    np.testing.assert_allclose(model.features(src, tgt), expected, rtol=1e-9)
+
+
+def test_two_good_pairs_are_enough_to_learn_from(tmp_path):
+    """Each has the other's target in the bad ones."""
+    good = generated("positives", 2)
+    zipporah.fit(generated("bitext", 500), good, {}, 1, tmp_path / "m.npz")
+    swapped = Text(good.src, good.tgt.take(pa.array([1, 0])))
+    best, worst = (zipporah.score(Pairs(np.arange(2), tokens=text), tmp_path / "m.npz") for text in (good, swapped))
+    assert best.min() > worst.max()
+    zipporah.fit(good, generated("positives", 9), {}, 1, tmp_path / "m.npz")
+
+
 def test_zipporah_needs_text(fitted, tmp_path):
     with pytest.raises(InputError, match="compares words; give it the tokens; name a `bitext` in its method"):
         zipporah.score(Pairs(np.arange(2)), fitted)
@@ -206,6 +226,7 @@ def test_the_oracle_takes_good_pairs_first_and_all_in_random_order():
     scores = oracle.score(Pairs(np.arange(300), labels=labels))
     assert scores[0::3].min() > scores[1::3].max() > scores[1::3].min() > scores[2::3].max()
     assert len(np.unique(scores[0::3])) == 100
+    np.testing.assert_array_equal(scores[2::3], random.score(Pairs(np.arange(2, 300, 3))))
     with pytest.raises(InputError, match="no pair has a label"):
         oracle.score(Pairs(np.arange(2), labels=["", ""]))
 
@@ -232,6 +253,16 @@ def test_margins_of_given_pairs_equal_a_loop_in_equal_batches(tmp_path):
         np.testing.assert_array_equal(part, found[9:12])  # a shard by itself
     with pytest.raises(InputError, match="neighbourhoods of 30 pairs, and none of pair 30"):
         margin.score(Pairs(np.array([30]), src[:1], tgt[:1]), tmp_path / "m.npz")
+
+
+def test_a_margin_is_a_ratio_of_four_neighbours_if_nothing_is_said(tmp_path):
+    src, tgt = (Embeddings(side) for side in np.random.default_rng(3).standard_normal((2, 12, 8)).astype(np.float32))
+    for name, spec in (("usual", {}), ("said", {"k": 4, "margin": "ratio"}), ("other", {"k": 5})):
+        margin.fit(src, tgt, spec, tmp_path / f"{name}.npz")
+    files = [(tmp_path / f"{name}.npz").read_bytes() for name in ("usual", "said", "other")]
+    assert files[0] == files[1] != files[2]
+    none = np.empty((0, 8), np.float32)
+    assert margin.score(Pairs(np.arange(0), none, none), tmp_path / "usual.npz").shape == (0,)  # an empty shard
 
 
 def test_copies_of_a_sentence_are_one_neighbour(tmp_path):
