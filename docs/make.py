@@ -496,8 +496,8 @@ def pictures() -> dict[Path, str]:
 
 
 def board() -> dict[Path, str]:
-    """The leaderboard of the published encoders: page, table, picture."""
-    runs = [ROOT / "results" / run for run in PUBLISHED]
+    """The leaderboard of the published encoders, and of two that small trains: page, table, picture."""
+    runs = [ROOT / "results" / run for run in (*PUBLISHED, "published-small")]
     made = leaderboard.made(leaderboard.joined(runs, ROOT / "references"))
     return {DOCS / f"leaderboard.{suffix}": text for suffix, text in made.items()}
 
