@@ -5,6 +5,7 @@ encoder, a column for each measurement (`leaderboard_layout`). `write` joins the
 figures: `<out>/leaderboard.csv`, a page (HTML, which sorts), the same in Markdown, and a picture.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -251,10 +252,12 @@ class Panels:
         lines = [[*self.held][start : start + self.across] for start in range(0, len(self.held), self.across)]
         width = max(sum(self.label[task] + self.wide + self.right for task in line) for line in lines)
         tall = [self.head + max(self.high[task] for task in line) + self.foot for line in lines]
-        height = 0.4 + sum(tall)
+        across = max(1, min(len(self.names), int(width / (plots.longest(self.names) + 0.4))))  # names in a line
+        names = 0.2 + 0.2 * math.ceil(len(self.names) / across)
+        height = names + sum(tall)
 
         def draw(figure: Figure) -> None:
-            top = height - 0.4
+            top = height - names
             for line, of_line in zip(lines, tall, strict=True):
                 left = 0.0
                 for task in line:
@@ -267,7 +270,7 @@ class Panels:
                 Line2D([], [], label=name, **self.mark(encoder))
                 for name, encoder in zip(self.names, self.encoders, strict=True)
             ]
-            figure.legend(handles=marks, loc="upper left", ncols=len(marks), bbox_to_anchor=(0, 1))
+            figure.legend(handles=marks, loc="upper left", ncols=across, bbox_to_anchor=(0, 1))
 
         label = "Dot plots by task: encoders with 95% intervals; the numbers are in leaderboard.csv"
         return plots.svg(draw, width, height, "leaderboard", label)
