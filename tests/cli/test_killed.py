@@ -110,7 +110,7 @@ def scratch(place: Path) -> set[Path]:
 
 @pytest.mark.parametrize(("number", "message"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
 def test_a_signal_within_a_callback_is_raised_after_it(number, message):
-    """Python drops what is raised there; the file is a stage that goes on after the callback."""
+    """Python drops what is raised there, and the stage would go on for 30 s."""
     code = f"""
 import os, sys, time, weakref
 from bitextbench.cli import main

@@ -24,7 +24,7 @@ class Limits(NamedTuple):
     """
 
     max_bytes: int = MAX_LINE_BYTES
-    too_long: list[int] | None = None
+    too_long: set[int] | None = None
     bad: dict[int, str] | None = None
 
 
@@ -164,7 +164,7 @@ def _checked(block: bytes, name: str | Path, before: int, limits: Limits) -> Ite
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
         text = line.removesuffix(b"\r")
         if len(text) > max_bytes and too_long is not None:
-            too_long.append(number)
+            too_long.add(number)
             yield ""
             continue
         if len(text) > max_bytes:

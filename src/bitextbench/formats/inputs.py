@@ -107,7 +107,7 @@ class Input:
     def __init__(self, path: str | Path, reading: Reading = PLAIN) -> None:
         self.path, self.reading = Path(path), reading
         self.name = Path(reading.name) if reading.name else STDIN if is_dash(path) else self.path
-        self.too_long: list[int] = []
+        self.too_long: set[int] = set()
         self.bad: dict[int, str] = {}
         self.breaks, self.form = 0, ""
         self.mended: Counter[str] = Counter()
@@ -158,8 +158,9 @@ class Input:
         """Log what was counted; `fate`: of lines that are too long."""
         if self.reading.quiet:
             return
-        if long := sorted(set(self.too_long)):  # both sides of a row may be
-            what = f"{len(long):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {long[0]:,}"
+        if self.too_long:
+            first = min(self.too_long)
+            what = f"{len(self.too_long):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {first:,}"
             log(f"{self.name}: {what}; {fate}")
         if self.bad:
             shown = "; ".join(f"line {number:,}: {what}" for number, what in itertools.islice(self.bad.items(), SHOWN))
@@ -390,7 +391,7 @@ class Input:
     def _text(self, value: bytes, number: int) -> str:
         """One value by the rules."""
         if len(value) > MAX_LINE_BYTES:
-            self.too_long.append(number)
+            self.too_long.add(number)
             return ""
         try:
             text = value.decode()
