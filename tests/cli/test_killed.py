@@ -112,7 +112,8 @@ def scratch(place: Path) -> set[Path]:
 def test_a_signal_within_a_callback_is_raised_after_it(number, message):
     """Python drops what is raised there, and the stage would go on for 30 s."""
     code = f"""
-import os, sys, time, weakref
+import os, signal, time, weakref
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell sets to be ignored in the background
 from bitextbench.cli import main
 
 class Thing: pass
