@@ -424,6 +424,22 @@ def test_a_mapping_that_inherits_nothing(tmp_path):
     assert "noise" in held("small.yaml")["corpora"]["pool"]
 
 
+def test_what_a_null_took_out_stays_out_under_a_later_key(tmp_path):
+    (tmp_path / "base.yaml").write_text("corpora: {crawl: {parts: [a], filter: {max_tokens: 100}}}")
+    (tmp_path / "small.yaml").write_text("corpora: {crawl: null}")
+    (tmp_path / "mine.yaml").write_text("corpora: {crawl: {exclude: [dev]}}")
+    overlays = [tmp_path / "small.yaml", tmp_path / "mine.yaml"]
+    assert read([tmp_path / "base.yaml"], overlays) == {"corpora": {"crawl": {"exclude": ["dev"]}}}
+    assert read([tmp_path / "base.yaml"], overlays[1:])["corpora"]["crawl"]["parts"] == ["a"]
+
+
+def test_german_encoders_on_published_sets_learn_from_text_of_small():
+    parts = resolve(held("small.yaml", "published.yaml", "published-small.yaml"))["corpora"]["crawl.en-de"]["parts"]
+    assert [part["dataset"] for part in parts] == [
+        "tatoeba-manythings.de-en", "multi30k-train.de-en-fr", "newstest2008-2013", "bible"
+    ]  # fmt: skip
+
+
 def test_what_kim2019_trains_on_leaves_out_every_test_set_that_it_is_measured_on():
     config = resolve(load())
     corpora = config["corpora"]
