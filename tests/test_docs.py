@@ -10,15 +10,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from test_style import TOOLS
 
 from bitextbench.base import members
+from bitextbench.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 MAKE = runpy.run_path(str(ROOT / "docs/make.py"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "references/README.md", "examples/README.md")
+    ),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -56,6 +64,14 @@ def test_the_page_of_data_has_every_data_set(generated):
 def test_the_page_of_methods_lists_every_encoder_and_similarity():
     page = TEXTS[ROOT / "docs/methods.md"]
     assert not [name for kind in members.KINDS for name in members.sources(kind) if f"\n| `{name}` | " not in page]
+
+
+def test_the_page_of_methods_has_every_choice_where_a_paper_is_silent():
+    package = ROOT / "src/bitextbench"
+    silent = [path for path in package.rglob("*.py") if MAKE["SILENT"] in path.read_text(encoding="utf-8")]
+    left = [path.relative_to(package).with_suffix("").as_posix() for path in silent]
+    assert len(left) > 20
+    assert not [module for module in left if f"\n`{module}`\n" not in TEXTS[ROOT / "docs/methods.md"]]
 
 
 @pytest.mark.parametrize("name", ["table2.csv", "table2.significance.csv"])
@@ -214,3 +230,17 @@ def test_the_site_has_a_report_for_each_of_its_links():
     linked = re.findall(r'href="results/([\w-]+)/index.html"', (ROOT / "docs/pages.html").read_text())
     assert runs.split() == linked
     assert all((ROOT / "results" / run).is_dir() for run in linked)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_their_options_exist(page):
+    for call in re.findall(
+        r"(?m)(?<![\w/.-])bitextbench ((?:[a-z][^`\n|>;]*|\\\n)+)", TEXTS[page].replace("\\\n", " ")
+    ):
+        words = call.split()
+        command = cli
+        while isinstance(command, click.Group) and words and words[0] in command.commands:
+            command = command.commands[words.pop(0)]
+        known = {option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]}
+        options = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert options <= known | {"-h", "--help", "-inf"}, call

@@ -75,7 +75,7 @@ def test_an_audit_is_made_from_what_is_committed(run, tmp_path):
     assert done.exit_code == 0, done.output
     for name in ("audit.csv", "claims.csv", "instances.csv"):
         same = (tmp_path / run / name).read_bytes() == (ROOT / "results" / run / name).read_bytes()
-        assert same, f"run bitextbench audit results/{run}"
+        assert same, f"run bitextbench audit results/{run} {'--seeds-of results/' + seeds_from if seeded else ''}"
 
 
 def test_a_run_without_measurements_gives_no_spread(tmp_path):

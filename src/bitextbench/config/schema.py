@@ -34,6 +34,9 @@ def _schema(plugins: str) -> Config:
     tables = [place for place in read_packaged("report/tables.yaml") if place not in OWN_SEEDS]
     whole["properties"]["seeds_of"]["propertyNames"]["enum"] += tables
     definitions = whole["$defs"]
+    definitions["leaderboard_row"]["properties"]["groups"]["items"]["enum"] = [
+        *read_packaged("report/leaderboard.yaml")
+    ]
     definitions["method"]["allOf"] = [
         _where("similarity", name, _method(definitions, name)) for name in members.sources("similarities")
     ]
