@@ -10,6 +10,7 @@ from test_packed import PACKERS
 from bitextbench.base import lines
 from bitextbench.base.errors import InputError
 from bitextbench.base.lines import read_lines
+from bitextbench.formats.gold import read_gold
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -47,6 +48,13 @@ def test_some_carriage_returns_are_counted(tmp_path, capsys):
     (tmp_path / "text").write_bytes(b"eins\r\nzw\rei\ndrei\r")
     assert list(read_lines(tmp_path / "text")) == ["eins", "zw\rei", "drei"]
     assert "text: 1 carriage returns inside 3 lines; they end none" in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path, capsys):
+    (tmp_path / "gold").write_text("\ufeff1\t2\n3\t\ufeff4\n")
+    assert list(read_lines(tmp_path / "gold")) == ["1\t2", "3\t\ufeff4"]
+    assert "gold: begins with a byte-order mark, which is left out" in capsys.readouterr().err
+    assert read_gold(tmp_path / "gold")[0] == ("1", "2")
 
 
 def line_by_line(data, max_bytes):

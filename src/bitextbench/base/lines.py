@@ -1,5 +1,6 @@
 """The lines of text files, read strictly."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -13,6 +14,8 @@ from bitextbench.base.progress import log
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
+BOM = "\ufeff"
+MARK = "begins with a byte-order mark, which is left out"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -35,13 +38,18 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a text file (plain, .gz, .bz2, .xz, .zst), without their line ends.
 
     Only LF (and a CR before it) ends a line, as U+0085 and U+2028 occur inside sentences of real corpora. Other CRs are
-    counted in the log.
+    counted in the log. So is a byte-order mark before the first, which is left out.
 
     Raises InputError, with the line, for UTF-16, invalid UTF-8, NUL bytes and over-long lines. It also raises it for a
     text whose lines end with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
-        yield from decode_lines(stream, path)
+        lines = decode_lines(stream, path)
+        for first in itertools.islice(lines, 1):
+            if first.startswith(BOM):
+                log(f"{path}: {MARK}")
+            yield first.removeprefix(BOM)
+        yield from lines
 
 
 def decode_lines(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -> Iterator[str]:

@@ -35,14 +35,22 @@ from bitextbench.base import names
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import existing
 from bitextbench.base.languages import matching
-from bitextbench.base.lines import MAX_LINE_BYTES, Limits, UnequalError, decode_arrays, decode_lines, side_by_side
+from bitextbench.base.lines import (
+    BOM,
+    MARK,
+    MAX_LINE_BYTES,
+    Limits,
+    UnequalError,
+    decode_arrays,
+    decode_lines,
+    side_by_side,
+)
 from bitextbench.base.packed import COMPRESSED, Guarded, damage, open_bytes
 from bitextbench.base.pipes import STDIN, is_dash, read_once, standard_input
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext, tmx
 from bitextbench.formats.repair import repaired
 
-BOM = "\ufeff"
 FORMS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".tmx": "tmx", ".zip": "zip"}
 # formats that are not read, and are no lines of text
 OTHERS = [
@@ -194,7 +202,7 @@ class Input:
         for number, lines in enumerate(decode_arrays(stream, self.name, self._limits(MAX_LINE_BYTES))):
             if not number and len(lines) and lines[0].as_py().startswith(BOM):
                 if not self.reading.quiet:
-                    log(f"{self.name}: begins with a byte-order mark, which is left out")
+                    log(f"{self.name}: {MARK}")
                 lines = pa.concat_arrays([pa.array([lines[0].as_py().removeprefix(BOM)]), lines[1:]])
             yield lines
 
