@@ -281,7 +281,9 @@ def test_units_of_tmx(capsys):
         "p.tmx", unit(("de", inline), ("en", "x")), unit(("de", "allein")), unit(("en", "alone"), ("en", "again"))
     )
     assert rows("p.tmx") == [('Der Hund ist stark & "gut" ä.', "x"), ("allein", ""), ("", "alone")]
-    assert "p.tmx: 1 of 3 units have no text in en; it counts as empty" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "p.tmx: 1 of 3 units have no text in en; it counts as empty" in said
+    assert "p.tmx: 1 further texts of units in de and en are left out" in said
     assert rows("p.tmx", languages=("deu", "en-GB"))[0][1] == "x"
 
 
@@ -294,6 +296,8 @@ def test_units_of_tmx(capsys):
         ("<tmx><tu></tmx>", "p.tmx:1: not XML (mismatched tag)"),
         ("<tmx>", "not XML (no element found)"),
         ("", "not XML (no element found)"),
+        ('<?xml version="1.0" encoding="GB2312"?><tmx/>', "p.tmx:1: cannot be decoded (multi-byte encodings are not supported); convert"),
+        ('<?xml version="1.0" encoding="nosuch"?><tmx/>', "p.tmx:1: cannot be decoded (unknown encoding: nosuch); convert"),
         ('<tmx><tu><tuv xml:lang="fr"><seg>x</seg></tuv></tu></tmx>', "p.tmx: no unit has text in de; it has fr"),
     ],
 )  # fmt: skip

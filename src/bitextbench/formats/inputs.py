@@ -321,7 +321,8 @@ class Input:
         if wanted.columns:
             raise InputError("TMX has no columns", self.name, remedy="leave out the option that names columns")
         codes, done, missing = [str(code) for code in wanted.languages], 0, Counter[str]()
-        for units in tmx.units(stream, self.name, codes):
+        held = tmx.Units(codes, self.name)
+        for units in tmx.units(stream, held):
             sides = [*zip(*units, strict=True)] or [()] * len(codes)
             missing.update({code: side.count(None) for code, side in zip(codes, sides, strict=True)})
             encoded = ([text and text.encode() for text in side] for side in sides)
@@ -329,6 +330,8 @@ class Input:
             done += len(units)
         for code, count in (+missing).items() if not self.reading.quiet else ():
             log(f"{self.name}: {count:,} of {done:,} units have no text in {code}; it counts as empty")
+        if held.further and not self.reading.quiet:
+            log(f"{self.name}: {held.further:,} further texts of units in {' and '.join(codes)} are left out")
 
     def _zip(self, _: None, wanted: Wanted) -> Iterator[pa.Table]:
         if None in wanted.languages:

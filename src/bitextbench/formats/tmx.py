@@ -15,6 +15,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.languages import matching
 
 CODES = ("bpt", "ept", "it", "ph", "ut")
+RECODE = "convert the file to UTF-8, by iconv, and let its first line declare that"
 PIECE = 1 << 16  # bytes parsed at a time
 _BREAK = re.compile(r"[ \t]*[\r\n]\s*")
 
@@ -23,14 +24,15 @@ class Units:
     """The handlers of an expat parser.
 
     `done` fills with one list of texts a unit, in the order of `languages`. A text is None if the unit has no segment
-    in that language. `seen`: the codes in the file.
+    in that language; of several the first. `further`: how many others these units have. `seen`: the codes in the file.
     """
 
     def __init__(self, languages: Sequence[str], name: str | Path) -> None:
         self.languages, self.name = languages, name
         self.done: list[list[str | None]] = []
         self.seen: set[str] = set()
-        self.segments: dict[str, str] = {}
+        self.further = 0
+        self.segments: dict[str, list[str]] = {}
         self.language = ""
         self.text: list[str] | None = None  # of the open segment
         self.codes = 0  # open elements whose text is codes
@@ -56,9 +58,11 @@ class Units:
         match tag:
             case "tu":
                 found = [matching(language, self.segments) for language in self.languages]
-                self.done.append([None if code is None else self.segments[code] for code in found])
+                texts = [self.segments.get(code or "", []) for code in found]
+                self.done.append([text[0] if text else None for text in texts])
+                self.further += sum(len(text[1:]) for text in texts)
             case "seg" if self.text is not None:
-                self.segments.setdefault(self.language, _BREAK.sub(" ", "".join(self.text)).strip())
+                self.segments.setdefault(self.language, []).append(_BREAK.sub(" ", "".join(self.text)).strip())
                 self.text = None
             case _ if tag in CODES and self.text is not None:
                 self.codes -= 1
@@ -72,13 +76,13 @@ class Units:
         raise InputError("declares or names an entity of its own", self.name, line=line, remedy="write the text itself")
 
 
-def units(stream: IO[bytes], name: str | Path, languages: Sequence[str]) -> Iterator[list[list[str | None]]]:
-    """The translation units of a TMX, some at a time: see `Units`.
+def units(stream: IO[bytes], held: Units) -> Iterator[list[list[str | None]]]:
+    """The translation units of a TMX, some at a time, as `held.done` has them.
 
     Raises InputError for what is not XML, an entity, a root that is not `tmx`, and at the end for no unit with one of the
     languages.
     """
-    held, has = Units(languages, name), [False] * len(languages)
+    name, has = held.name, [False] * len(held.languages)
     try:
         data, first = stream.read(PIECE), True
         while data or first:
@@ -91,7 +95,9 @@ def units(stream: IO[bytes], name: str | Path, languages: Sequence[str]) -> Iter
     except expat.ExpatError as error:
         what = f"not XML ({expat.ErrorString(error.code)})"
         raise InputError(what, name, line=error.lineno, remedy="make the file again") from None
-    for language, found in zip(languages, has, strict=True):
+    except (LookupError, ValueError) as error:  # of the declaration: expat asks Python for encodings that it lacks
+        raise InputError(f"cannot be decoded ({error})", name, line=1, remedy=RECODE) from None
+    for language, found in zip(held.languages, has, strict=True):
         if not found:
             there = ", ".join(sorted(held.seen - {""})) or "nothing"
             raise InputError(f"no unit has text in {language}", name, remedy=f"it has {there}")
