@@ -62,6 +62,9 @@ def test_a_row_whose_lists_are_short_is_searched_exactly(capsys):
         ("IVF4096,Flat", "does not work for 700 vectors"),
         ("XYZ", "does not work for 700 vectors (could not parse index string XYZ); check the name"),
         ("HNSW16:nprob=3", "does not work for"),
+        ("HNSW0", "does not work for 700 vectors (a graph needs 2 links and more)"),
+        ("IVF4_HNSW1,Flat", "does not work for 700 vectors (a graph needs 2 links and more)"),
+        ("IVF4,Flat:nprobe=0", "does not work for 700 vectors ('cur_nprobe > 0' failed)"),
     ],
 )
 def test_what_faiss_refuses_is_one_line(factory, message):

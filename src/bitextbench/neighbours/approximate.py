@@ -93,6 +93,8 @@ def _index(faiss: Any, side: Side, factory: str, width: int, gpu: bool) -> Any:
     name, _, settings = factory.partition(":")
     distance = faiss.METRIC_L2 if side.metric.halved else faiss.METRIC_INNER_PRODUCT
     try:
+        if re.search(r"HNSW[01](?!\d)", name):  # faiss ends the process
+            raise RuntimeError("a graph needs 2 links and more")
         index = faiss.index_factory(side.vectors.dimension, name, distance)
         rows = _sample(len(side), max(TRAINED, PER_LIST * _lists(faiss, index)))
         if gpu and hasattr(faiss, "index_cpu_to_all_gpus"):
@@ -101,6 +103,7 @@ def _index(faiss: Any, side: Side, factory: str, width: int, gpu: bool) -> Any:
         for part in progress([*blocks(len(side), ROWS)], f"index {factory}", unit="blocks"):
             index.add(side.matrix(part))
         _set(faiss, index, settings, width)
+        index.search(side.matrix(slice(0, 1)), width)  # which refuses settings out of range
     except RuntimeError as error:
         said = str(error).rstrip(" '").splitlines()[-1].split("failed: ")[-1].split("Error: ")[-1].strip()
         said = re.sub(r"^Error in .*\.\w+:\d+: ", "", said)  # where in the source of faiss
