@@ -26,7 +26,7 @@ def folder(tmp_path_factory) -> Path:
     folder, rng = tmp_path_factory.mktemp("web"), np.random.default_rng(1)
     n = 2 * bitext.BLOCK + 90
     src = [None if i % 3 == 0 else f"s {i % 3000}" for i in range(n)]
-    tgt = [f"t {i}" if i % 3 == 0 else " " if i % 3 == 1 else None for i in range(n)]
+    tgt = [f"t {i}" if i % 3 == 0 else " \u200b" if i % 3 == 1 else None for i in range(n)]
     table = pa.table(
         {"id": pa.array(range(n), pa.int64()), "src": src, "tgt": tgt, "doc": [None] * n, "label": [None] * n}
     )

@@ -57,6 +57,20 @@ def mine(src_text: Path, tgt_text: Path, src_emb: Path, tgt_emb: Path, out: Path
     return texts.mine(src_text, tgt_text, out, from_files(src_emb, tgt_emb), **options)
 
 
+INVISIBLE = ["\u200b", "\ufeff \u00a0", "\u00ad\u200e", "\x01"]
+
+
+def test_a_line_of_invisible_characters_is_empty(files, tmp_path):
+    """Such lines of both sides are alike, and would be the best pair."""
+    for name, lines in (("src", SRC), ("tgt", TGT)):
+        files[f"{name}_text"].write_text("\n".join([*lines, *INVISIBLE, "\u200bx"]) + "\n", encoding="utf-8")
+        vectors = np.load(files[f"{name}_emb"])
+        np.save(files[f"{name}_emb"], np.vstack([vectors, np.full((5, 4), 0.5, np.float32)]))
+    counts = mine(**files, out=tmp_path / "pairs.tsv")
+    assert (counts["src"]["empty"], counts["tgt"]["empty"]) == (5, 4)
+    assert counts["tgt"]["searched"] == len(TGT) + 1
+
+
 def test_the_command_of_the_issue(files, tmp_path):
     out = tmp_path / "pairs.tsv"
     done = subprocess.run(

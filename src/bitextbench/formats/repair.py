@@ -26,7 +26,9 @@ _JOINER = re.compile(
 )
 # there it ends words, as a space does elsewhere
 _SPACE = re.compile("(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b")
-_INVISIBLE = re.compile("[\u00ad\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\x01-\x08\x0e-\x1f\x7f]")
+_LEFT_OUT = "\u00ad\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\x01-\x08\x0e-\x1f\x7f"
+_INVISIBLE = re.compile(f"[{_LEFT_OUT}]")
+_VISIBLE = re.compile(f"[^\\s\u200b-\u200d{_LEFT_OUT}]")
 _QUOTES = str.maketrans(
     {**dict.fromkeys("\u2018\u2019\u201a\u201b", "'"), **dict.fromkeys("\u201c\u201d\u201e\u201f", '"')}
 )
@@ -58,6 +60,13 @@ KINDS: dict[str, tuple[str, Callable[[str], str]]] = {
     "quotes": (r"[\x{2018}-\x{201f}]", lambda text: text.translate(_QUOTES)),
 }
 """Of each kind: which lines may need it (RE2), and the function that mends one."""
+
+
+def is_empty(text: str) -> bool:
+    """Whether a text has nothing but white space and invisible characters: as a sentence it would resemble all others
+    of its kind.
+    """
+    return not _VISIBLE.search(text)
 
 
 def repaired(lines: pa.StringArray, counts: Counter[str]) -> pa.StringArray:

@@ -17,6 +17,7 @@ from bitextbench.base.outputs import atomic
 from bitextbench.base.progress import log
 from bitextbench.formats import bitext, mined_pairs
 from bitextbench.formats.bitext import SIDES
+from bitextbench.formats.repair import is_empty
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.retrieval import check_strategy, mine_pairs
@@ -53,7 +54,7 @@ def write_searched(corpus: Path, vectors: tuple[Embeddings, Embeddings], out: Pa
         folder.mkdir()
         for side, of_side in zip(SIDES, vectors, strict=True):
             text = bitext.read_side(corpus, side)
-            full = np.array([row for row, line in enumerate(text) if (line or "").strip()], np.int64)
+            full = np.array([row for row, line in enumerate(text) if not is_empty(line or "")], np.int64)
             if not len(full):
                 raise InputError(f"has no {side} text", corpus, remedy="both sides need at least one sentence")
             if len(text) != len(of_side):

@@ -18,6 +18,7 @@ from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.gold import Gold, read_gold
 from bitextbench.formats.inputs import PLAIN, Reading
 from bitextbench.formats.mined_pairs import Mined
+from bitextbench.formats.repair import is_empty
 from bitextbench.formats.sentences import Sentences, first_copies
 from bitextbench.formats.vectors import Distinct, distinct
 from bitextbench.mining import summary
@@ -172,7 +173,7 @@ def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64],
 
     Raises InputError when no sentence is left.
     """
-    full = np.array([place for place, line in enumerate(text.text) if line.strip()], np.int64)
+    full = np.array([place for place, line in enumerate(text.text) if not is_empty(line)], np.int64)
     rows = full if keep_duplicates else full[first_copies(text.text[place] for place in full)]
     if not len(rows):
         raise InputError("has empty lines only", text.name, remedy="give a text with at least one sentence")
