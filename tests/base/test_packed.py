@@ -50,6 +50,13 @@ def test_streams_one_behind_the_other(tmp_path, suffix):
     assert list(read_lines(tmp_path / f"text{suffix}")) == ["one", "two"]
 
 
+def test_a_stream_of_pzstd(tmp_path):
+    """It begins with a frame that readers skip."""
+    (tmp_path / "pipe").write_bytes(b"\x50\x2a\x4d\x18\4\0\0\0size" + PACKERS[".zst"](b"one\n"))
+    with packed.unpacked_by_magic(packed.opened(tmp_path / "pipe"), tmp_path / "pipe") as stream:
+        assert stream.read() == b"one\n"
+
+
 @pytest.mark.parametrize("suffix", [*PACKERS][1:])
 def test_bombs(tmp_path, suffix):
     """20 million empty lines in a few bytes."""

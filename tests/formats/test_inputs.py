@@ -307,7 +307,7 @@ def test_bad_tmx_is_one_line(text, message):
         rows("p.tmx")
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.xml", "a.xlsx", "a.pdf", "a.html", "a.csv.gz", "a.tar.gz", "a.tgz", "a.parquet.gz", "a.zip.xz", "a.npy", "a.docx"])  # fmt: skip
+@pytest.mark.parametrize("name", ["a.csv", "a.xml", "a.xlsx", "a.pdf", "a.html", "a.csv.gz", "a.tar.gz", "a.tgz", "a.parquet.gz", "a.zip.xz", "a.npy", "a.docx", "a.de.lzma", "a.de.Z"])  # fmt: skip
 def test_formats_that_are_not_read(name):
     Path(name).write_text("x\ty\n")
     with pytest.raises(

@@ -23,7 +23,13 @@ from bitextbench.base.progress import Meter, meters
 BLOCK = 1 << 20  # bytes read at a time
 COMPRESSED = (".gz", ".tgz", ".bz2", ".xz", ".zst")
 # how packed files begin
-MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"\x50\x2a\x4d\x18": ".zst",  # of pzstd, with a frame to skip
+}
 MAX_BYTES = 64 << 30  # unpacked, of one archive: five times the largest corpus here
 MAX_RATIO = 200  # unpacked to packed; text has 3 to 10, deflate can reach 1,032
 RATIO_FROM = 1 << 24  # smaller than this does no harm: a side of millions of empty lines, pages of one line

@@ -55,9 +55,9 @@ FORMS = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "j
 # formats that are not read, and are no lines of text
 OTHERS = [
     ".arrow", ".avro", ".bin", ".br", ".csv", ".db", ".doc", ".docx", ".epub", ".feather", ".h5", ".htm", ".html",
-    ".lz4", ".npy", ".npz", ".ods", ".odt", ".orc", ".pdf", ".pickle", ".pkl", ".po", ".pptx", ".rar", ".rtf",
-    ".safetensors", ".sgm", ".sgml", ".sqlite", ".srt", ".tar", ".tgz", ".toml", ".vtt", ".xlf", ".xliff", ".xls",
-    ".xlsx", ".xml", ".yaml", ".yml", ".7z",
+    ".lz", ".lz4", ".lzma", ".npy", ".npz", ".ods", ".odt", ".orc", ".pdf", ".pickle", ".pkl", ".po", ".pptx",
+    ".rar", ".rtf", ".safetensors", ".sgm", ".sgml", ".sqlite", ".srt", ".tar", ".tgz", ".toml", ".vtt", ".xlf",
+    ".xliff", ".xls", ".xlsx", ".xml", ".yaml", ".yml", ".z", ".7z",
 ]  # fmt: skip
 REMEDY = "give lines of text (.txt, .tsv, .de), .jsonl or .tmx (each plain or .gz, .bz2, .xz, .zst), .parquet, or a Moses .zip"
 BEGINS = {b"PAR1": "parquet", b"PK\x03\x04": "zip", b"<?xml": "tmx", b"<tmx": "tmx", b'{"': "json"}
