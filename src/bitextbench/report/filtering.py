@@ -124,51 +124,35 @@ def cells(
     _complete("metric", measurements, by_cell, product(rows, columns, seeds))
     _complete("selection", selections, by_row, product(rows, budgets, seeds))
     _same("signature", ((one.signature, one.path) for one in measurements))
-    for test, group in groupby(sorted(measurements, key=_test), key=_test):
-        _same(f"number of sentences of {test}", ((one.n, one.path) for one in group))
+    for test in {column.partition("/")[2]: None for column in columns}:
+        of_test = [one for one in measurements if one.column.endswith(f"/{test}")]
+        _same(f"number of sentences of {test}", ((one.n, one.path) for one in of_test))
     for budget in budgets:
         _same(f"budget {budget}", ((one.budget_words, one.path) for one in selections if one.budget == budget))
     together = {(one.method, one.budget): one for one in pooled(selections)}
-    places = _with_own_rows(_with_own_tests(printed, measurements), rows)
     table = []
-    for cell in beside(places, measurements, scale, notes or {}):
+    for cell in beside(_places(printed, rows, columns), measurements, scale, notes or {}):
         budget, _, test = cell.column.partition("/")
         cell = replace(cell, budget=budget, test=test)
         table.append(_with_selection(cell, together[cell.row, budget]) if cell.ours is not None else cell)
     return table
 
 
-def _test(one: Measurement) -> str:
-    return one.column.partition("/")[2]
-
-
-def _with_own_tests(cells: Sequence[Printed], measurements: Sequence[Measurement]) -> list[Printed]:
-    """The paper's cells and, after those of the same row and budget, cells without a number for tests that only this
-    run has.
+def _places(printed: Sequence[Printed], rows: Sequence[str], columns: Sequence[str]) -> list[Printed]:
+    """The paper's cells and, without a number of the paper, those of rows and tests that this run alone has: its rows after
+    the paper's, its tests, sorted, after those of each budget.
     """
-    place = {
-        name: [cell.column.partition("/")[index] for cell in cells] for name, index in (("budget", 0), ("test", 2))
-    }
-    tests = sorted(set(map(_test, measurements)).difference(place["test"]))
-    first = {(cell.row, budget): cell for cell, budget in zip(cells, place["budget"], strict=True)}
-    own = [
-        replace(cell, column=f"{budget}/{test}", value=None) for (_, budget), cell in first.items() for test in tests
+    labels = {cell.row: cell.row_label for cell in printed}
+    cells = {(cell.row, cell.column): cell for cell in printed}
+    theirs, ours = ([column.partition("/")[::2] for column in held] for held in (names(printed, "column"), columns))
+    budgets, tests = ([*dict.fromkeys(level)] for level in zip(*theirs, strict=True))
+    tests += sorted({test for _, test in ours}.difference(tests))
+    grid = product(dict.fromkeys([*labels, *rows]), (f"{budget}/{test}" for budget, test in product(budgets, tests)))
+    return [
+        cells.get((row, column))
+        or replace(printed[0], row=row, row_label=labels.get(row, row), column=column, value=None)
+        for row, column in grid
     ]
-    rows, budgets = names(cells, "row"), list(dict.fromkeys(place["budget"]))
-    return sorted([*cells, *own], key=lambda cell: (rows.index(cell.row), budgets.index(cell.column.partition("/")[0])))
-
-
-def _with_own_rows(cells: Sequence[Printed], methods: Sequence[str]) -> list[Printed]:
-    """The cells, and after them empty cells for rows that this run alone has."""
-    rows = names(cells, "row")
-    first = [cell for cell in cells if cell.row == rows[0]]
-    own = [
-        replace(cell, row=method, row_label=method, value=None)
-        for method in methods
-        if method not in rows
-        for cell in first
-    ]
-    return [*cells, *own]
 
 
 def pooled(selections: Sequence[Selection]) -> list[Selection]:
@@ -209,27 +193,25 @@ def _complete(
     if len(given_keys) < len(given):
         paths = ", ".join(str(item.path) for item in given)
         raise InputError(f"two {kind} files for one place among {paths}", remedy="give each once")
-    for what, which, remedy in (
-        (f"no {kind} file for", wanted - given_keys, "finish the run: a table is not made from a part"),
-        (
-            f"a {kind} file that is no part of the table:",
-            given_keys - wanted,
-            "leave it out, or add it to the reference",
-        ),
-    ):
-        if which:
-            raise InputError(f"{what} {'; '.join(sorted(', '.join(map(str, key)) for key in which))}", remedy=remedy)
+    missing, more = (
+        "; ".join(sorted(", ".join(map(str, key)) for key in keys))
+        for keys in (wanted - given_keys, given_keys - wanted)
+    )
+    if missing:
+        raise InputError(f"no {kind} file for {missing}", remedy="finish the run: a table is not made from a part")
+    if more:
+        raise InputError(
+            f"a {kind} file that is no part of the table: {more}", remedy="leave it out, or add it to the reference"
+        )
 
 
 def _same(what: str, values: Iterable[tuple[Any, Path]]) -> None:
     """Raise InputError unless all values are equal."""
-    first: tuple[Any, Path] | None = None
-    for value, path in values:
-        first = first or (value, path)
-        if value != first[0]:
-            raise InputError(
-                f"{what} is {value}, but {first[0]} in {first[1]}", path, remedy="score them all the same way"
-            )
+    held = [*values]
+    for value, path in held:
+        if value != held[0][0]:
+            said = f"{what} is {value}, but {held[0][0]} in {held[0][1]}"
+            raise InputError(said, path, remedy="score them all the same way")
 
 
 def reading(table: Sequence[Cell], comparisons: Sequence[Comparison]) -> list[str]:
