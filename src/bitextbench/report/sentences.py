@@ -47,20 +47,6 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {MANY.get(verdict, verdict)}" for verdict, number in counts.items())
 
 
-def card(name: str, count: int, counts: Mapping[str, int], what: str, page: str, link: str) -> dict[str, Any]:
-    """A card of the entrance page: a count and its total."""
-    return {
-        "name": name,
-        "count": count,
-        "total": sum(counts.values()),
-        "counts": counts,
-        "what": what,
-        "said": counted(counts),
-        "page": page,
-        "link": link,
-    }
-
-
 def code(claim: Judgement) -> str:
     """The predicate of a claim, with its variables in capitals."""
     return re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), claim.predicate)

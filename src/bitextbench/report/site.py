@@ -66,6 +66,7 @@ class Site:
             place=title,
             seconds=sentences.duration,
             p=sentences.probability,
+            counted=sentences.counted,
             settings_summary=settings.summary,
         )
 
@@ -115,6 +116,8 @@ class Site:
 
     def entrance(self) -> str:
         placed = {number.place for number in self.run.numbers}
+        numbers = [number.verdict for number in self.run.numbers]
+        settings = self.run.settings if self.run.scale == "paper" else []  # they are those of the paper scale
         squares = {
             paper: [
                 maps.squares(table, self.states)
@@ -127,46 +130,15 @@ class Site:
             "index.html",
             f"What works, and do the published numbers hold? The {self.run.name} run",
             sentence=sentences.about(self.run),
-            cards=self.cards(),
+            numbers=Counter(sorted(numbers, key=lambda verdict: verdict == "not run")),
+            counts=self.counts,
+            settings=Counter(sorted((line.equal for line in settings if line.equal), reverse=True)),
             decided={verdict: [one for one in self.run.claims if one.verdict == verdict] for verdict in DECIDED},
             meanings=sentences.VERDICTS,
             states=maps.STATES,
             maps={paper: held for paper, held in squares.items() if held},
             placed=placed,
         )
-
-    def cards(self) -> list[dict[str, Any]]:
-        """The cards of the entrance page: counts of numbers, claims and settings."""
-        numbers = Counter(sorted((number.verdict for number in self.run.numbers), key=lambda name: name == "not run"))
-        settings = self.run.settings if self.run.scale == "paper" else []  # they are those of the paper scale
-        same = Counter(line.equal for line in settings if line.equal)
-        cards = [
-            sentences.card(
-                "Numbers",
-                numbers.total() - numbers["not run"],
-                numbers,
-                "of the papers' numbers have one of ours next to them",
-                "#tables",
-                "All tables",
-            ),
-            sentences.card(
-                "Claims",
-                sum(claim.in_regime for claim in self.run.claims),
-                self.counts,
-                "of the papers' claims are decided in the papers' regime",
-                "claims.html",
-                "All claims",
-            ),
-            sentences.card(
-                "Settings",
-                same["yes"],
-                {name: same[name] for name in ("yes", "no") if same[name]},
-                "are configured as in the papers",
-                "settings.html",
-                "All settings",
-            ),
-        ]
-        return [one for one in cards if one["total"]]
 
     @cached_property
     def counts(self) -> dict[str, int]:
