@@ -23,6 +23,7 @@ from bitextbench.formats import records
 from bitextbench.report import cells, plots
 from bitextbench.report.leaderboard_layout import groups
 from bitextbench.report.site import templates
+from bitextbench.report.table import names
 
 LINE = 0.16  # inches: the height of a mark and its interval
 HEAD = """# Leaderboard
@@ -56,11 +57,11 @@ class Standing:
     unit: str
     better: str
     value: float
-    low: float | None
-    high: float | None
-    run: str
-    source: str
-    note: str
+    low: float | None = None
+    high: float | None = None
+    run: str = ""
+    source: str = ""
+    note: str = ""
 
 
 def write(runs: Sequence[Path], references: Path, out: Path) -> str:
@@ -106,8 +107,8 @@ def _of_runs(runs: Iterable[Path]) -> Iterator[Standing]:
                 raise InputError(f"{', '.join(key)} is also in {seen[key]}", path, remedy="give each run once")
             seen[key] = path
             if cell.ours is not None:
-                interval = (None, None) if cell.column.startswith("cost/") else (cell.low, cell.high)
-                yield _standing(cell.row, cell.column, cell.ours, *interval, run=folder.name, note=cell.note)
+                interval = {} if cell.column.startswith("cost/") else {"low": cell.low, "high": cell.high}
+                yield _standing(cell.row, cell.column, cell.ours, **interval, run=folder.name, note=cell.note)
 
 
 def _of_others(path: Path) -> Iterator[Standing]:
@@ -115,55 +116,37 @@ def _of_others(path: Path) -> Iterator[Standing]:
         yield _standing(one.encoder, one.column, one.value, source=one.source)
 
 
-def _standing(
-    encoder: str,
-    place: str,
-    value: float,
-    low: float | None = None,
-    high: float | None = None,
-    run: str = "",
-    source: str = "",
-    note: str = "",
-) -> Standing:
+def _standing(encoder: str, place: str, value: float, **more: Any) -> Standing:
     task, _, column = place.partition("/")
     if task not in groups():
         raise InputError(f"no group {task} in a leaderboard", place, remedy=f"known: {', '.join(groups())}")
     group = groups()[task]
-    return Standing(encoder, task, column, group["unit"], group["better"], value, low, high, run, source, note)
+    return Standing(encoder, task, column, group["unit"], group["better"], value, **more)
 
 
 def table(standings: Sequence[Standing]) -> dict[str, Any]:
     """The page's table: its groups of columns that have numbers, and the rows, ours first."""
     by_place = {(one.encoder, one.task, one.column): one for one in standings}
-    columns = {
-        name: list(dict.fromkeys(one.column for one in standings if one.task == name))
-        for name in groups()
-        if any(one.task == name for one in standings)
-    }
-    rows: dict[str, Standing] = {}
-    for one in standings:
-        rows.setdefault(one.encoder, one)
+    columns = {name: held for name in groups() if (held := names([s for s in standings if s.task == name], "column"))}
+    first = {one.encoder: one for one in reversed(standings)}
     return {
         "groups": {name: {**groups()[name], "columns": held} for name, held in columns.items()},
         "rows": [
             {
                 "name": name,
-                "run": first.run,
-                "source": first.source,
+                "run": first[name].run,
+                "source": first[name].source,
                 "cells": [by_place.get((name, task, column)) for task, held in columns.items() for column in held],
             }
-            for name, first in rows.items()
+            for name in names(standings, "encoder")
         ],
     }
 
 
 def page(standings: Sequence[Standing], drawn: str) -> str:
     """The page, which needs no other file."""
-    return (
-        templates()
-        .get_template("leaderboard.html")
-        .render(title="Encoders by tasks", picture=drawn, **table(standings))
-    )
+    template = templates().get_template("leaderboard.html")
+    return template.render(title="Encoders by tasks", picture=drawn, **table(standings))
 
 
 def markdown(standings: Sequence[Standing]) -> str:
@@ -215,7 +198,7 @@ class Panels:
 
     def __init__(self, standings: Sequence[Standing], limits: Mapping[str, tuple[float, float]]) -> None:
         self.limits = limits
-        self.encoders = [*dict.fromkeys(one.encoder for one in standings)]
+        self.encoders = names(standings, "encoder")
         self.published = {one.encoder for one in standings if one.source}
         self.names = [f"{name} (published)" if name in self.published else name for name in self.encoders]
         self.held: dict[str, dict[str, list[Standing]]] = {}
@@ -302,7 +285,5 @@ class Panels:
 
 def _limits(standings: Sequence[Standing]) -> tuple[float, float]:
     """A range that contains all numbers of a task; of percentages within 0 to 100."""
-    ends = [end for one in standings for end in (one.value, one.low, one.high) if end is not None]
-    room = max(0.06 * (max(ends) - min(ends)), 0.02)
-    low, high = min(ends) - room, max(ends) + room
+    low, high = plots.around([end for one in standings for end in (one.value, one.low, one.high)])
     return (max(0.0, low), min(100.0, high)) if standings[0].unit == "%" else (low, high)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -95,7 +95,8 @@ def dots(cells: Sequence[Cell], units: Mapping[str, str], name: str, seeds: Mapp
         [axes], unit = grid.panels(figure), units.get(column, "")
         same = [cell for cell in cells if units.get(cell.column, "") == unit and cell.column in columns]
         grid.rows(axes, list(rows.values()))
-        axes.set(xlabel=unit, xlim=limits(same, [value for cell in same for value in singly(cell, seeds)]))
+        numbers = (n for one in same for n in (one.paper, one.ours, one.low, one.high, *singly(one, seeds)))
+        axes.set(xlabel=unit, xlim=around(numbers))
         axes.text(0, 1, column, weight="bold", va="bottom", transform=axes.transAxes)
         held = columns[column]
         places = [[*rows].index(cell.row) for cell in held]
@@ -131,10 +132,9 @@ def ends(cell: Cell) -> tuple[float, float]:
     return (ours if cell.low is None else cell.low), (ours if cell.high is None else cell.high)
 
 
-def limits(cells: Sequence[Cell], more: Sequence[float] = ()) -> tuple[float, float]:
-    """A range that contains all numbers, `more` among them, with a margin at both ends."""
-    ends = [end for cell in cells for end in (cell.paper, cell.ours, cell.low, cell.high) if end is not None]
-    numbers = [*map(float, ends), *more]
+def around(ends: Iterable[SupportsFloat | None]) -> tuple[float, float]:
+    """A range that contains all numbers, with a margin at both ends; None is no number."""
+    numbers = [float(end) for end in ends if end is not None]
     room = max(0.06 * (max(numbers) - min(numbers)), 0.02)
     return min(numbers) - room, max(numbers) + room
 
