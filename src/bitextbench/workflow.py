@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
@@ -52,8 +53,7 @@ class Files:
         self.work = f"work/{config['run']}"
         self.results = "results" if config["run"] == "paper" else f"results/{config['run']}"
         self.features: Config = config["text"]["features"]
-        self._metrics: dict[Any, list[str]] = {}  # of cells
-        self._of_seeds: dict[Any, list[tuple[int, Any]]] = {}
+        self.of_seeds, self.cell_metrics = cache(self._of_seeds), cache(self._cell_metrics)  # asked for every metric
 
     # ---- data sets, corpora and their text
 
@@ -299,16 +299,11 @@ class Files:
         """The metric files of those cells that this run can fill, sorted."""
         return sorted({path for cell in cells for _, one in self.of_seeds(cell) for path in self.cell_metrics(one)})
 
-    def of_seeds(self, cell: Any) -> list[tuple[int, Any]]:
+    def _of_seeds(self, cell: Any) -> list[tuple[int, Any]]:
         """(seed, the cell with the model of that seed) for each chain that fills it.
 
         A selection's BLEU has seeds of its own, what is counted has none; a system of `smt` has the starts of its tunings.
         """
-        if cell not in self._of_seeds:  # asked for all cells, for every metric
-            self._of_seeds[cell] = self._with_seeds(cell)
-        return self._of_seeds[cell]
-
-    def _with_seeds(self, cell: Any) -> list[tuple[int, Any]]:
         config = self.config
         if cell.missing(config) or cell.task in UNSEEDED:
             return [(config["seed"], cell)]
@@ -320,12 +315,10 @@ class Files:
             for seed in seeds_of(config, cell.place)
         ]
 
-    def cell_metrics(self, cell: Any) -> list[str]:
+    def _cell_metrics(self, cell: Any) -> list[str]:
         """The metric files of a cell, if this run can fill it."""
-        if cell not in self._metrics:
-            corpora = () if cell.missing(self.config) else cell.corpora
-            self._metrics[cell] = [self.metric(cell.task, corpus, cell.encoder) for corpus in corpora]
-        return self._metrics[cell]
+        corpora = () if cell.missing(self.config) else cell.corpora
+        return [self.metric(cell.task, corpus, cell.encoder) for corpus in corpora]
 
     def cell(self, cell: Any) -> list[dict[str, Any]]:
         """What a cell of single metrics shows, of each seed, and why it is empty, as `step table` takes it."""
