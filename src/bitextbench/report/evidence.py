@@ -38,7 +38,7 @@ from bitextbench.evaluation.significance import error_quantile, error_tail
 from bitextbench.report import predicates
 from bitextbench.report.claims import Instance, Key, Verdict
 from bitextbench.report.draws import UNKNOWN, Draws, Spread
-from bitextbench.report.predicates import All, Single, Tree
+from bitextbench.report.predicates import Single, Tree
 
 ALPHA = 0.025
 MANY = 10**12  # seeds: no larger number is looked for
@@ -236,7 +236,7 @@ def joined(tree: Tree, singles: Mapping[Single, Sides]) -> Sides:
     if isinstance(tree, Single):
         return singles[tree]
     parts = [joined(part, singles) for part in tree.parts]
-    every, some = ("holds", "fails") if isinstance(tree, All) else ("fails", "holds")
+    every, some = ("holds", "fails") if tree.every else ("fails", "holds")
     largest = np.maximum.reduce([getattr(part, every) for part in parts])
     smallest = np.minimum.reduce([getattr(part, some) for part in parts])
     return Sides(**{every: largest, some: np.minimum(1.0, _uncertain(parts) * smallest)})
@@ -254,7 +254,7 @@ def deciding(tree: Tree, singles: Mapping[Single, Sides]) -> tuple[Single, Sides
     times = {"holds": 1.0, "fails": 1.0}
     while not isinstance(tree, Single):
         parts = [joined(part, singles) for part in tree.parts]
-        every, some = ("holds", "fails") if isinstance(tree, All) else ("fails", "holds")
+        every, some = ("holds", "fails") if tree.every else ("fails", "holds")
         times[some] *= float(_uncertain(parts))
         p = [float(getattr(part, side)) for part in parts]
         tree = tree.parts[p.index(max(p) if side == every else min(p))]

@@ -21,11 +21,11 @@ true in any case.
 import ast
 import copy
 import operator
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from bitextbench.base.bootstrap import quotient
 MOST = 5000  # leaves of a tree
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 COMPARISONS = (ast.Lt, ast.Gt, ast.LtE, ast.GtE, ast.Eq, ast.NotEq)
-Value = typing.TypeVar("Value", float, int)
+Value = TypeVar("Value", float, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +47,14 @@ class Single:
 
 
 @dataclass(frozen=True, eq=False)
-class All:
-    """True where each part is."""
+class Joined:
+    """All, with `every`: true where each part is. Any, without: true where some part is."""
 
+    every: bool
     parts: "tuple[Tree, ...]"
 
 
-@dataclass(frozen=True, eq=False)
-class Any:
-    """True where some part is."""
-
-    parts: "tuple[Tree, ...]"
-
-
-Tree = Single | All | Any
+Tree = Single | Joined
 
 
 def tree(node: ast.expr) -> Tree:
@@ -87,20 +81,20 @@ def folded(made: Tree, of: Callable[[Single], Value]) -> Value:
     """The least of the parts of All, the greatest of those of Any, down to `of` each comparison."""
     if isinstance(made, Single):
         return of(made)
-    return (min if isinstance(made, All) else max)(folded(part, of) for part in made.parts)
+    return (min if made.every else max)(folded(part, of) for part in made.parts)
 
 
-def f1(precision: typing.Any, recall: typing.Any) -> typing.Any:
+def f1(precision: Any, recall: Any) -> Any:
     """The harmonic mean of two numbers that are not negative, or of arrays; 0 where both are 0."""
     return quotient(*np.broadcast_arrays(2.0 * precision * recall, precision + recall))
 
 
 def number(
     node: ast.expr,
-    cells: Mapping[str, typing.Any],
-    constant: Callable[[float], typing.Any] = float,
-    f1: Callable[[typing.Any, typing.Any], typing.Any] = f1,
-) -> typing.Any:
+    cells: Mapping[str, Any],
+    constant: Callable[[float], Any] = float,
+    f1: Callable[[Any, Any], Any] = f1,
+) -> Any:
     """The value of an expression without extremes, of the type of `cells` and of what `constant` makes of a number.
 
     Raises ValueError for what is no such expression.
@@ -136,9 +130,10 @@ def _tree(node: ast.expr, *, negated: bool) -> Tree:
 
 def _joined(every: bool, parts: Iterator[Tree]) -> Tree:
     """All or Any of the parts, those of the same kind as one level."""
-    kind = All if every else Any
-    flat = [one for part in parts for one in (part.parts if isinstance(part, kind) else [part])]
-    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+    flat = [
+        one for part in parts for one in (part.parts if isinstance(part, Joined) and part.every == every else [part])
+    ]
+    return flat[0] if len(flat) == 1 else Joined(every, tuple(flat))
 
 
 def _compared(op: ast.cmpop, a: ast.expr, b: ast.expr, *, negated: bool) -> Tree:
