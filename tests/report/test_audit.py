@@ -354,5 +354,5 @@ def test_nothing_is_written_when_something_is_wrong(folder):
     (folder.parent / "table1.csv").write_text("a,b\n1,2\n")
     outputs = [folder.parent / f"{name}.csv" for name in ("audit", "claims", "instances")]
     with pytest.raises(InputError, match="not a table: it begins with a, b; name another file"):
-        audit.write(folder, [folder.parent / "table1.csv"], [], *outputs)
+        audit.write(audit.audit(folder, [folder.parent / "table1.csv"]), *outputs)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["references", "table1.csv"]

@@ -230,9 +230,9 @@ def audit(
     out: Path,
 ) -> None:
     """Compare the tables of a run with every number and every claim of the papers."""
-    from bitextbench.report.audit import write
+    from bitextbench.report import audit as audits
 
-    click.echo(write(folder, tables, measurements, out, claims, instances, seeded))
+    click.echo(audits.write(audits.audit(folder, tables, measurements, seeded), out, claims, instances))
 
 
 @step.command()
@@ -291,15 +291,13 @@ def audit_run(folder: Path, references: Path, seeds_of: Path | None) -> None:
     It reads the run's CSVs and the measurements in FOLDER/measurements. A number without measurements is judged by its
     interval alone. Numbers of two trainings with one seed each decide nothing: see --seeds-of.
     """
-    from bitextbench.report import measurements, run
-    from bitextbench.report.audit import write
+    from bitextbench.report import audit, measurements, run
 
     tables = [table for table in run.read_tables(folder) if table.place not in run.UNPRINTED]
     measured = [path for table in tables if (path := folder / table.measurements).exists()]
     seeded = measurements.of_folder(seeds_of) if seeds_of else []
-    numbers, judgements, instances = (folder / f"{name}.csv" for name in ("audit", "claims", "instances"))
-    files = [folder / table.csv for table in tables]
-    click.echo(write(references, files, measured, numbers, judgements, instances, seeded, folder))
+    made = audit.audit(references, [folder / table.csv for table in tables], measured, seeded, folder)
+    click.echo(audit.write(made, *(folder / f"{name}.csv" for name in ("audit", "claims", "instances"))))
 
 
 @cli.command(epilog=example("compare results/small ../elsewhere/results/small"))

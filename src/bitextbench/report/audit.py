@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.formats import records
@@ -194,21 +194,8 @@ class Audit(NamedTuple):
     instances: list[Tried]
 
 
-def write(
-    folder: Path,
-    tables: Sequence[Path],
-    measured: Sequence[Path],
-    numbers: Path,
-    judgements: Path,
-    instances: Path,
-    seeded: Sequence[Path] = (),
-    run: Path | None = None,
-) -> str:
-    """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence.
-
-    `folder` holds the references, claims.yaml and metrics.yaml. Raises InputError as `audit` does; then nothing is written.
-    """
-    made = audit(folder, tables, measured, seeded, run)
+def write(made: Audit, numbers: Path, judgements: Path, instances: Path) -> str:
+    """Write audit.csv, claims.csv and instances.csv; returns the count of each verdict as a sentence."""
     records.write(numbers, Number, made.numbers)
     records.write(judgements, Judgement, made.claims)
     records.write(instances, Tried, made.instances)
@@ -230,7 +217,7 @@ def audit(
 ) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
-    `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
+    `folder` holds the references, claims.yaml and metrics.yaml. `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
     interval. `seeded`: those of another run, whose spread over seeds cells of one seed are given. `run`: the folder of the
     tables, which the evidence then has as results/<its name>, wherever it lies. Raises InputError for a table that is
     damaged, has another scale than the others or has a number twice. It raises it for one made from other references
@@ -329,22 +316,18 @@ def _number(cell: Printed, measured: Found | None) -> Number:
     number = Number(**printed, printed=str(cell.value), note=cell.note)
     if measured is None or cell.value is None:
         return number
-    line = measured.line
-    inside = within(cell.value, *measured.interval)
+    line, inside = measured.line, within(cell.value, *measured.interval)
     verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
     notes = [cell.note, line.note, "" if line.low is not None and line.high is not None else "no interval"]
-    ours = {
-        "ours": line.ours,
-        "low": line.low,
-        "high": line.high,
-        "delta": _difference(line.ours, cell.value),
-        "seeds": line.seeds,
-        "verdict": verdict,
-        "scale": line.scale,
-        "evidence": f"{measured.file}:{measured.number}",
-        "note": "; ".join(filter(None, notes)),
-    }
-    return replace(number, **ours)  # type: ignore[arg-type]
+    ours: dict[str, Any] = {name: getattr(line, name) for name in ("ours", "low", "high", "seeds", "scale")}
+    return replace(
+        number,
+        **ours,
+        delta=_difference(line.ours, cell.value),
+        verdict=verdict,
+        evidence=f"{measured.file}:{measured.number}",
+        note="; ".join(filter(None, notes)),
+    )
 
 
 def _cases(claim: Claim, cells: Mapping[Key, Draws], known: Metrics, scale: str) -> list[Case]:
