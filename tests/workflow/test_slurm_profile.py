@@ -103,11 +103,14 @@ def test_a_longest_runtime_gives_trainings_more_attempts(edited):
 
 
 def test_one_partition_for_all_jobs_takes_the_place_of_the_file(tmp_path):
+    """Even one whose name is a function of Python."""
     checkout = copy_checkout(tmp_path)
-    assert edit(checkout, but=("slurm-partition-config", "config"))["default-resources"]["slurm_partition"] == "main"
+    assert edit(checkout, but=("slurm-partition-config", "config"))["default-resources"]["slurm_partition"] == "'main'"
+    profile = checkout / "profiles/slurm/config.yaml"
+    profile.write_text(profile.read_text().replace("main", "all"))
     jobs = planned(["--profile", "slurm", "--", "work/paper/corpus/valid"], checkout)
     (request,) = preflight.requests(job for job in jobs if job.rule == "corpus")
-    assert " -p main " in sbatch(dict(request.resources), request.threads, None)
+    assert " -p all " in sbatch(dict(request.resources), request.threads, None)
 
 
 def test_groups_of_the_profile_are_those_that_limits_count_with():

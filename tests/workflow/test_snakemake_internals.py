@@ -106,3 +106,16 @@ def test_nobody_else_takes_what_is_not_snakemake_s_interface():
             "config_settings",
         ):
             assert word not in text, (name, word)
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("partitions: {gpu: {max_gpus: 8}}", "unexpected keyword argument 'max_gpus'"),
+    ("partitions: {gpu: 8}", "'int'"),
+    ("gpu: {max_gpu: 8}", "missing 'partitions' section"),
+    ("partitions: {gpu: {max_runtime: a day}}", "a day"),
+])  # fmt: skip
+def test_a_wrong_file_of_partitions_is_named(tmp_path, text, why):
+    path = tmp_path / "partitions.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"{path}: cannot be read as partitions .*{why}"):
+        snakemake_internals.sbatch({}, 1, path)

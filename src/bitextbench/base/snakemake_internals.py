@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bitextbench.base import versions
+from bitextbench.base.errors import InputError
 
 VERSIONS = {"snakemake": "9.27.1", "snakemake-executor-plugin-slurm": "2.8.0"}
 USUAL_LIMIT = (100, 1)  # submissions, in so many seconds
@@ -73,8 +74,11 @@ def graph(workflow: Any) -> Any:
 
 
 def sbatch(needs: Mapping[str, Any], threads: int, partitions: Path | None) -> str:
-    """The command by which the plugin submits a job of these resources; `partitions`: its file of them."""
-    from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
+    """The command by which the plugin submits a job of these resources; `partitions`: its file of them.
+
+    Raises InputError for a file that the plugin cannot read.
+    """
+    from snakemake_executor_plugin_slurm.partitions import get_best_partition
     from snakemake_executor_plugin_slurm.submit_string import get_submit_command
     from snakemake_executor_plugin_slurm.utils import set_gres_string
 
@@ -83,7 +87,7 @@ def sbatch(needs: Mapping[str, Any], threads: int, partitions: Path | None) -> s
     silent.setLevel(logging.CRITICAL)
     partition = needs.get("slurm_partition")
     if not partition and partitions:
-        partition = get_best_partition(read_partition_file(partitions), job, silent)
+        partition = get_best_partition(_read(partitions), job, silent)
     account = needs.get("slurm_account")
     return get_submit_command(
         job,
@@ -96,6 +100,18 @@ def sbatch(needs: Mapping[str, Any], threads: int, partitions: Path | None) -> s
             "workdir": "",
         },
     ) + set_gres_string(job)
+
+
+def _read(partitions: Path) -> Any:
+    from snakemake.exceptions import WorkflowError
+    from snakemake_executor_plugin_slurm.partitions import read_partition_file
+
+    try:
+        return read_partition_file(partitions)
+    except (WorkflowError, TypeError, KeyError, ValueError, AttributeError) as error:
+        why = str(error).removeprefix("PartitionLimits.__init__() ")
+        remedy = "its keys are those of profiles/slurm/partitions.yaml, as it was"
+        raise InputError(f"cannot be read as partitions ({why})", partitions, remedy=remedy) from None
 
 
 class _Resources(dict[str, Any]):
