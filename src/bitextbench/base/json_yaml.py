@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,19 @@ class YamlLines:
             name, node = found[0]
             line = (name if isinstance(name, yaml.Node) else node).start_mark.line + 1
         return int(line)
+
+
+TEXT = {"type": "string", "minLength": 1}
+
+
+def listed(items: Any) -> dict[str, Any]:
+    """The JSON schema of a list of some items, not empty."""
+    return {"type": "array", "minItems": 1, "items": items}
+
+
+def only(required: Iterable[str], properties: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The JSON schema of a mapping that has these properties alone, the required ones among them."""
+    return {"type": "object", "required": [*required], "additionalProperties": False, "properties": properties, **more}
 
 
 def read_checked(

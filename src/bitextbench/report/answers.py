@@ -22,33 +22,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.json_yaml import read_checked
+from bitextbench.base.json_yaml import TEXT, listed, only, read_checked
 from bitextbench.report import cells, claims, encoders
 from bitextbench.report.claims import Claim, Interval, Key
 
-TEXT = {"type": "string", "minLength": 1}
-SCHEMA = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "required": ["question", "answer", "numbers", "so"],
-        "additionalProperties": False,
-        "properties": {
-            **dict.fromkeys(("question", "answer", "numbers"), TEXT),
-            "so": {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "required": ["predicate"],
-                    "additionalProperties": False,
-                    "properties": {"predicate": TEXT, "for": {"type": "object"}},
-                },
-            },
-        },
-    },
-}
+SO = only(["predicate"], {"predicate": TEXT, "for": {"type": "object"}})
+KEYS = {**dict.fromkeys(("question", "answer", "numbers"), TEXT), "so": listed(SO)}
+SCHEMA = listed(only(KEYS, KEYS))
 SHOWN = re.compile(r"\{([^{}:]+): ([^{},]+), ([^{}]+)\}")  # a cell in `numbers`
 DIGITS = 1  # of a number in an answer
 

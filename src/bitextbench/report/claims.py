@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from bitextbench.base.errors import InputError
-from bitextbench.base.json_yaml import read_checked
+from bitextbench.base.json_yaml import TEXT, listed, only, read_checked
 from bitextbench.report import predicates
 from bitextbench.report.predicates import Single, Tree
 from bitextbench.report.references import Printed, half_step
@@ -101,24 +101,14 @@ class Instance(NamedTuple):
     cells: dict[str, Key]
 
 
-VALUES = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
-TEXT = {"type": "string", "minLength": 1}
-ENTRY: dict[str, Any] = {
-    "type": "object",
-    "required": ["id", "table", "predicate"],
-    "additionalProperties": False,
-    "properties": {
-        **dict.fromkeys(("id", "table", "section", "quote", "tested", "why"), TEXT),
-        "predicate": {**TEXT, "maxLength": 1000},
-        "scale": {"enum": ["any", "paper"]},
-        "for": {
-            "type": "object",
-            "additionalProperties": {"type": "array", "minItems": 1, "items": {"type": ["string", "integer"]}},
-        },
-        "fails": {"type": "array", "minItems": 1, "items": VALUES},
-    },
+VALUE = {"type": ["string", "integer"]}
+KEYS = {
+    **dict.fromkeys(("id", "table", "section", "quote", "tested", "why"), TEXT),
+    "predicate": {**TEXT, "maxLength": 1000},
+    "scale": {"enum": ["any", "paper"]},
+    "for": {"type": "object", "additionalProperties": listed(VALUE)},
+    "fails": listed({"type": "object", "additionalProperties": VALUE}),
 }
-SCHEMA = {"type": "array", "minItems": 1, "items": ENTRY}
 CELL = re.compile(r"\[(?:([^][{}:,]+):)?([^][{}:,]+),([^][{},]+)\]")
 
 
@@ -130,7 +120,7 @@ def load(path: str | Path, needed: Sequence[str] = PASSAGE) -> list[Claim]:
 
     Raises InputError, with the line, for a wrong structure, a duplicate id or an invalid predicate.
     """
-    schema = SCHEMA | {"items": ENTRY | {"required": [*ENTRY["required"], *needed]}}
+    schema = listed(only(["id", "table", "predicate", *needed], KEYS))
     entries, line_of = read_checked(path, schema, "see the head of report/claims.py")
     claims = [_claim(dict(entry), Path(path), line_of(place)) for place, entry in enumerate(entries)]
     first: dict[str, Claim] = {}

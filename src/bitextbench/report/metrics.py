@@ -18,49 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from bitextbench.base.errors import InputError, near
-from bitextbench.base.json_yaml import read_checked
+from bitextbench.base.json_yaml import TEXT, only, read_checked
 from bitextbench.report.claims import Key
 from bitextbench.report.references import UNPRINTED, Printed
 
 POSITIVE = {"type": "number", "exclusiveMinimum": 0}
-UNIT = {
-    "type": "object",
-    "required": ["regime", "bound", "reason"],
-    "additionalProperties": False,
-    "properties": {
-        "regime": {
-            "oneOf": [
-                {"const": "none"},
-                {
-                    "type": "object",
-                    "minProperties": 1,
-                    "additionalProperties": False,
-                    "properties": {"at_least": POSITIVE, "at_most": POSITIVE},
-                },
-            ]
-        },
-        "bound": POSITIVE,
-        "reason": {"type": "string", "minLength": 1},
-    },
+LIMITS = only([], {"at_least": POSITIVE, "at_most": POSITIVE}, minProperties=1)
+UNIT = {"regime": {"oneOf": [{"const": "none"}, LIMITS]}, "bound": POSITIVE, "reason": TEXT}
+LIKE = {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "string"}}
+ROW = only(["metric"], {"metric": {"type": "string"}, "like": LIKE})
+PARTS = {
+    "metrics": {"type": "object", "additionalProperties": only(UNIT, UNIT)},
+    "unprinted": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": ROW}},
 }
-ROW = {
-    "type": "object",
-    "required": ["metric"],
-    "additionalProperties": False,
-    "properties": {
-        "metric": {"type": "string"},
-        "like": {"type": "array", "minItems": 3, "maxItems": 3, "items": {"type": "string"}},
-    },
-}
-SCHEMA = {
-    "type": "object",
-    "required": ["metrics", "unprinted"],
-    "additionalProperties": False,
-    "properties": {
-        "metrics": {"type": "object", "additionalProperties": UNIT},
-        "unprinted": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": ROW}},
-    },
-}
+SCHEMA = only(PARTS, PARTS)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ import jsonschema
 
 from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import existing
-from bitextbench.base.json_yaml import read_checked
+from bitextbench.base.json_yaml import TEXT, listed, only, read_checked
 from bitextbench.config import Config
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
@@ -85,19 +85,10 @@ class Compared:
     reason: str
 
 
-TEXT = {"type": "string", "minLength": 1}
-SCHEMA = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "required": ["key"],
-        "additionalProperties": False,
-        "properties": {**dict.fromkeys(("key", "section", "quote", "path", "where", "reason"), TEXT), "paper": {}, "ours": {}},
-        "dependentRequired": {"paper": ["section", "quote"], "where": ["paper"], "ours": ["reason"], "reason": ["ours"]},
-        "oneOf": [{"required": ["path"]}, {"required": ["where"]}],
-    },
-}  # fmt: skip
+KEYS = {**dict.fromkeys(("key", "section", "quote", "path", "where", "reason"), TEXT), "paper": {}, "ours": {}}
+NEEDED_WITH = {"paper": ["section", "quote"], "where": ["paper"], "ours": ["reason"], "reason": ["ours"]}
+ONE_OF = [{"required": ["path"]}, {"required": ["where"]}]
+SCHEMA = listed(only(["key"], KEYS, dependentRequired=NEEDED_WITH, oneOf=ONE_OF))
 
 
 def write(folder: Path, config: Path, out: Path) -> str:
