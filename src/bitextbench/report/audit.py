@@ -338,15 +338,11 @@ def _cases(claim: Claim, cells: Mapping[Key, Draws], known: Metrics, scale: str)
         bounds = {key: metric.bound for key in keys if (metric := known.of(key))}
         one = evidence.of(instance, cells, bounds)
         regime = _regime(keys, cells, known) if one else ""
-        verdict: Verdict = (
-            NOT_RUN
-            if one is None
-            else NOT_COMPARABLE
-            if claim.scale == "paper" != scale
-            else OUT
-            if regime not in (IN, NOT_PRINTED)
-            else one.verdict
-        )
+        verdict: Verdict = one.verdict if one else NOT_RUN
+        if one and claim.scale == "paper" != scale:
+            verdict = NOT_COMPARABLE
+        elif one and regime not in (IN, NOT_PRINTED):
+            verdict = OUT
         made.append(Case(claim, instance, one, regime, verdict))
     return made
 

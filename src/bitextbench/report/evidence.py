@@ -28,7 +28,7 @@ import ast
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,15 +115,8 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     whole = joined(instance.tree, each_tested(singles, bound))
     outer, inner = (joined(instance.tree, each_tested(singles, bound, side)) for side in (-1, 1))
     level = float(max(outer.holds, inner.fails))
-    verdict: Verdict = (
-        "holds"
-        if whole.holds <= ALPHA
-        else "fails"
-        if whole.fails <= ALPHA
-        else "level"
-        if level <= ALPHA
-        else "undecided"
-    )
+    tests: list[tuple[Verdict, float]] = [("holds", whole.holds), ("fails", whole.fails), ("level", level)]
+    verdict: Verdict = next((name for name, p in tests if p <= ALPHA), "undecided")
     one, parts = deciding(instance.tree, each_tested(singles, bound))
     number, border = singles[one], border_of(one, bound[one])
     used = [cells[name] for name in names(one.number, cells)]
@@ -131,22 +124,14 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     slack = float(number.value) - border
     low = slack - error_quantile(ALPHA / parts.holds, *number[1:])
     high = slack + error_quantile(ALPHA / parts.fails, *number[1:])
-    written = {name: f"[{key[1]}, {key[2]}]" for name, key in instance.cells.items()}
-    return Evidence(
-        one,
-        verdict,
-        slack,
-        low,
-        high,
-        Sides(*map(float, whole)),
-        level,
-        seeds,
-        items,
-        needed=enough(bound[one], float(number.of_items), float(number.of_seeds), items, seeds)
-        if verdict == "undecided"
-        else "",
-        part=predicates.text(one, written) if len(singles) > 1 else "",
-    )
+    made = Evidence(one, verdict, slack, low, high, Sides(*map(float, whole)), level, seeds, items)
+    if verdict == "undecided":
+        needed = enough(bound[one], float(number.of_items), float(number.of_seeds), items, seeds)
+        made = replace(made, needed=needed)
+    if len(singles) > 1:
+        written = {name: f"[{key[1]}, {key[2]}]" for name, key in instance.cells.items()}
+        made = replace(made, part=predicates.text(one, written))
+    return made
 
 
 def exact(tree: Tree, numbers: Mapping[str, float], bounds: Mapping[str, float]) -> float:
