@@ -152,7 +152,13 @@ def test_places_that_cannot_be_written_end_in_one_line(tmp_path):
     assert re.search(
         r"out: .*File too large.*; raise the limit", one_line(corpus_of(SMALL, tmp_path, preexec_fn=small))
     )
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))  # noqa: E731
+    once = SMALL[:-1] + ', "deduplicate": true}'
+    line = one_line(corpus_of(once, tmp_path, preexec_fn=few))
+    assert "out: Too many open files; raise the limit on open files" in line
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    (tmp_path / "loop").symlink_to("loop")
+    assert "Too many levels of symbolic links" in one_line(corpus_of(SMALL, tmp_path, "loop/out"))
 
 
 VECTORS = ("--src-emb", "x.npy", "--tgt-emb", "x.npy")

@@ -102,6 +102,9 @@ REMEDIES = {
     errno.ENAMETOOLONG: "give a shorter name",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
     errno.EIO: "look at this disk",
+    errno.ESTALE: "look at this disk",
+    errno.ELOOP: "a part of this path is a link to itself: name another place",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
 }
 
 

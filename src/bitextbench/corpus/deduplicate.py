@@ -60,8 +60,9 @@ class Deduplicator:
         self.scratch, self.memory = scratch, memory
         self.spool: pa.RecordBatchStreamWriter | None = None
         self.spooled = self.alone = self.first = 0
-        self.files = ExitStack()
-        self.partitions = [self.files.enter_context((scratch / f"{i:02x}").open("wb")) for i in range(1 << FANOUT_BITS)]
+        with ExitStack() as files:
+            self.partitions = [files.enter_context((scratch / f"{i:02x}").open("wb")) for i in range(1 << FANOUT_BITS)]
+            self.files = files.pop_all()
 
     def add(self, table: pa.Table, passed: Mask) -> None:
         """Take rows. `passed` [n] must be the same for equal pairs."""
