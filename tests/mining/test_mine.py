@@ -165,6 +165,16 @@ def test_plain_lines_with_a_tab_first(tmp_path):
     assert sentences.read(tmp_path / "S", form="lines").text == ["a\tb", "no tab"]
 
 
+@pytest.mark.parametrize("first", ["x" * 70_000, "id-0\t" + "x" * 70_000])
+def test_a_first_line_without_text_decides_nothing(tmp_path, first):
+    (tmp_path / "S").write_text(f"{first}\nid-1\teins\n")
+    read = sentences.read(tmp_path / "S")
+    assert (read.ids, read.text) == (["line 1", "id-1"], ["", "eins"])
+    (tmp_path / "S").write_text("\nid-1\teins\n")
+    with pytest.raises(InputError, match=r"S:1: line is not `id<TAB>sentence`; mend it, or say"):
+        sentences.read(tmp_path / "S")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

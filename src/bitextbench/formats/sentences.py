@@ -85,7 +85,7 @@ def read(
     """Read sentences from an input (`formats.inputs`) or a corpus folder; of what has two sides, the side `side` (src
     or tgt).
 
-    `form` of lines: lines, bucc, or auto, which is bucc if the first line begins with a word and a tab. `columns` names
+    `form` of lines: lines, bucc, or auto, which is bucc if the first line with text begins with a word and a tab. `columns` names
     the column of the sentences, and perhaps that of ids. By default that is `text`, or the name of the side or of the
     `language`; `id` is taken if there is one.
 
@@ -127,7 +127,7 @@ def _sentences(source: Input, wanted: Wanted, form: str) -> Sentences:
         text += table[wanted.sides[0]].to_pylist()
         ids += table["id"].to_pylist() if "id" in table.column_names else []
     if source.form == "lines" and not wanted.columns:
-        if form == "bucc" or (form == "auto" and text and _BUCC_LINE.match(text[0])):
+        if form == "bucc" or (form == "auto" and _BUCC_LINE.match(next(filter(None, text), ""))):
             ids, text = _bucc(source, text)
     elif form == "bucc":
         raise InputError("has no lines of `id<TAB>sentence`", source.name, remedy="leave out --text-format bucc")
