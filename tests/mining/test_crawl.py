@@ -165,5 +165,9 @@ def test_fewer_pairs_than_are_asked_for_are_said_and_counts_are_said_once(crawl)
     said = run("--rules", "{}", "--similarity", "random", "--pairs", 100_000, "-o", "kept.tsv").stderr
     left = len(Path("kept.tsv").read_text().splitlines())
     assert f"filter: --pairs asks for 100,000, but only {left:,} were left\n" in said
+    words = run("--rules", "{}", "--similarity", "random", "--words", 100_000, "-o", "kept.tsv").stderr
+    count = sum(len(line.split("\t")[4].split()) for line in Path("kept.tsv").read_text().splitlines())
+    assert f"filter: --words asks for 100,000, but only {count:,} were left\n" in words
     assert "rows in" not in said
-    assert "only" not in run("--rules", "{}", "--similarity", "random", "--pairs", 3, "-o", "kept.tsv").stderr
+    for limit in ("--pairs", "--words"):
+        assert "only" not in run("--rules", "{}", "--similarity", "random", limit, 3, "-o", "kept.tsv").stderr

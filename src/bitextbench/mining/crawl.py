@@ -259,7 +259,10 @@ def _cut(scores: NDArray[np.float32], corpus: Path, limit: Limit, language: str)
         return limit.threshold
     if limit.words is not None:
         blocks = [_words(table["tgt"], language) for table in _texts(corpus, ["tgt"])]
-        return cutoff([Scored(scores, np.concatenate([np.empty(0, np.int64), *blocks]))], limit.words)
+        words = np.concatenate([np.empty(0, np.int64), *blocks])
+        if words.sum() < limit.words:
+            log(f"filter: --words asks for {limit.words:,}, but only {words.sum():,} were left")
+        return cutoff([Scored(scores, words)], limit.words)
     most = limit.pairs if limit.share is None else max(1, round(limit.share * len(scores)))
     return None if most is None else cutoff([Scored(scores, np.ones(len(scores), np.int64))], most - 1)
 

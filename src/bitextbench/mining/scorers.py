@@ -81,6 +81,9 @@ class Scorer:
         self.encoder = encoder if "vectors" in self.needs else None
         if "encoder" in self.needs and encoder and model is None:
             self.model = Path(encoder.name) / "model.pt"
+            if not self.model.exists():
+                what = f"{name} is learned with an encoder, and {encoder.name} was not trained here"
+                raise InputError(what, "--similarity", remedy="name the folder of one that was: --encoder")
 
     @property
     def learns(self) -> bool:
