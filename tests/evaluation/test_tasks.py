@@ -344,6 +344,13 @@ def test_two_folds_are_tuned_on_the_other_half():
     assert (again.tolist(), same) == (taken[shuffled].tolist(), thresholds)
 
 
+def test_white_space_around_an_id_of_gold(tmp_path):
+    """It would match no pair, and lower recall."""
+    (tmp_path / "G").write_text("s1\tt1\ns2\tt2 \n")
+    with pytest.raises(InputError, match=r"G:2: white space is around the id 't2 '; remove it"):
+        gold.read_gold(tmp_path / "G")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -354,6 +354,7 @@ def test_lines_are_those_of_one_by_one(rows, arrow):
         ("1\ta\n", "p.tsv:1: fewer than three columns"),
         ("1\ta\tb\nx\ta\tc\n", "p.tsv:2: score 'x' is not a finite number"),
         ("nan\ta\tb\n", "p.tsv:1: score 'nan' is not a finite number"),
+        ("1e39\ta\tb\n", "p.tsv:1: score '1e39' is not a finite number of 32 bits"),
         ("1\ta\tb\n2\ta\tb\n", "p.tsv:2: repeats the pair of line 1"),
     ],
 )
@@ -361,6 +362,16 @@ def test_bad_pairs(tmp_path, content, message):
     (tmp_path / "p.tsv").write_text(content)
     with pytest.raises(InputError, match=message):
         mined_pairs.read(tmp_path / "p.tsv")
+
+
+def test_pairs_of_another_program_in_parquet(tmp_path):
+    """Numbers are ids, as of lines; a null is no score."""
+    pq.write_table(pa.table({"score": [0.5, 1], "src_id": [1, 2], "tgt_id": ["1", None]}), tmp_path / "p.parquet")
+    read = mined_pairs.read(tmp_path / "p.parquet")
+    assert (read.src, read.tgt) == (["1", "2"], ["1", ""])
+    pq.write_table(pa.table({"score": [0.5, None], "src_id": [1, 2], "tgt_id": [1, 2]}), tmp_path / "p.parquet")
+    with pytest.raises(InputError, match=r"p\.parquet:2: score None is not a finite number"):
+        mined_pairs.read(tmp_path / "p.parquet")
 
 
 def test_help_of_the_commands():

@@ -14,7 +14,7 @@ Gold = list[tuple[str, str]]
 def read_gold(path: Path, src: Sentences | None = None, tgt: Sentences | None = None) -> Gold:
     """Pairs of ids. Raises InputError for a line that is not two ids, an unknown id, a repeated pair, and no pairs.
 
-    Without the texts no id is unknown.
+    Without the texts no id is unknown, but white space around one is an error, as it would match none.
     """
     gold: dict[tuple[str, str], int] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -23,6 +23,8 @@ def read_gold(path: Path, src: Sentences | None = None, tgt: Sentences | None = 
             what = "the line does not have two columns between tabs"
             raise InputError(what, path, line=number, remedy="write source id, tab, target id")
         pair = fields[0], fields[1]
+        if src is None and (odd := next((name for name in pair if name != name.strip()), None)):
+            raise InputError(f"white space is around the id {odd!r}", path, line=number, remedy="remove it")
         check_ids([pair[0]], [pair[1]], src, tgt, path, number)
         if (first := gold.setdefault(pair, number)) != number:
             raise InputError(f"repeats the pair of line {first}", path, line=number, remedy="remove one of them")

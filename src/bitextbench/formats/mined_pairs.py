@@ -30,6 +30,7 @@ from bitextbench.formats.sentences import Sentences
 
 COLUMNS = ("score", "src_id", "tgt_id", "src", "tgt")
 BLOCK = 65_536
+MOST = float(np.finfo(np.float32).max)
 _CLEAN = bytes.maketrans(b"\t\r\n", b"   ")  # these characters would end a field or a line
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -200,7 +201,8 @@ def read(path: str | Path) -> Candidates:
             table = pq.read_table(names.utf8(path), columns=list(COLUMNS[:3]), page_checksum_verification=True)
         if missing := [name for name in COLUMNS[:3] if name not in table.column_names]:
             raise InputError(f"no column {', '.join(missing)}", path, remedy=f"needed: {', '.join(COLUMNS[:3])}")
-        rows = list(zip(*(table[name].to_pylist() for name in COLUMNS[:3]), strict=True))
+        ids = [pc.fill_null(table[name].cast(pa.string()), "").to_pylist() for name in COLUMNS[1:3]]
+        rows = list(zip(table["score"].to_pylist(), *ids, strict=True))
     else:
         rows = [tuple(line.split("\t", 3)[:3]) for line in read_lines(path)]
     seen: dict[tuple[str, str], int] = {}
@@ -218,9 +220,9 @@ def read(path: str | Path) -> Candidates:
     )
 
 
-def _score(text: str, path: Path, number: int) -> float:
-    try:
-        return finite(text)
-    except ValueError:
-        what = f"score {text!r} is not a finite number"
-        raise InputError(what, path, line=number, remedy="mine again") from None
+def _score(text: str | float | None, path: Path, number: int) -> float:
+    with contextlib.suppress(ValueError):
+        if abs(score := finite(str(text))) <= MOST:
+            return score
+    what = f"score {text!r} is not a finite number of 32 bits"
+    raise InputError(what, path, line=number, remedy="mine again")
