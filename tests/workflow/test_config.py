@@ -47,7 +47,10 @@ def load(*overlays: str) -> dict:
     return copy.deepcopy(held(*overlays))
 
 
-@pytest.mark.parametrize("overlay", [None, *sorted(path.name for path in (ROOT / "config").glob("*.yaml"))])
+NAMES = sorted(str(path.relative_to(ROOT / "config")) for path in (ROOT / "config").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("overlay", [None, *NAMES])
 def test_every_configuration_of_the_repository_is_valid(overlay):
     names = re.findall(r"config/(\S+\.yaml)", OVERLAYS.get(overlay, "")) or [overlay] * bool(overlay)
     whole = resolve(load(*names))
