@@ -102,7 +102,7 @@ def ours(name: str, row: str, column: str, digits: int = 1) -> str:
 
 def table(name: str, keep: str = "") -> str:
     """A table in Markdown, of the rows in which `keep` is found. Those without a number of ours are left out, and named
-    below, as the words of budgets are, and the number of seeds where there are several.
+    below, as the words of budgets are, the number of seeds where there are several, and the files.
     """
     found = {key: line for key, line in cells(name).items() if re.search(keep, key[0])}
     rows, columns = (list(dict.fromkeys(key[axis] for key in found)) for axis in (0, 1))
@@ -120,8 +120,15 @@ def table(name: str, keep: str = "") -> str:
             text += f"\nNot in this run, {what}: {', '.join(f'`{name}`' for name in missing)}.\n"
     seeds = {len(line["seeds"].split()) for line in found.values() if line["seeds"]} - {1}
     words = budgets(next(iter(found.values()))["scale"], shown)
-    said = [*words, *(f"{count} seeds" for count in seeds)]
-    return text + (f"\n{'. '.join(said)}.\n" if said else "")
+    said = [*words, *(f"{count} seeds" for count in seeds), sources(name)]
+    return f"{text}\n{'. '.join(said)}.\n"
+
+
+def sources(name: str) -> str:
+    """Links from a page of docs/tables/ to the file of a table, and to its provenance if it is kept."""
+    file = csv_of(name)
+    kept = {file.relative_to(ROOT): file, "provenance": file.with_suffix(".provenance.json")}
+    return ", ".join(f"[{text}](../../{path.relative_to(ROOT)})" for text, path in kept.items() if path.exists())
 
 
 def budgets(scale: str, columns: Sequence[str]) -> list[str]:
