@@ -142,6 +142,7 @@ def test_scores_are_those_of_numpy_and_the_best_are_kept(crawl, encoder):
         (["--rules", "{max_token: 3}"], "no filter rule 'max_token'; did you mean max_tokens"),
         (["--src-language", "german"], "german"),
         (["-o", "kept.txt"], "the suffix is not that of a format of pairs"),
+        (["--explain", "why.parquet"], "why.parquet: is not a name of TSV, which --explain writes; end it in .tsv"),
         (["--explain", "why.txt"], "why.txt: the suffix is not that of a format of pairs"),
     ],
 )

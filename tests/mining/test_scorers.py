@@ -251,6 +251,8 @@ def test_muse_scores_where_no_encoder_is_given():
         (["score", "a", "b", "--similarity", "margin", "--encoder", "E"], "margin compares a pair with the whole crawl"),
         (["score", "a", "b", "--similarity", "mlp", "--encoder", "E"], "fit it by `bitextbench filter --clean --save-scorer`, or give a fitted --scorer"),
         (["score", "a", "b", "--similarity", "confidence"], "confidence is learned with an encoder, and muse was not trained here; name"),
+        (["score", "a", "b", "--similarity", "random", "-o", "x.txt.bz2"], "x.txt.bz2: is not a name of a text; end it in .txt"),
+        (["score", "a", "b", "--similarity", "random", "-o", "x.parquet"], "x.parquet: is not a name of a text"),
         (["score", "a", "--similarity", "random"], "a:1: line has 1 columns; column 2 is asked for"),
         (["filter", "a", "b", "--similarity", "zipporah", "--share", "1", "-o", "x.tsv"], "zipporah has to learn from clean pairs"),
         (["filter", "a", "b", "--similarity", "random", "--clean", "a", "b", "--share", "1", "-o", "x.tsv"], "random is not trained on"),

@@ -185,6 +185,8 @@ def filter_crawl(
 def _check_outputs(languages: Languages, out: Path | None, explain: Path | None, save: Path | None) -> None:
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
+    if explain and mined_pairs.form_of(explain)[0] != ".tsv":
+        raise InputError("is not a name of TSV, which --explain writes", explain, remedy="end it in .tsv or .tsv.gz")
     if save:
         check_output(save)
 

@@ -11,13 +11,16 @@ import pyarrow.compute as pc
 from bitextbench.base.errors import InputError
 from bitextbench.base.memory import peak
 from bitextbench.base.outputs import atomic, check_output, scratch
+from bitextbench.base.packed import COMPRESSED
 from bitextbench.base.pipes import copied, is_dash, read_once, shown, standard_output
 from bitextbench.base.progress import log, progress
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.formats import bitext, mined_pairs, pairs
+from bitextbench.formats.inputs import FORMS
 from bitextbench.formats.pairs import Files
 from bitextbench.mining.scorers import Scorer, clean_pairs
 
+NO_TEXT = {*FORMS, *COMPRESSED} - {*mined_pairs.PACKERS}  # suffixes
 ROWS = 4 * bitext.BLOCK  # pairs in memory; whole blocks, as similarities score by blocks
 
 
@@ -48,6 +51,8 @@ def score_stream(
             remedy="leave out --clean and --settings, or name a --similarity that does",
         )
     if not is_dash(out):
+        if out.suffix in NO_TEXT:
+            raise InputError("is not a name of a text", out, remedy="end it in .txt, or packed in .gz, .xz or .zst")
         check_output(out)
     with scratch() as folder, _output(out) as file:
         _learn([scorer for scorer in scorers if scorer.learns], clean, settings, folder)
