@@ -41,6 +41,17 @@ def tokens(tmp_path):
     return tmp_path / "tokens/00000.parquet"
 
 
+def test_lines_that_sentencepiece_leaves_out_are_counted(capsys):
+    lines = [f"der Hund {number} ist stark" for number in range(99)]
+    usual = learn_sentencepiece(iter(lines), 60, 1)
+    assert "not learned from" not in capsys.readouterr().err
+    odd = ["zq " * 2000, "zq ▅ zq", "ä" * 2097]
+    assert learn_sentencepiece(iter([*lines, *odd]), 60, 1) == usual
+    assert "bpe: 3 lines of more than 4,192 bytes or with ▅ are not learned from" in capsys.readouterr().err
+    assert learn_sentencepiece(iter([*lines, "ä" * 2096]), 60, 1) != usual
+    assert "not learned from" not in capsys.readouterr().err
+
+
 def test_tokens_keep_rows_case_and_null_sides(tokens):
     table = pq.read_table(tokens)
     assert table["id"].to_pylist() == [0, 1, 2]

@@ -28,6 +28,7 @@ from bitextbench.formats.ids import BOS, EOS, PAD, UNK, Ragged
 from bitextbench.text.ngrams import split
 
 MARK = "▁"  # sentencepiece's, before each word
+LONGEST, RESERVED = 4192, "▅"  # bytes of a line for sentencepiece, and its mark of unknown characters
 WORDS = 20  # to encode as one text: each call has its cost
 
 
@@ -51,14 +52,24 @@ def learn_bpe(
 
 
 def learn_sentencepiece(lines: Iterator[str], vocab_size: int, seed: int) -> bytes:
-    """A serialised sentencepiece BPE model. One thread: the same bytes on every machine."""
+    """A serialised sentencepiece BPE model. One thread: the same bytes on every machine.
+
+    The log counts the lines that sentencepiece does not learn from: too long ones, and those with its own mark.
+    """
     import io
 
-    model = io.BytesIO()
+    model, left_out = io.BytesIO(), 0
+
+    def counted() -> Iterator[str]:
+        nonlocal left_out
+        for line in lines:
+            left_out += len(line.encode()) > LONGEST or RESERVED in line
+            yield line
+
     sentencepiece.set_random_generator_seed(seed)
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=lines,
+            sentence_iterator=counted(),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
@@ -76,6 +87,8 @@ def learn_sentencepiece(lines: Iterator[str], vocab_size: int, seed: int) -> byt
         raise InputError(
             f"sentencepiece cannot learn a BPE ({error})", remedy="give it more text or a smaller vocabulary"
         ) from None
+    if left_out:
+        log(f"bpe: {left_out:,} lines of more than {LONGEST:,} bytes or with {RESERVED} are not learned from")
     return model.getvalue()
 
 
