@@ -125,6 +125,11 @@ def test_a_parser_counts_with_what_it_uses(package):
     assert changed == {"sgm"}
 
 
+def test_a_misspelt_parser_is_named_when_a_run_is_planned():
+    with pytest.raises(InputError, match=r"data\.parsers: no function 'alligned'; did you mean aligned\?"):
+        sources.part("data.parsers", "alligned")
+
+
 def test_a_registry_entry_counts_with_what_decides_bytes(monkeypatch):
     entry = registry.entry("newstest2017.de-en")
     file, parser = entry.files[0], entry.parsers[0]

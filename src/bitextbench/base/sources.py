@@ -10,7 +10,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from bitextbench.base.errors import InputError
+from bitextbench.base.errors import InputError, near
 
 PACKAGE = Path(__file__).parents[1]
 PLUMBING = {
@@ -65,8 +65,10 @@ def _hash(texts: dict[str, str]) -> str:
 
 
 def part(module: str, name: str) -> str:
-    """The hash of a function of a module, and of what it uses of that module."""
+    """The hash of a function of a module, and of what it uses of that module. Raises InputError for an unknown one."""
     blocks = _blocks(module)
+    if name not in blocks:
+        raise InputError(f"no function {name!r}", module, remedy=near(name, blocks))
     text = "\0".join(text for _, text in sorted(({name: blocks[name]} | _used(blocks[name], blocks)).items()))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
