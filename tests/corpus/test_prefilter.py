@@ -100,7 +100,7 @@ rules = st.fixed_dictionaries(
         "different": st.booleans(),
         "letters": st.sampled_from([0.0, 0.5, 1.0]),
         "max_repeats": st.integers(1, 3),
-        "max_overlap": st.sampled_from([0.0, 0.5, 1.0, 1.1]),
+        "max_overlap": st.sampled_from([0.0, 0.5, 1.0]),
     },
 )
 
@@ -226,6 +226,10 @@ def test_no_rows_and_no_rules():
         ({"max_tokens": "80"}, "max_tokens cannot be '80'; give a number"),
         ({"different": 1}, "different cannot be 1; give true or false"),
         ({"max_ratio": True}, "max_ratio cannot be True; give a number"),
+        ({"max_ratio": 0.5}, "max_ratio cannot be 0.5; give 1 or more"),
+        ({"letters": 50}, "letters cannot be 50; give a number from 0 to 1"),
+        ({"max_overlap": 50}, "max_overlap cannot be 50; give a number from 0 to 1"),
+        ({"max_tokens": -1}, "max_tokens cannot be -1; give 0 or more"),
         ({"language": "no/such/lid.176.bin"}, "lid.176.bin: no such file"),
     ],
 )

@@ -15,6 +15,7 @@ Where the paper is silent:
   ones of the side with fewer. Tokens are what stands between white space, and keep their case.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -174,11 +175,15 @@ RULES: dict[str, Callable[[Column, Column, Any], Mask]] = {
 """Cheap rules first. A row counts as dropped by the first rule, in this order, that drops it."""
 
 
+RANGES = {"max_ratio": (1, math.inf), "letters": (0, 1), "max_overlap": (0, 1)}
+"""Of values: shares are of 1. Others are 0 and more."""
+
+
 def check_rules(rules: Mapping[str, Any], languages: Sequence[str] = ()) -> None:
     """Check the names and values of rules of the pre-filter.
 
-    Raises InputError for an unknown rule, with the nearest known one, and for a value of the wrong type. It also raises
-    it if the rule `language` names a model that does not know one of the `languages`.
+    Raises InputError for an unknown rule, with the nearest known one, and for a value of the wrong type or out of range.
+    It also raises it if the rule `language` names a model that does not know one of the `languages`.
     """
     for rule, value in rules.items():
         if rule not in RULES:
@@ -189,6 +194,10 @@ def check_rules(rules: Mapping[str, Any], languages: Sequence[str] = ()) -> None
                 rule, "a number"
             )
             raise InputError(f"filter rule {rule} cannot be {value!r}", "filter", remedy=f"give {remedy}")
+        low, high = RANGES.get(rule, (0, math.inf))
+        if isinstance(value, (int, float)) and not low <= value <= high:
+            remedy = f"give a number from {low} to {high}" if high < math.inf else f"give {low} or more"
+            raise InputError(f"filter rule {rule} cannot be {value!r}", "filter", remedy=remedy)
     if "language" in rules and (unknown := unidentified(rules["language"], languages)):
         raise unknown_to(rules["language"], unknown)
 
