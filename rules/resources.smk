@@ -27,8 +27,8 @@ def hours(number):
 
 
 def resumed(number, rule):
-    """Retries where a checkpoint is kept: all attempts together have `plan.KEPT` times so many hours."""
-    return retries(ceil(plan.KEPT[rule] * 60 * number / hours(number)) - 1)
+    """Retries of attempts of so many hours where a checkpoint is kept: together they have those of `plan.KEPT`."""
+    return retries(ceil(60 * plan.KEPT[rule] / hours(number)) - 1)
 
 
 def more(attempt):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.cli.plan import planned
+from bitextbench.cli.plan import _reason, planned
 from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
 from bitextbench.formats.records import write_columns
@@ -97,6 +97,17 @@ def test_limits_are_expected_times_with_slack(cost, said):
     assert minutes == pytest.approx(plan.SLACK * cost(job).seconds / 60, abs=30)
     assert not minutes % 30
     assert schedule.overdue([job], {job: cost(job)}) == [job]  # in the 720 minutes above
+
+
+@pytest.mark.parametrize(("hours", "late"), [(216, False), (217, True)])
+def test_a_training_ends_in_all_its_attempts_however_short_each_is(hours, late):
+    job = plan.Job("nmt_train", {}, (), ("model",), 1, 1, 0, 24 * plan.HOUR, 1)
+    assert schedule.overdue([job], {job: plan.JobCost(hours * plan.HOUR)}) == [job] * late
+
+
+def test_the_reason_of_a_failed_plan_is_the_error_and_not_where_it_is_raised():
+    said = 'host: x\nTraceback (most recent call last):\n  File "a.py", line 1\n    raise ValueError(\nValueError: bad year\n'
+    assert _reason(said) == "ValueError: bad year"
 
 
 def test_a_shard_of_paper_scale_has_some_million_pairs(cost):

@@ -1,6 +1,7 @@
 """The command `plan`: the costs of a run before it starts; part of `cli`."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -133,7 +134,8 @@ def planned(arguments: list[str], cwd: Path = Path()) -> "list[Job]":
 def _reason(said: str) -> str:
     """The line of an error in what Snakemake said; for one that is a heading, the line below it, up to a bracket."""
     lines = said.strip().splitlines() or ["it says nothing"]
-    place = next((n for n, line in enumerate(lines) if "Error" in line or "Exception" in line), len(lines) - 1)
+    named = re.compile(r"[\w.]*(Error|Exception)\b")  # at the start of a line: within a traceback they are raised, too
+    place = next((n for n, line in enumerate(lines) if named.match(line)), len(lines) - 1)
     heads = lines[place].endswith(":") and place + 1 < len(lines)
     return lines[place + 1].partition(" (")[0].strip() if heads else lines[place].strip()
 

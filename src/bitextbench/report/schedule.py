@@ -119,5 +119,5 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
 
 
 def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> list[Job]:
-    """The jobs that exceed their time limit; a training may use the limits of all its attempts."""
-    return [job for job in jobs if costs[job].seconds > job.limit * KEPT.get(job.rule, 1)]
+    """The jobs that exceed their time limit; a training may use the time of all its attempts."""
+    return [job for job in jobs if costs[job].seconds > (KEPT[job.rule] * HOUR if job.rule in KEPT else job.limit)]
