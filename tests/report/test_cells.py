@@ -117,7 +117,7 @@ def test_bad_metrics_are_refused(reference, tmp_path, changes, message):
 def test_twice_and_missing_are_refused(reference, tmp_path):
     with pytest.raises(InputError, match="seed 1, is given twice"):
         built(reference, tmp_path, [measured(tmp_path), measured(tmp_path)])
-    with pytest.raises(InputError, match="no metric forward"):
+    with pytest.raises(InputError, match=r"no metric forward; name what it has there: \w+"):
         cells.read_measurement("cosine", "de-en", 1, metric(tmp_path / "a.json", 1.0), "forward")
 
 

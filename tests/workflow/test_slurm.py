@@ -123,7 +123,7 @@ def test_what_slurm_would_refuse_is_said_before_a_job_is_queued(slurm, tmp_path,
         lacking, late = preflight.slurm(jobs, places)
         assert (
             lacking.found
-            == f"no partition of {places} is large enough: large (-t 60 --mem 300 --cpus-per-task=1 --gpus=3)"
+            == f"no partition of {places}, with max_gpu, is large enough: large (-t 60 --mem 300 --cpus-per-task=1 --gpus=3)"
         )
         assert late.found.startswith("partition cpu has a time limit of 60 minutes: long (-p cpu -t 100 ")
         assert late.remedy

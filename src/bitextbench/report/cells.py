@@ -101,12 +101,13 @@ class Measurement:
 def read_measurement(row: str, column: str, seed: int, path: Path, key: str = "") -> Measurement:
     """Read a metric file, or the metric at `key` (levels joined by dots); `seed` is the seed of the whole chain.
 
-    Raises InputError for a missing key, NaN or a wrong interval.
+    Raises InputError for a missing key (showing those that there are), NaN or a wrong interval.
     """
     metric = read_json(path)
     for name in filter(None, key.split(".")):
         if not isinstance(metric, dict) or name not in metric:
-            raise InputError(f"no metric {key}", path, remedy="make the file again")
+            known = ", ".join(metric) if isinstance(metric, dict) else "a number"
+            raise InputError(f"no metric {key}", path, remedy=f"name what it has there: {known}")
         metric = metric[name]
     return measurement(row, column, seed, metric, path)
 

@@ -114,7 +114,8 @@ def slurm(jobs: Iterable[Job], partitions: Path | None) -> Iterator[Checked]:
         command = sbatch(dict(request.resources), request.threads, partitions)
         rules = {f"{job.rule} ({_shown(command)})" for job in held}
         if partitions and " -p " not in command:
-            refused[f"no partition of {partitions} is large enough"] |= rules
+            gpus = ", with max_gpu," if dict(request.resources).get("gpu") else ""
+            refused[f"no partition of {partitions}{gpus} is large enough"] |= rules
             continue
         partition = named[1] if (named := re.search(r" -p (\S+)", command)) else ""
         most = longest.get(partition, float("inf"))
