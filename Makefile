@@ -39,8 +39,9 @@ full: env
 	@bitextbench audit results/full | fold -s -w 100
 	@bitextbench report results/full
 
+# with all that results/small has: its languages and studies, too
 tables: env
-	snakemake --profile profiles/$(RUN) results/$(RUN)/index.html
+	snakemake --profile profiles/$(RUN) $(if $(filter small,$(RUN)),--configfile config/small.yaml config/small-languages.yaml config/studies.yaml) -- results/$(RUN)/index.html
 	@for table in results/$(RUN)/*2*/*.csv; do bitextbench show $$table; echo; done
 	@bitextbench show results/$(RUN)/table2.csv
 	@echo "the report, every number and every claim of the papers: results/$(RUN)/index.html"
