@@ -29,12 +29,12 @@ rule skip_gram:
         f"logs/{RUN}/skip_gram/{{vectors}}.{{side}}.log",
     benchmark:
         benchmarked("skip_gram", "{vectors}.{side}")
-    retries: resumed(96, "skip_gram")  # a job killed by the scheduler goes on from its last epoch
+    retries: resumed("skip_gram")  # a job killed by the scheduler goes on from its last epoch
     conda:
         "../envs/embed.yaml"
     resources:
         mem_mb=megabytes(8, 2500),
-        runtime=hours(96),  # one thread, so that runs do not differ
+        runtime=one_attempt("skip_gram"),  # one thread, so that runs do not differ
     params:
         version=code("step skip-gram"),
         pieces=each("--bpe", "pieces"),
@@ -159,14 +159,14 @@ rule train_encoder:
     wildcard_constraints:
         encoder=trained,
     priority: 10  # the longest chain of jobs begins here
-    retries: resumed(72, "train_encoder")  # a job killed by the scheduler goes on from its checkpoint; the longest takes 20 days
+    retries: resumed("train_encoder")  # a job killed by the scheduler goes on from its checkpoint; the longest takes 20 days
     conda:
         "../envs/embed.yaml"
     threads: lambda w: 2 * max(1, encoder_gpus(w))  # of all processes: each draws its batches itself
     resources:
         mem_mb=training_megabytes,
         gpu=encoder_gpus,
-        runtime=hours(72),
+        runtime=one_attempt("train_encoder"),
     params:
         version=code("train", ("encoders", encoder_type)),
         spec=lambda w: spec({key: value for key, value in encoder_entry(w).items() if key != "gpus"}),

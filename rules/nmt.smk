@@ -60,13 +60,13 @@ rule nmt_train:  # and translation, in the same process
     benchmark:
         benchmarked("nmt_train", "{method}.{budget}.{seeds}")
     priority: -10  # what other selections wait for goes first
-    retries: resumed(72, "nmt_train")  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed("nmt_train")  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/nmt.yaml"
     resources:
         mem_mb=megabytes(2, LEAST["nmt_train"]),  # fairseq maps its data
         gpu=config["nmt"]["gpus"],
-        runtime=hours(72),
+        runtime=one_attempt("nmt_train"),
     params:
         version=code("step nmt-train"),
         data=lambda w, input: [f"{input.data}/{seed}" for seed in batch_of(w)],
@@ -119,13 +119,13 @@ rule likelihood_train:
     wildcard_constraints:
         model="|".join(LIKELIHOOD_MODELS),
     priority: 10  # selection waits for it
-    retries: resumed(72, "likelihood_train")  # a job killed by the scheduler goes on from its checkpoint
+    retries: resumed("likelihood_train")  # a job killed by the scheduler goes on from its checkpoint
     conda:
         "../envs/nmt.yaml"
     resources:
         mem_mb=megabytes(2, LEAST["likelihood_train"]),
         gpu=likelihoods_gpus,
-        runtime=hours(72),
+        runtime=one_attempt("likelihood_train"),
     params:
         version=code("step likelihood-train"),
         spec=lambda w: spec(likelihoods_entry(w)[LIKELIHOOD_MODELS[w.model]]),
@@ -240,7 +240,7 @@ use rule nmt_train as translation_train with:
     resources:
         mem_mb=megabytes(2, LEAST["nmt_train"]),  # fairseq maps its data
         gpu=lambda w: transformer(w)["gpus"],
-        runtime=hours(72),
+        runtime=one_attempt("translation_train"),
     params:
         data=lambda w, input: input.data,
         spec=lambda w: nmt_spec(MODEL_KEYS, transformer(w)),

@@ -62,13 +62,13 @@ use rule train_encoder as train_rescorer with:
     wildcard_constraints:
         half="[01]",
     priority: 0
-    retries: resumed(24, "train_rescorer")
+    retries: resumed("train_rescorer")
     threads: lambda w: 2 * max(1, rescorer("gpus")(w))
     resources:
         # model, gradients, two moments, checkpoint
         mem_mb=megabytes(8, 4000, lambda w, input: [input.pairs, files.weights(input.start), input.bpe]),
         gpu=rescorer("gpus"),
-        runtime=hours(24),
+        runtime=one_attempt("train_rescorer"),
     params:
         version=code("train", ("encoders", rescorer("type"))),
         spec=lambda w: spec({key: rescorer(key)(w) for key in ("type", "model", "training")}),

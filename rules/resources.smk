@@ -1,6 +1,6 @@
 # What rules need: memory by the true size of what they read, time by the work that is known, GPUs by the configuration
 
-from math import ceil
+from math import ceil, prod
 
 from bitextbench.base.files import size
 from bitextbench.report import plan
@@ -26,9 +26,14 @@ def hours(number):
     return limited(60 * number)
 
 
-def resumed(number, rule):
-    """Retries of attempts of so many hours where a checkpoint is kept: together they have those of `plan.KEPT`."""
-    return retries(ceil(60 * plan.KEPT[rule] / hours(number)) - 1)
+def one_attempt(rule):
+    """The time limit of an attempt of a rule that keeps a checkpoint, in minutes."""
+    return hours(plan.KEPT[rule][0])
+
+
+def resumed(rule):
+    """Retries where a checkpoint is kept: all attempts together have the time of `plan.KEPT`, however short each is."""
+    return retries(ceil(60 * prod(plan.KEPT[rule]) / one_attempt(rule)) - 1)
 
 
 def more(attempt):

@@ -59,7 +59,9 @@ def decode_lines(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -
 
 
 def read_arrays(path: str | Path) -> Iterator[pa.StringArray]:
-    """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line."""
+    """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line; a byte-order
+    mark is a part of the first.
+    """
     with open_bytes(path) as stream:
         yield from decode_arrays(stream, path)
 

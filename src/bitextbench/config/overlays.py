@@ -36,15 +36,9 @@ def laid_over(base: Any, over: Mapping[str, Any]) -> Config:
     """`over` on top of `base`: mappings are merged, anything else is replaced; also a mapping that says `inherit:
     false`. One over a null says so from then on: what the null took out of the files below does not come back.
     """
+    over = {INHERIT: False, **over} if base is None else over
     base = base if isinstance(base, Mapping) and over.get(INHERIT) is not False else {}
-    return {**base, **{key: _over_key(base, key, value) for key, value in over.items()}}
-
-
-def _over_key(base: Mapping[str, Any], key: str, value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    taken_out = key in base and base[key] is None
-    return laid_over(base.get(key), {INHERIT: False, **value} if taken_out else value)
+    return {**base, **{k: laid_over(base.get(k, {}), v) if isinstance(v, Mapping) else v for k, v in over.items()}}
 
 
 def _without_marks(value: Any) -> Any:

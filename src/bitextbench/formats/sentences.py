@@ -85,9 +85,9 @@ def read(
     """Read sentences from an input (`formats.inputs`) or a corpus folder; of what has two sides, the side `side` (src
     or tgt).
 
-    `form` of lines: lines, bucc, or auto, which is bucc if the first line with text begins with a word and a tab. `columns` names
-    the column of the sentences, and perhaps that of ids. By default that is `text`, or the name of the side or of the
-    `language`; `id` is taken if there is one.
+    `form` of lines: lines, bucc, or auto, which is bucc if the first line with text begins with a word and a tab.
+    `columns` names the column of the sentences, and perhaps that of ids. By default that is `text`, or the name of the
+    side or of the `language`; `id` is taken if there is one.
 
     Raises InputError for duplicate ids, a line without a tab in BUCC's format, no sentences, and what `formats.inputs`
     refuses.

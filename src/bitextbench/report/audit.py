@@ -217,12 +217,12 @@ def audit(
 ) -> Audit:
     """Compare the papers' numbers and claims with the tables of one run; lines have the order of the references.
 
-    `folder` holds the references, claims.yaml and metrics.yaml. `measured`: files that `measurements.save` wrote for these tables; a cell that none of them has is drawn from its
-    interval. `seeded`: those of another run, whose spread over seeds cells of one seed are given. `run`: the folder of the
-    tables, which the evidence then has as results/<its name>, wherever it lies. Raises InputError for a table that is
-    damaged, has another scale than the others or has a number twice. It raises it for one made from other references
-    than those of `folder`, and for a claim on a cell that no table has. Otherwise it raises it as `claims.load` and
-    `metrics.load` do.
+    `folder` holds the references, claims.yaml and metrics.yaml. `measured`: files that `measurements.save` wrote for
+    these tables; a cell that none of them has is drawn from its interval. `seeded`: those of another run, whose spread
+    over seeds cells of one seed are given. `run`: the folder of the tables, which the evidence then has as
+    results/<its name>, wherever it lies. Raises InputError for a table that is damaged, has another scale than the
+    others or has a number twice. It raises it for one made from other references than those of `folder`, and for a claim
+    on a cell that no table has. Otherwise it raises it as `claims.load` and `metrics.load` do.
     """
     reference = references.load_all(folder)
     known = metrics.load(folder / "metrics.yaml", reference)

@@ -32,13 +32,13 @@ HOUR = 3600
 UNCOUNTED, BYTES, UNSIZED = 3_000_000, 100, 3_000_000_000
 SLACK, SHORTEST = 4, HOUR / 2  # of time limits, over what is expected
 KEPT = {
-    "skip_gram": 3 * 96,
-    "train_encoder": 8 * 72,
-    "train_rescorer": 3 * 24,
-    "nmt_train": 3 * 72,
-    "translation_train": 3 * 72,
-    "likelihood_train": 3 * 72,
-}  # go on from checkpoints: hours that all attempts have together, however short each is
+    "skip_gram": (96, 3),
+    "train_encoder": (72, 8),
+    "train_rescorer": (24, 3),
+    "nmt_train": (72, 3),
+    "translation_train": (72, 3),
+    "likelihood_train": (72, 3),
+}  # go on from checkpoints: hours of an attempt, attempts; of shorter ones there are more, with the same time together
 SEARCHES = ("reconstruction", "documents", "mining", "mine_corpus", "rescoring_pairs", "neighbourhoods", "hard_negatives", "separation", "mined_examples", "alignment")  # fmt: skip
 RECURRENT = ("nmt_autoencoder", "pivot_nmt", "shared_seq2seq")
 COLUMNS = {

@@ -6,6 +6,7 @@ training continues from its last checkpoint.
 """
 
 import heapq
+import math
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -120,4 +121,5 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
 
 def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> list[Job]:
     """The jobs that exceed their time limit; a training may use the time of all its attempts."""
-    return [job for job in jobs if costs[job].seconds > (KEPT[job.rule] * HOUR if job.rule in KEPT else job.limit)]
+    together = {rule: math.prod(of_rule) * HOUR for rule, of_rule in KEPT.items()}
+    return [job for job in jobs if costs[job].seconds > together.get(job.rule, job.limit)]
