@@ -14,9 +14,11 @@ Shapes: b sentences, t tokens of the longest, n words and n-grams of all, E embe
 
 Where the paper is silent:
 
-- phi is a "dot-product" in section 3.1 and a "cosine" in sections 2 and 5.2: `similarity` chooses. At paper scale it is
-  the dot product with `scale` 1, as in the equations. A softmax over cosines needs a scale: without one its loss is at
-  least 3.6 nats for 100 candidates. Wang et al. 2018, the source of the margin, have 30.
+- phi is a "dot-product" in section 3.1. But section 2 has a dual encoder optimise "the cosine similarity", and mined
+  pairs are scored by cosines (sections 5.2, 6 and 6.1, where phi is "the cosine similarity function"): `similarity`
+  chooses. At paper scale it is the dot product with `scale` 1, as in the equations. The length penalty of footnote 3
+  speaks for it, too: a cosine does not depend on lengths. A softmax over cosines needs a scale: without one its loss is
+  at least 3.6 nats for 100 candidates. Wang et al. 2018, the source of the margin, have 30.
 - Footnote 3 multiplies the length penalty, the l2 norm of an embedding, by a constant printed as "11". Here it is
   `length_penalty`, on the mean norm of a batch. With 11 no model learns: vectors shrink until nothing is left to
   compare. With 1 models learn, so 1 is used (docs/notebook/measurements.md).
