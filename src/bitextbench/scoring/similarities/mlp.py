@@ -1,14 +1,16 @@
 """The trainable similarity of Kim et al. 2019, section 3.3: a small multilayer perceptron on [a; b].
 
 Two hidden layers of 512 with ReLU and one sigmoid output classify pairs as parallel or not. scikit-learn trains them
-(section 4). Their eq. 15 writes (1 - log q) where the cross-entropy has log(1 - q): a typo. Probabilities saturate at
-1.0 in float, so pairs are ranked by the logit.
+(section 4). Their eq. 15 writes (1 - log q) where the cross-entropy has log(1 - q): a typo.
 
 Where the paper is silent:
 
 - "Maximum 1,000 updates": scikit-learn has no such limit. We set `max_iter`, which counts epochs, to 1,000. Training
   also stops by scikit-learn's own rule (no gain of 1e-4 in 10 epochs). The optimiser, its rate and its batches are
   scikit-learn's defaults.
+- Pairs are ranked by the logit of q. By q itself all pairs of a logit above 16.6 would tie at 1 in float32, and above
+  36.7 in float64. The paper's MLP "puts all reasonably similar target sentences to the score 1" (section 4.1). Whether
+  they tie there, and which of them is then taken, it does not say.
 - Negatives: section 4 takes "the worst-scored sentence pairs" where nothing else is noted. By Table 5 those from the end
   of the best-scored 60% are best, and the configuration has these.
 """
