@@ -8,7 +8,7 @@ The exact search (`neighbours`) finds a few more candidates than are asked for, 
 them. What is left of an exact list is exact, as far as it goes. Sentences that now lack candidates are searched again,
 with four times as many.
 
-Where the papers are silent:
+Where the paper is silent:
 
 - Copies of one sentence are hard negatives of their own, so that M negatives can be fewer sentences.
 """

@@ -8,6 +8,8 @@ Where the paper is silent:
 
 - CSLS has the 10 neighbours of Conneau et al. 2018, who introduce it. Equal sentences count once among them.
 - The Levenshtein distance is that of the sentences as they are, before tokenisation, in lower case.
+- It is not said whether a copy of the right sentence is right. In the tables it is not, unlike in those of
+  `reconstruction`.
 """
 
 from collections.abc import Callable, Sequence

@@ -12,6 +12,8 @@ Where the paper is silent:
 - Under `types` a sampled target has rare words, so that word frequency alone recognises it. The length helps under
   both, as it is at most that of the reference. The scores `length` and `unigram` say how far one comes without the
   source.
+- The pairs are sources and "their reference translations", of which the NIST sets have four a source. Here a source has
+  one, the target of the corpus.
 """
 
 import math

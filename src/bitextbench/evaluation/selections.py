@@ -3,6 +3,7 @@
 Where the paper is silent:
 
 - "Scored with zero" (kim2019 section 5.1): the probability rounds to 0.00, as "between 0.99 and 1.0" has two decimals.
+- "Nearly 80% of the corpus": here of the pool, after the pre-filter. The paper does not say whether of that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

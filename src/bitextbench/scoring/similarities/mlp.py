@@ -13,6 +13,8 @@ Where the paper is silent:
   they tie there, and which of them is then taken, it does not say.
 - Negatives: section 4 takes "the worst-scored sentence pairs" where nothing else is noted. By Table 5 those from the end
   of the best-scored 60% are best, and the configuration has these.
+- They are from "the ParaCrawl corpus" (sections 4 and 5.2). Whether before or after the pre-filter of section 4.2 is not
+  said. Here it is after: the pool.
 """
 
 from pathlib import Path
