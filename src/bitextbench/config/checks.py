@@ -12,6 +12,7 @@ def check(config: Config) -> None:
     _check_languages(config)
     _check_trainings(config)
     _check_roles(config)
+    _check_word_vectors(config)
     _check_pretrained(config)
 
 
@@ -42,6 +43,16 @@ def _check_roles(config: Config) -> None:
     for name, entry in config["encoders"].items():
         if entry["type"] != PRETRAINED:
             check_roles(entry, [*entry["corpora"], *({"hard"} & entry.keys())], f"config: encoders.{name}")
+
+
+def _check_word_vectors(config: Config) -> None:
+    """Vectors of pieces must be of the BPE that the encoder reads: of another one, some pieces match by chance."""
+    for name, entry in config["encoders"].items():
+        given = entry.get("vectors", {})
+        wants = {} if isinstance(given, dict) else config["word_vectors"][given]
+        if "features" in wants and wants["features"] != entry["features"]:
+            what = f"`encoders.{name}` reads pieces of {entry['features']}, but its `vectors: {given}` are of {wants['features']}"
+            raise InputError(what, "config", remedy=f"write `word_vectors.{given}.features: {entry['features']}`")
 
 
 def _check_pretrained(config: Config) -> None:
