@@ -24,6 +24,7 @@ def test_lines_end_at_line_feeds_only(tmp_path, suffix):
     ("data", "message"),
     [
         (b"good\nbad \xff\n", r"text:2: invalid UTF-8 at byte 5 of the line; convert"),
+        (b"\xef\xbb\xbfbad \xff\n", r"text:1: invalid UTF-8 at byte 8 of the line; convert"),
         (b"nul\0\n", r"text:1: line holds a NUL byte; remove"),
         (b"x\n" + b"y" * 1_000_000 + b"\n", r"text:2: line is longer than 65,536 bytes; split"),
     ],
@@ -59,6 +60,7 @@ def test_a_byte_order_mark_is_no_text(tmp_path, capsys):
 
 def line_by_line(data, max_bytes):
     """What `decode_lines` does, a line at a time."""
+    data = data.removeprefix(lines.BOM)
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
         text = line.removesuffix(b"\r")
         if len(text) > max_bytes or b"\0" in text:
@@ -73,9 +75,10 @@ def line_by_line(data, max_bytes):
 
 @given(
     st.lists(
-        st.sampled_from([b"a", b"\r\n", b"\n", b"\n\n", "\xfc\u2028".encode(), b"\xff", b"\0", b"bcd" * 4]), max_size=40
+        st.sampled_from([b"a", b"\r\n", b"\n", b"\n\n", "\xfc\u2028".encode(), b"\xff", b"\0", b"bcd" * 4, lines.BOM]),
+        max_size=40,
     ),
-    st.integers(1, 9),
+    st.integers(4, 9),
 )
 def test_blocks_of_any_size_give_the_same_lines(parts, size):
     data = b"".join(parts)

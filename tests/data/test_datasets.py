@@ -61,6 +61,13 @@ def read(raw: Path, place: str) -> list[str]:
 # ---- parsers
 
 
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    write(tmp_path, a_de="\ufeffeins\n", a_en="\ufeffone\n", b="\ufeffde,eins\nde,zwei\n")
+    assert parsed(tmp_path, "aligned", texts={"de": "a.de", "en": "a.en"}) == [("eins", "one", "", "")]
+    assert parsed(tmp_path, "csv_first_comma", language="de", text="b") == [("zwei", None, "", "")]
+    assert read(tmp_path, "b") == ["de,eins", "de,zwei"]
+
+
 def test_aligned(tmp_path: Path) -> None:
     write(tmp_path, a_de="eins\nzwei\u2028\x85drei\n\n", a_en="one\ntwo\nthree")
     texts = {"de": "a.de", "en": "a.en"}

@@ -195,9 +195,10 @@ def test_a_column_of_ids_is_not_indonesian():
 def test_a_quiet_reading_writes_no_log(capsys):
     write_tmx("p.tmx", unit(("de", "allein")), unit(("de", "x"), ("en", "y")))
     Path("mark.tsv").write_text("\ufeffa\tb\n")
+    Path("returns.tsv").write_text("a\rb\tc\nd\te\n", newline="")
     Path("mined.tsv").write_text("0.5\t1\t2\ta\tb\n")
     parquet("p.parquet", src=["x" * (MAX_LINE_BYTES + 1), "a\nb"], tgt=EN)
-    for name in ("p.tmx", "mark.tsv", "mined.tsv", "p.parquet"):
+    for name in ("p.tmx", "mark.tsv", "returns.tsv", "mined.tsv", "p.parquet"):
         read = rows(name)
         assert name in capsys.readouterr().err
         assert rows(name, quiet=True) == read

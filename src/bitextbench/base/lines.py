@@ -1,6 +1,5 @@
 """The lines of text files, read strictly."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -14,8 +13,7 @@ from bitextbench.base.progress import log
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
-BOM = "\ufeff"
-MARK = "begins with a byte-order mark, which is left out"
+BOM = "\ufeff".encode()
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -23,12 +21,14 @@ class Limits(NamedTuple):
     """What a line may be: at most `max_bytes` long, UTF-8 without NUL.
 
     Other lines are errors. With `too_long`, over-long lines are read as empty, and their numbers (from 1) are added to it.
-    With `bad`, lines with NUL or invalid UTF-8 are read as empty, and `bad` gets what is wrong, by number.
+    With `bad`, lines with NUL or invalid UTF-8 are read as empty, and `bad` gets what is wrong, by number. `quiet`: write
+    no log, as in a second pass.
     """
 
     max_bytes: int = MAX_LINE_BYTES
     too_long: set[int] | None = None
     bad: dict[int, str] | None = None
+    quiet: bool = False
 
 
 LIMITS = Limits()
@@ -44,12 +44,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
     text whose lines end with CR alone, and for damaged archives.
     """
     with open_bytes(path) as stream:
-        lines = decode_lines(stream, path)
-        for first in itertools.islice(lines, 1):
-            if first.startswith(BOM):
-                log(f"{path}: {MARK}")
-            yield first.removeprefix(BOM)
-        yield from lines
+        yield from decode_lines(stream, path)
 
 
 def decode_lines(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -> Iterator[str]:
@@ -59,9 +54,7 @@ def decode_lines(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -
 
 
 def read_arrays(path: str | Path) -> Iterator[pa.StringArray]:
-    """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line; a byte-order
-    mark is a part of the first.
-    """
+    """The lines that `read_lines` gives, as Arrow arrays of some thousands, without an object for a line."""
     with open_bytes(path) as stream:
         yield from decode_arrays(stream, path)
 
@@ -105,11 +98,15 @@ def _verified(
     one.
     """
     number = returns = 0
-    for block in _blocks(stream, limits.max_bytes, cut=limits.too_long is not None):
+    begin = stream.read(BLOCK)
+    mark = len(BOM) if begin.startswith(BOM) else 0
+    if mark and not limits.quiet:
+        log(f"{name}: begins with a byte-order mark, which is left out")
+    for block in _blocks(begin[mark:], stream, limits.max_bytes, cut=limits.too_long is not None):
         if not number and block.startswith(UTF16):
             raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
         lines = decode(block, limits.max_bytes)
-        yield _checked(block, name, number, limits) if lines is None else lines
+        yield _checked(block, name, number, limits, mark) if lines is None else lines
         number += block.count(b"\n") if lines is None else len(lines)
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
@@ -117,21 +114,24 @@ def _verified(
         what = f"{returns:,} carriage returns inside {number:,} lines"
         if returns >= number:
             raise InputError(what, name, remedy=END_LINES)
-        log(f"{name}: {what}; they end none")
+        if not limits.quiet:
+            log(f"{name}: {what}; they end none")
 
 
-def _blocks(stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
-    """Blocks of whole lines, each ended by LF. A line that is too long may be cut, to a length that is still too long.
+def _blocks(begin: bytes, stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
+    """Blocks of whole lines, each ended by LF, of `begin` and the stream. A line that is too long may be cut, to a length
+    that is still too long.
 
     Without `cut` such a line is the last one.
     """
-    rest = b""
-    while (cut or len(rest) <= max_bytes + 1) and (data := stream.read(BLOCK)):
+    rest, data = b"", begin
+    while data and (cut or len(rest) <= max_bytes + 1):
         if end := data.rfind(b"\n") + 1:
             yield b"".join((rest, memoryview(data)[:end]))  # one copy
             rest = data[end:]
         else:
             rest = (rest + data)[: max_bytes + 2] if cut else rest + data
+        data = stream.read(BLOCK)
     if rest:
         yield rest + b"\n"
 
@@ -168,9 +168,11 @@ def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
     return pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
-def _checked(block: bytes, name: str | Path, before: int, limits: Limits) -> Iterator[str]:
-    """The lines of a block, checked one by one; `before`: the number of lines before the block."""
-    max_bytes, too_long, bad = limits
+def _checked(block: bytes, name: str | Path, before: int, limits: Limits, mark: int) -> Iterator[str]:
+    """The lines of a block, checked one by one; `before`: the number of lines before the block; `mark`: the bytes left
+    out before the first line.
+    """
+    max_bytes, too_long, bad, _ = limits
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), before + 1):
         text = line.removesuffix(b"\r")
         if len(text) > max_bytes and too_long is not None:
@@ -189,7 +191,8 @@ def _checked(block: bytes, name: str | Path, before: int, limits: Limits) -> Ite
         except UnicodeDecodeError as error:
             decoded, wrong, remedy = "", True, "convert the file to UTF-8"
             remedy += ", or skip bad lines (--skip-bad)" if too_long is not None else ""
-            what = "line holds a NUL byte" if b"\0" in text else f"invalid UTF-8 at byte {error.start + 1} of the line"
+            place = error.start + 1 + (mark if number == 1 else 0)
+            what = "line holds a NUL byte" if b"\0" in text else f"invalid UTF-8 at byte {place} of the line"
         if wrong and bad is None:
             raise InputError(what, name, line=number, remedy=remedy)
         if wrong and bad is not None:

@@ -37,7 +37,6 @@ from bitextbench.base.files import existing
 from bitextbench.base.languages import matching
 from bitextbench.base.lines import (
     BOM,
-    MARK,
     MAX_LINE_BYTES,
     Limits,
     UnequalError,
@@ -147,7 +146,7 @@ class Input:
         if form in ("parquet", "zip") and not read_once(self.path):
             return form, None
         stream = stack.enter_context(closing(standard_input() if is_dash(self.path) else open_bytes(self.path)))
-        begin = stream.peek(8).removeprefix(BOM.encode()).lstrip()  # type: ignore[attr-defined]
+        begin = stream.peek(8).removeprefix(BOM).lstrip()  # type: ignore[attr-defined]
         found = next((kind for magic, kind in BEGINS.items() if begin.startswith(magic)), form)
         unnamed = read_once(self.path) or bool(self.reading.name)  # a copy has no suffix of its own
         if found in ("parquet", "zip") and not (unnamed and self.reading.name):
@@ -195,16 +194,11 @@ class Input:
     # ---- lines
 
     def _limits(self, max_bytes: int) -> Limits:
-        return Limits(max_bytes, self.too_long, self.bad if self.reading.skip_bad else None)
+        return Limits(max_bytes, self.too_long, self.bad if self.reading.skip_bad else None, self.reading.quiet)
 
     def arrays(self, stream: IO[bytes]) -> Iterator[pa.StringArray]:
         """The lines of a stream of text."""
-        for number, lines in enumerate(decode_arrays(stream, self.name, self._limits(MAX_LINE_BYTES))):
-            if not number and len(lines) and lines[0].as_py().startswith(BOM):
-                if not self.reading.quiet:
-                    log(f"{self.name}: {MARK}")
-                lines = pa.concat_arrays([pa.array([lines[0].as_py().removeprefix(BOM)]), lines[1:]])
-            yield lines
+        return decode_arrays(stream, self.name, self._limits(MAX_LINE_BYTES))
 
     def _lines(self, stream: IO[bytes], wanted: Wanted) -> Iterator[pa.Table]:
         """Lines, or columns of fields between tabs; all of an empty line are empty."""
@@ -281,10 +275,10 @@ class Input:
 
     def _object(self, text: str, number: int) -> dict[str, Any]:
         """The object in a line of JSON; {} for an empty line, and a bad one."""
-        if not text.strip(" \t\r" + BOM):
+        if not text.strip(" \t\r"):
             return {}
         try:
-            held = json.loads(text.removeprefix(BOM))
+            held = json.loads(text)
         except (ValueError, RecursionError) as error:
             self.wrong(number, f"not JSON ({getattr(error, 'msg', error)})", "write one object a line")
             return {}
