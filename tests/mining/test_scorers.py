@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -154,12 +155,25 @@ def test_a_stream_of_pairs_with_an_empty_side(encoder):
     ]
     result = done("score", "-", *more, input=text)
     rows = [line.split("\t") for line in result.stdout.splitlines()]
-    assert ["\t".join(row[:-2]) for row in rows] == text.splitlines()
+    assert ["\t".join(row[:-2]) for row in rows] == [line or "\t\t" for line in text.splitlines()]
     assert [row[-1] for row in rows[1:3]] == ["0.0", "0.0"]
-    assert rows[2] == ["", "0.0", "0.0"]
+    assert rows[2] == ["", "", "", "0.0", "0.0"]
     assert re.search(r"score: 4 pairs, 2 with an empty side, 0 sentences cut; [\d.]+ s, ", result.stderr)
     done("score", "a", "b", "--similarity", "zipporah", "--clean", "clean.a", "clean.b", "-o", "s.gz")
     assert Path("s.gz").read_bytes().startswith(b"\x1f\x8b")
+
+
+def test_scores_of_short_and_bad_lines_are_in_the_columns_of_others():
+    good = "Ein Haus.\tA house.\tu"
+    lines = [b"alone", good.encode(), b"", b"x\0\ty\tu", b"\xff\ty\tu", b"alone", b"y" * 70_000 + b"\ty\tu", b"a\tb"]
+    Path("crawl.tsv").write_bytes(b"".join(line + b"\n" for line in lines))
+    by = ["--similarity", "levenshtein"]
+    done("score", "crawl.tsv", *by, "--append", "--skip-bad", "-o", "all.tsv")
+    table = pandas.read_csv("all.tsv", sep="\t", header=None, keep_default_na=False)
+    assert table[2].tolist() == ["", "u", *[""] * 6]
+    done("score", "crawl.tsv", *by, "--skip-bad", "-o", "scores.txt")
+    assert table[3].tolist() == [float(line) for line in Path("scores.txt").read_text().splitlines()]
+    assert table[0].tolist() == ["alone", "Ein Haus.", "", "", "", "alone", "", "a"]
 
 
 def test_sentences_that_are_cut_are_counted(encoder):
@@ -272,6 +286,7 @@ OWN = {
     "none": "",
     "both": """
 import numpy as np
+import pandas
 
 NEEDS = ("vectors", "tokens")
 

@@ -211,7 +211,11 @@ def filter_command(
     multiple=True,
     help="Score of a pair: cosine, levenshtein, ...; repeat the option for several. No margins: they need the whole crawl.",
 )
-@click.option("--append", is_flag=True, help="Write each pair as it was read, followed by its scores.")
+@click.option(
+    "--append",
+    is_flag=True,
+    help="Write each pair as it was read, and its scores; a line with too few columns is filled up with empty ones.",
+)
 @click.option("-o", "--out", type=OUT_OR_DASH, default="-", help="A text; - is standard output.")
 def score(
     texts: tuple[Path, ...],

@@ -123,7 +123,7 @@ class Input:
 
     def tables(self, wanted: Wanted) -> Iterator[pa.Table]:
         """Tables of some thousand rows: a column for each side, `id` where there are ids, all texts; of lines with tabs also
-        `line`, the whole line.
+        `line`, the whole line. Shorter ones have empty fields at the end, as many as the first good line has more.
 
         Raises InputError for a column that is not there or no text, and for what breaks the rules of text.
         """
@@ -212,7 +212,7 @@ class Input:
             raise InputError(
                 f"lines between tabs have no column names ({given})", self.name, remedy="number them from 1, as in 1,2"
             )
-        places, done = [int(column) - 1 for column in columns], 0
+        places, done, width = [int(column) - 1 for column in columns], 0, 0
         for lines in self.arrays(stream):
             places = places or self._usual_places(lines)
             filled = pc.if_else(pc.equal(lines, ""), "\t" * max(places), lines)
@@ -226,7 +226,9 @@ class Input:
                     self.wrong(done + place + 1, f"line has {lengths[place].as_py()} columns", remedy)
                 fields = pc.split_pattern(pc.if_else(short, "\t" * max(places), filled), "\t")
             named = {name: pc.list_element(fields, place) for name, place in zip(wanted.names, places, strict=True)}
-            yield pa.table(named | {"line": lines})
+            good = lengths.filter(pc.and_(pc.greater(lengths, max(places)), pc.not_equal(lines, "")))
+            width = width or (good[0].as_py() if len(good) else 0)
+            yield pa.table(named | {"line": _widened(lines, width or max(places) + 1)})
             done += len(lines)
 
     def _usual_places(self, lines: pa.Array) -> list[int]:
@@ -442,6 +444,12 @@ def _usual(side: str, language: str | None, has: Sequence[str], *, alone: bool) 
         if language and (found := matching(language, [name for name in inner if "." not in name])):
             names.append(prefix + found)
     return [*names, "sentence"] if alone else names
+
+
+def _widened(lines: pa.StringArray, width: int) -> pa.StringArray:
+    """The lines, with empty fields at the end of those that have fewer than `width`."""
+    missing = pc.subtract(width - 1, pc.count_substring(lines, "\t"))
+    return pc.binary_join_element_wise(lines, pc.binary_repeat("\t", pc.max_element_wise(missing, 0)), "")
 
 
 def _field(batch: pa.RecordBatch, place: str) -> pa.Array:
