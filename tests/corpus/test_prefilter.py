@@ -17,6 +17,7 @@ from bitextbench.corpus.byte_lines import BLOCK, Lines, filled
 from bitextbench.corpus.language_id import identify
 from bitextbench.corpus.prefilter import RULES, prefilter
 from bitextbench.corpus.words import ENGLISH, UNKNOWN, counts_words_as_english, usual_characters, words
+from bitextbench.formats.repair import is_empty
 
 PAIR = ("de", "en")
 SENTENCES = {
@@ -34,10 +35,10 @@ def table(pairs: list[tuple[str | None, str | None]]) -> pa.Table:
     return pa.table({"src": pa.array(src, pa.string()), "tgt": pa.array(tgt, pa.string())})
 
 
-def test_filled_is_what_strip_leaves():
-    characters = [chr(point) for point in (*range(0x3100), 0xFEFF, 0x1F600)]
+def test_filled_has_more_than_space_and_invisible_characters():
+    characters = [chr(point) for point in range(0x20000) if not 0xD800 <= point < 0xE000]
     lines = [text for char in characters for text in (char, f" {char}", f"{char}\u3000", f"{char}x")] + ["", None]
-    expected = [None if line is None else bool(line.strip()) for line in lines]
+    expected = [None if line is None else not is_empty(line) for line in lines]
     whole = pa.chunked_array([["dropped", *lines]])
     for column in (whole.slice(1), pa.array(lines), pa.chunked_array([lines[:9], lines[9:]])):
         assert filled(column).to_pylist() == expected

@@ -78,6 +78,7 @@ def test_pieces_are_forgotten_when_there_are_too_many(encoder, monkeypatch):
 def test_an_empty_line_has_a_zero_vector_and_equal_lines_equal_ones(encoder):
     vectors = encoded(encoder)
     assert not vectors[2].any()
+    assert not encoded(encoder, ["\u200b", "\ufeff \u00ad"]).any()
     np.testing.assert_allclose(np.linalg.norm(np.delete(vectors, 2, 0), axis=1), 1, atol=1e-6)
     assert vectors[1].tobytes() == vectors[10].tobytes()
     assert encoded(encoder, []).shape == (0, 512)

@@ -83,6 +83,20 @@ def test_every_line_has_its_fate(crawl):
     assert int(said[3]) == int(said[4]) == len(kept.src)
 
 
+def test_a_line_of_invisible_characters_is_empty(crawl, encoder):
+    sides = [("\u200b", "Nothing at all ."), ("Gar nichts .", "\ufeff \u00a0"), ("\u00ad", "\x01"), ("\u200bJa", "Yes")]
+    for name, side in (("a.de", 0), ("b.en", 1)):
+        Path(name).write_text("".join(f"{pair[side]}\n" for pair in sides), encoding="utf-8")
+    done = run("--rules", "{}", "--explain", "why.tsv.gz", "-o", "kept.tsv")
+    assert "4 pairs, 3 empty; 1 of the 1" in done.output
+    assert [fate for fate, _ in fates().values()] == ["empty", "empty", "empty", "kept"]
+    languages = ["--src-language", "de", "--tgt-language", "en"]
+    by = [*languages, "--similarity", "levenshtein", "-o", "s.txt"]
+    assert "4 pairs, 3 with an empty side" in CliRunner().invoke(cli, ["score", "a.de", "b.en", *by]).output
+    encode = ["encode", "a.de", "--encoder", str(encoder), "--language", "de", "-o", "v.npy"]
+    assert "encode: 4 sentences, 2 empty," in CliRunner().invoke(cli, encode).output
+
+
 def test_swapped_languages_are_warned_of(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("p.tsv").write_text("Der Hund schläft heute in der Sonne.\tThe dog is sleeping in the sun today.\n" * 3)

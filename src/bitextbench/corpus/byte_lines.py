@@ -6,6 +6,7 @@ numba compiles the loops over bytes and tokens; those over all bytes become vect
 """
 
 import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -18,11 +19,19 @@ from bitextbench.base.compiled import compiled, lowest_bit
 from bitextbench.base.languages import spaced
 from bitextbench.base.murmur import FIRST, SECOND
 from bitextbench.corpus.words import ENGLISH, usual_characters
+from bitextbench.formats.repair import is_empty
 
 BLOCK = 16384  # lines at a time: many for the cost of a call, few for a processor's cache
 ROOM = 16  # bytes after the text, for words of eight bytes that begin in it
 PRIME, FOLD = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 LENGTH = np.uint64(0xD6E8FEB86659FD93)  # tells lengths apart, also of tokens that end with NUL
+
+KINDS: dict[str, tuple[Callable[[str], bool], Sequence[tuple[int, int]]]] = {
+    "space": (str.isspace, [(0, 0x3001)]),
+    "empty": (is_empty, [(0, 0x3001), (0xFEFF, 0xFF00)]),
+    "letter": (lambda point: unicodedata.category(point)[0] in "LM", [(0, 0x40000), (0xE0000, 0xE1000)]),
+}
+"""Kinds of characters: the test, and the ranges that hold all of them."""
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -136,11 +145,11 @@ def _read_only(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def filled(column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """Whether each line has more than white space; null for a null."""
+    """Whether each line has more than white space and invisible characters (`repair.is_empty`); null for a null."""
     whole = pa.chunked_array([column], column.type) if isinstance(column, pa.Array) else column
     text = whole.chunk(0) if whole.num_chunks == 1 else whole.combine_chunks()  # which would copy a single chunk
     lines = Lines(text, "")
-    return pa.array(_filled(lines.text, lines.bounds, _table("space")), mask=text.is_null().to_numpy(False))
+    return pa.array(_filled(lines.text, lines.bounds, _table("empty")), mask=text.is_null().to_numpy(False))
 
 
 def after(bits: Bits) -> Bits:
@@ -164,12 +173,11 @@ def overlap(src: Lines, tgt: Lines) -> tuple[Places, Places]:
 
 @cache
 def _table(kind: str) -> Mask:
-    """Whether each code point is white space, or a letter or mark; there are none outside the ranges below."""
+    """Whether each code point is of a kind; there are none outside the ranges of the kind."""
     table = np.zeros(1 << 21, bool)  # all values of four bytes
-    for low, high in ((0, 0x3001),) if kind == "space" else ((0, 0x40000), (0xE0000, 0xE1000)):
-        points = map(chr, range(low, high))
-        flags = (point.isspace() if kind == "space" else unicodedata.category(point)[0] in "LM" for point in points)
-        table[low:high] = np.fromiter(flags, bool, high - low)
+    test, ranges = KINDS[kind]
+    for low, high in ranges:
+        table[low:high] = np.fromiter(map(test, map(chr, range(low, high))), bool, high - low)
     return table
 
 
@@ -214,14 +222,14 @@ def _space(data, table):
 
 
 @compiled
-def _filled(data, bounds, space):
-    """Whether each line has a character that is no white space, bool [n]: mostly the first."""
+def _filled(data, bounds, empty):
+    """Whether each line has a character that is not `empty`, bool [n]: mostly the first."""
     keep = np.zeros(len(bounds) - 1, np.bool_)
     for i in range(len(keep)):
         at = bounds[i]
         while at < bounds[i + 1] and not keep[i]:
             point, width = _decoded(data, at) if data[at] >= 0x80 else (np.int64(data[at]), 1)
-            keep[i] = not space[point]
+            keep[i] = not empty[point]
             at += width
     return keep
 

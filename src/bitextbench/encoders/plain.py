@@ -20,6 +20,7 @@ from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, sentences
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.inputs import PLAIN, Reading
+from bitextbench.formats.repair import is_empty
 
 BLOCK = 8192  # sentences that are encoded together
 IN_PACKAGES = ("muse", "e5-small")  # the encoders whose weights are in packages
@@ -104,7 +105,7 @@ def encode_text(
     ):
         for _ in progress(rows(vectors), f"encode {lines.name}", total=len(lines), unit="sentences"):
             pass
-    empty = sum(not line.strip() for line in lines.text) - len(lines.too_long) - len(lines.bad)
+    empty = sum(map(is_empty, lines.text)) - len(lines.too_long) - len(lines.bad)
     counts = {"sentences": len(lines), "empty": empty, "too_long": len(lines.too_long), "cut": cut}
     counts |= {"bad": len(lines.bad)} if lines.bad else {}
     said = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())

@@ -19,6 +19,7 @@ from bitextbench.base.progress import log
 from bitextbench.encoders.batches import batches_of_one_length
 from bitextbench.encoders.encode import ROWS
 from bitextbench.encoders.interface import Calibration, Encoded
+from bitextbench.formats.repair import is_empty
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
 
@@ -85,7 +86,7 @@ class Published:
         self, lines: list[str], language: str | None, side: str, vectors: NDArray[np.float32]
     ) -> Iterator[Encoded]:
         """Fill `vectors` [len(lines), dimension]; empty sentences keep zeros. Sentences of too many tokens are cut."""
-        full = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
+        full = np.array([row for row, line in enumerate(lines) if not is_empty(line)], np.int64)
         yield Encoded(len(lines) - len(full))
         if not len(full):
             return

@@ -13,6 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
 from bitextbench.formats import sentences
 from bitextbench.formats.bitext import SIDES
+from bitextbench.formats.repair import is_empty
 from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings, read_pair
 from bitextbench.mining.checks import check_language
@@ -95,7 +96,7 @@ def check_sources(texts: Sequence[Sentences], both: Sequence[Embeddings]) -> Non
 def check_copies(text: Sentences, vectors: Embeddings, most: int = 1000) -> None:
     """Warn where copies of a sentence have different vectors: the vectors may be those of another text."""
     first: dict[str, int] = {}
-    copies = ((first.setdefault(line, place), place) for place, line in enumerate(text.text) if line.strip())
+    copies = ((first.setdefault(line, place), place) for place, line in enumerate(text.text) if not is_empty(line))
     pairs = np.array(list(itertools.islice((pair for pair in copies if pair[0] != pair[1]), most)), np.int64)
     if not len(pairs):
         return
