@@ -11,7 +11,7 @@ import termios
 import pytest
 
 from bitextbench.base.lines import read_arrays, read_lines
-from bitextbench.base.progress import progress
+from bitextbench.base.progress import count_of, progress
 from bitextbench.corpus.build import build
 
 LINES = [f"line {number} of the text" for number in range(200_000)]
@@ -22,6 +22,13 @@ def text(tmp_path):
     path = tmp_path / "crawl.de"
     path.write_text("\n".join(LINES) + "\n")
     return path
+
+
+def test_one_of_a_kind_is_singular(capsys):
+    assert [count_of(n, "line") for n in (0, 1, 2000)] == ["0 lines", "1 line", "2,000 lines"]
+    assert [count_of(n, "pair is", "pairs are") for n in (1, 2)] == ["1 pair is", "2 pairs are"]
+    assert [*progress("a", "read", unit="pairs")] == ["a"]
+    assert re.fullmatch(r"read: 1 pair, [\d,]+ pairs/s, done\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -59,7 +59,7 @@ def test_bad_text_ends_in_one_line(tmp_path, src, tgt, message):
 
 def test_a_line_that_is_too_long_counts_as_empty(tmp_path):
     done = corpus(tmp_path, b"eins\n" + b"x" * 1_000_000 + b"\n", b"one\ntwo\n")
-    assert "a.de: 1 lines are longer than 65,536 bytes, first line 2; they count as empty" in done.stderr
+    assert "a.de: 1 line is longer than 65,536 bytes, first line 2; counted as empty" in done.stderr
     assert read_json(tmp_path / "out/counts.json")["dropped"] == {"empty": 1}
 
 

@@ -547,7 +547,7 @@ def test_alignment_and_reconstruction_commands(tmp_path):
     done = run("evaluate", "alignment", files[0], f"--tgt-emb={tmp_path / 'short.npy'}")
     assert "20 vectors, but" in str(done.exception)
     (tmp_path / "T").write_text("one\n")
-    assert "20 vectors for the 1 sentences" in str(run("evaluate", "reconstruction", *files).exception)
+    assert "20 vectors for the 1 sentence of" in str(run("evaluate", "reconstruction", *files).exception)
 
 
 # --- documents
@@ -707,7 +707,7 @@ def test_averages_and_the_command(tmp_path):
     assert [result[name]["value"] for name in ("alignments", "average_forward", "average_backward")] == [100, 100, 100]
     assert (result["alignments"]["n"], result["alignments"]["without"]) == (2, 1)
     (tmp_path / "T").write_text("a\n")
-    assert "1 sentences for the 6 vectors" in str(run("evaluate", "documents", *files).exception)
+    assert "1 sentence for the 6 vectors" in str(run("evaluate", "documents", *files).exception)
     with pytest.raises(InputError, match="no document has a counterpart"):
         accuracy(np.array([0]), documents.Documents.of(["x"]), documents.Documents.of(["y"]))
 

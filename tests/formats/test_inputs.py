@@ -139,7 +139,7 @@ def test_parquet_is_held_to_the_rules_of_text(capsys):
     expected = ["Der Hund ist stark.", "a b", "", "x" * MAX_LINE_BYTES, "", "Schluss"]
     assert [src for src, _ in rows("p.parquet")] == expected
     said = capsys.readouterr().err
-    assert "p.parquet: 1 lines are longer than 65,536 bytes, first line 3; they count as empty" in said
+    assert "p.parquet: 1 line is longer than 65,536 bytes, first line 3; counted as empty" in said
     assert "p.parquet: 3 sentences with line breaks, which became spaces" in said
     held = sentences.read("text.parquet")
     assert (held.text, held.too_long) == (expected, {2})
@@ -151,13 +151,13 @@ def test_a_row_whose_sides_are_both_too_long_is_counted_once(capsys):
     long = "x" * (MAX_LINE_BYTES + 1)
     parquet("p.parquet", src=["x", long, long, long, "x"], tgt=[long, long, long, long, "y"])
     assert rows("p.parquet") == [("x", ""), ("", ""), ("", ""), ("", ""), ("x", "y")]
-    assert "p.parquet: 4 lines are longer than 65,536 bytes, first line 1; they" in capsys.readouterr().err
+    assert "p.parquet: 4 lines are longer than 65,536 bytes, first line 1; counted" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("name", "line", "bad", "message"),
     [
-        ("p.tsv", "a\tb\n", "alone\n", "line has 1 columns"),
+        ("p.tsv", "a\tb\n", "alone\n", "line has 1 column"),
         ("p.jsonl", '{"src": "a", "tgt": "b"}\n', "[]\n", "no JSON object"),
         ("p.jsonl", '{"src": "a", "tgt": "b"}\n', '{"src": "a", "tgt": 1}\n', "field tgt is 1, not text"),
         ("p.jsonl", '{"src": "a", "tgt": "b"}\n', '{"src": "a", "tgt": "\\u0000"}\n', "holds a NUL byte"),
@@ -283,8 +283,8 @@ def test_units_of_tmx(capsys):
     )
     assert rows("p.tmx") == [('Der Hund ist stark & "gut" ä.', "x"), ("allein", ""), ("", "alone")]
     said = capsys.readouterr().err
-    assert "p.tmx: 1 of 3 units have no text in en; it counts as empty" in said
-    assert "p.tmx: 1 further texts of units in de and en are left out" in said
+    assert "p.tmx: 1 of 3 units without text in en, which counts as empty" in said
+    assert "p.tmx: 1 further text of units in de and en left out" in said
     assert rows("p.tmx", languages=("deu", "en-GB"))[0][1] == "x"
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base import lines
 from bitextbench.base.errors import InputError
+from bitextbench.base.progress import count_of
 from bitextbench.formats import inputs, pairs
 
 
@@ -44,7 +45,7 @@ def test_texts_with_a_mark_and_a_long_line(capsys):
     assert rows("a", "b") == [("Eins", "One"), ("", "Two"), ("Drei", "Three")]
     said = capsys.readouterr().err
     assert "a: begins with a byte-order mark, which is left out" in said
-    assert "a: 1 lines are longer than 65,536 bytes, first line 2; they count as empty" in said
+    assert "a: 1 line is longer than 65,536 bytes, first line 2; counted as empty" in said
 
 
 def test_standard_input(monkeypatch):
@@ -64,10 +65,10 @@ def test_columns_of_parquet():
         (
             ["a"],
             (),
-            "a:2: line has 1 columns; column 2 is asked for: separate fields by tabs, or say which columns, or skip bad lines (--skip-bad)",
+            "a:2: line has 1 column; column 2 is asked for: separate fields by tabs, or say which columns, or skip bad lines (--skip-bad)",
         ),
         (["a"], ("src", "tgt"), "a: lines between tabs have no column names (src,tgt); number them from 1"),
-        (["a"], ("1",), "1 columns are named; name those of source and target"),
+        (["a"], ("1",), "1 column is named; name those of source and target"),
         (["a", "b"], ("1", "2"), "columns are named, but two texts are given"),
         (["p.parquet"], ("de", "en"), "p.parquet: no column de; it has src, tgt"),
         (["a", "none"], (), "none: no such file"),
@@ -105,7 +106,7 @@ def line_by_line(data: bytes, name: str) -> list[str]:
             place = error.start + 1 + (3 if marked and number == 1 else 0)
             raise ValueError(f"{name}:{number}: invalid UTF-8 at byte {place} of the line") from None
     if returns and returns >= len(lines):
-        raise ValueError(f"{name}: {returns} carriage returns inside {len(lines)} lines")
+        raise ValueError(f"{name}: {count_of(returns, 'carriage return')} inside {count_of(len(lines), 'line')}")
     return lines
 
 

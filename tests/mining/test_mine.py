@@ -178,7 +178,7 @@ def test_a_first_line_without_text_decides_nothing(tmp_path, first):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentences of .*S; encode this text again"),
+        ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentence of .*S; encode this text again"),
         ("src_text", b"", "S: has no sentences"),
         ("src_text", b"\n \n\n\n\n\n", "S: has empty lines only"),
         ("src_text", b"one\ntwo\nthree\nfour\n", "S.npy: 6 vectors for the 4 sentences"),
@@ -188,7 +188,7 @@ def test_a_first_line_without_text_decides_nothing(tmp_path, first):
             gzip.compress(b"eins\n", mtime=0),
             r"S: is packed as \.gz, and its name does not say so; call it S\.gz",
         ),
-        ("src_text", b"eins\rzwei\rdrei\r", "S: 2 carriage returns inside 1 lines; end its lines with LF"),
+        ("src_text", b"eins\rzwei\rdrei\r", "S: 2 carriage returns inside 1 line; end its lines with LF"),
         ("src_text", b"a\tx\nb\ty\na\tz\nd\t1\ne\t2\nf\t3\n", "S:3: id 'a' is also in line 1"),
         ("src_text", b"\xff\n", "S:1: invalid UTF-8"),
         ("tgt_emb", np.ones((4, 3), np.float32), r"S.npy: 4 dimensions, but .*T.npy has 3"),

@@ -493,6 +493,6 @@ def test_the_cost_of_a_sentence_is_bounded(encoder, place):
     np.testing.assert_array_equal(vectors[0], vectors[2])
     done = mine(encoder, src="long.de")
     assert (
-        "mine: 3 sentences have more tokens than the encoder takes, and were cut; the longest is 1 of long.de"
+        "mine: 3 sentences have more tokens than the encoder takes; the first ones count; the longest is 1 of long.de"
         in done.stderr
     )

@@ -183,7 +183,7 @@ def test_sentences_that_are_cut_are_counted(encoder):
     by = ["--similarity", "cosine", "--encoder", encoder]
     assert "score: 3 pairs, 0 with an empty side, 3 sentences cut;" in done("score", "long.tsv", *by).stderr
     kept = ["--rules", "{}", "--share", 1, "-o", "x.tsv"]
-    what = "sentences have more tokens than the encoder takes, and were cut"
+    what = "sentences have more tokens than the encoder takes; the first ones count"
     assert f"3 {what}" in done("filter", "long.tsv", *by, *kept).stderr
     assert what not in done("filter", "short.tsv", *by, *kept).stderr
 
@@ -267,7 +267,7 @@ def test_muse_scores_where_no_encoder_is_given():
         (["score", "a", "b", "--similarity", "confidence"], "confidence is learned with an encoder, and muse was not trained here; name"),
         (["score", "a", "b", "--similarity", "random", "-o", "x.txt.bz2"], "x.txt.bz2: is not a name of a text; end it in .txt"),
         (["score", "a", "b", "--similarity", "random", "-o", "x.parquet"], "x.parquet: is not a name of a text"),
-        (["score", "a", "--similarity", "random"], "a:1: line has 1 columns; column 2 is asked for"),
+        (["score", "a", "--similarity", "random"], "a:1: line has 1 column; column 2 is asked for"),
         (["filter", "a", "b", "--similarity", "zipporah", "--share", "1", "-o", "x.tsv"], "zipporah has to learn from clean pairs"),
         (["filter", "a", "b", "--similarity", "random", "--clean", "a", "b", "--share", "1", "-o", "x.tsv"], "random is not trained on"),
         (["filter", "a", "b", "--similarity", "random", "--save-scorer", "s", "--share", "1", "-o", "x.tsv"], "no new scorer to save"),

@@ -458,13 +458,13 @@ def test_reading_where_all_is_as_in_the_paper():
     rows = [cell("random", 19, 10), cell("cosine", 23, 15), cell("mlp", 29, 20)]
     found = [compared("cosine", "random", 5, 1), compared("random", "mlp", -10, 1), compared("mlp", "cosine", 5, 4.9)]
     lowest, gap, head, *orders = filtering.reading(rows, found)
-    assert lowest == "Lowest row: RANDOM in all 1 columns."
+    assert lowest == "Lowest row: RANDOM in the only column."
     assert "10.00 in 10M/test2017 (mlp); at least 20.0 times the spread" in gap  # (20 - 10) / 0.5
     assert "paired differences" in head
     assert [order.strip() for order in orders] == [
-        "random < cosine holds in all 1 columns.",
-        "random < mlp holds in all 1 columns.",  # though it was compared the other way round
-        "cosine < mlp holds in all 1 columns.",
+        "random < cosine holds in the only column.",
+        "random < mlp holds in the only column.",  # though it was compared the other way round
+        "cosine < mlp holds in the only column.",
     ]
 
 
@@ -483,10 +483,10 @@ def test_reading_where_it_is_not():
 def test_orders_are_corrected_for_the_comparisons_of_the_table():
     rows = [cell("random", 19, 10), cell("cosine", 23, 15)]
     one = compared("cosine", "random", 5, 4.9)
-    assert filtering.reading(rows, [one])[3].strip() == "random < cosine holds in all 1 columns."
+    assert filtering.reading(rows, [one])[3].strip() == "random < cosine holds in the only column."
     head, order = filtering.reading(rows, [one, compared("a", "b", 1, 9)])[2:]
     assert "of all 2 comparisons together, by Holm" in head
-    assert order.strip() == "random < cosine is undecided in all 1 columns."
+    assert order.strip() == "random < cosine is undecided in the only column."
 
 
 def test_rows_that_tie_in_the_paper_or_are_not_in_it_have_no_order():

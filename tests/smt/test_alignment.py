@@ -75,7 +75,7 @@ def test_links_that_do_not_fit(tmp_path):
     links, starts = alignment.read(path, *sides)
     assert (links.tolist(), starts.tolist()) == ([[0, 0], [1, 0]], [0, 2, 2])
     for text, message in (
-        ("0-0\n", "1 lines for 2 pairs"),
+        ("0-0\n", "1 line for 2 pairs"),
         ("0-1\n\n", "links.txt:1: link 0-1 leads out of sentences of 2 and 1 words"),
         ("\n0:0\n", "links.txt:2: '0:0' is not a link"),
     ):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.packed import BLOCK, open_bytes
-from bitextbench.base.progress import log
+from bitextbench.base.progress import count_of, log
 
 MAX_LINE_BYTES = 1 << 16  # the longest line that can be a sentence; a crawl's 1 MB lines are data damage
 END_LINES = "end its lines with LF, or CR and LF, not with CR"
@@ -111,11 +111,11 @@ def _verified(
         if b"\r" in block:
             returns += block.count(b"\r") - block.count(b"\r\n")
     if returns:
-        what = f"{returns:,} carriage returns inside {number:,} lines"
+        what = f"{count_of(returns, 'carriage return')} inside {count_of(number, 'line')}"
         if returns >= number:
             raise InputError(what, name, remedy=END_LINES)
         if not limits.quiet:
-            log(f"{name}: {what}; they end none")
+            log(f"{name}: {what}; none ends a line")
 
 
 def _blocks(begin: bytes, stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
@@ -182,7 +182,7 @@ def _checked(block: bytes, name: str | Path, before: int, limits: Limits, mark: 
         if len(text) > max_bytes:
             what, returns = f"line is longer than {max_bytes:,} bytes", text.count(b"\r")
             remedy = END_LINES if returns else "split or remove it"
-            what += f" and holds {returns:,} carriage returns" if returns else ""
+            what += f" and holds {count_of(returns, 'carriage return')}" if returns else ""
             raise InputError(what, name, line=number, remedy=remedy)
         try:
             decoded = text.decode("utf-8")

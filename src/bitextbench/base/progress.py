@@ -26,6 +26,11 @@ def log(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def count_of(count: int, one: str, several: str = "") -> str:
+    """A count in words, as "1 pair" or "2,000 pairs"; `several`: what stands after other numbers, if not `one` with an s."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
 def progress(
     items: Iterable[Item],
     what: str,
@@ -91,7 +96,7 @@ def _bar(
 def _line(what: str, done: int, total: int | None, unit: str, seconds: float, meter: Meter) -> str:
     rate = done / max(seconds, 1e-9)
     of = "" if total is None else f"/{total:,} ({done / max(total, 1):.0%})"
-    line = f"{what}: {done:,}{of} {unit}, {rate:,.0f} {unit}/s"
+    line = f"{what}: {done:,}{of} {unit if of or done != 1 else unit.removesuffix('s')}, {rate:,.0f} {unit}/s"
     if meter.total:
         line += f", {meter.done / 1e6:,.1f} of {meter.total / 1e6:,.1f} MB ({meter.done / meter.total:.0%})"
         done, total = meter.done, meter.total

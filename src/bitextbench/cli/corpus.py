@@ -24,14 +24,16 @@ from bitextbench.cli.options import COUNT, Mapping, Spec
 @opt.out_option
 def corpus(name: str, data: Path, excluded: tuple[tuple[str, Path], ...], **given: Any) -> None:
     """Assemble a corpus: parts, noise, pre-filter, deduplication, shards."""
-    from bitextbench.base.progress import log
+    from bitextbench.base.progress import count_of, log
     from bitextbench.corpus.build import build
 
     counts = build(name, raw=data, corpora=dict(excluded), **given)
     why = ", ".join(f"{number:,} {reason}" for reason, number in counts["dropped"].items())
-    log(f"corpus {name}: {counts['in']:,} rows in, {counts['out']:,} out" + (why and f", {why}"))
+    log(f"corpus {name}: {count_of(counts['in'], 'row')} in, {counts['out']:,} out" + (why and f", {why}"))
     if counts["in"] and not counts["out"]:
-        raise InputError(f"none of {counts['in']:,} rows is left: {why}", name, remedy="look at its filter and exclude")
+        raise InputError(
+            f"none of {count_of(counts['in'], 'row')} is left: {why}", name, remedy="look at its filter and exclude"
+        )
 
 
 @step.command("fit-language")

@@ -18,7 +18,7 @@ import urllib3
 from bitextbench.base.errors import InputError
 from bitextbench.base.json_yaml import parse, read_json, write_json
 from bitextbench.base.outputs import atomic
-from bitextbench.base.progress import log, progress
+from bitextbench.base.progress import count_of, log, progress
 from bitextbench.data.registry import DataSet, File
 
 CHUNK = 1 << 20
@@ -74,7 +74,7 @@ def fetch(data_set: DataSet, folder: Path, mirrors: Sequence[Mirror], lock: Path
     if not manifest.exists() or read_json(manifest) != value:
         with _locked(folder / ".lock"):
             write_json(manifest, value)
-    log(f"{data_set.name}: {len(files)} files, {sum(file['bytes'] for file in files):,} bytes, verified")
+    log(f"{data_set.name}: {count_of(len(files), 'file')}, {sum(file['bytes'] for file in files):,} bytes, verified")
 
 
 def record(data_set: DataSet, folder: Path) -> None:

@@ -15,7 +15,7 @@ from bitextbench.base.files import sha256
 from bitextbench.base.json_yaml import read_json, write_json
 from bitextbench.base.outputs import check_output
 from bitextbench.base.pipes import is_dash, shown, written
-from bitextbench.base.progress import log, progress
+from bitextbench.base.progress import count_of, log, progress
 from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, sentences
 from bitextbench.formats.bitext import SIDES
@@ -108,8 +108,8 @@ def encode_text(
     empty = sum(map(is_empty, lines.text)) - len(lines.too_long) - len(lines.bad)
     counts = {"sentences": len(lines), "empty": empty, "too_long": len(lines.too_long), "cut": cut}
     counts |= {"bad": len(lines.bad)} if lines.bad else {}
-    said = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items())
-    log(f"encode: {said}; vectors in {shown(out, output=True)}")
+    said = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in counts.items() if what != "sentences")
+    log(f"encode: {count_of(len(lines), 'sentence')}, {said}; vectors in {shown(out, output=True)}")
     return counts
 
 
@@ -140,7 +140,7 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
             for start in range(0, len(lines), BLOCK):
                 part = slice(start, start + BLOCK)
                 cut += sum(done.cut for done in encoder.encode(lines[part], language, side, vectors[part]))
-    log(f"encode: {len(table):,} pairs, {cut:,} sentences cut")
+    log(f"encode: {count_of(len(table), 'pair')}, {count_of(cut, 'sentence')} cut")
 
 
 def files_of(named: str | Path) -> list[Path]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, quotient, ratio
-from bitextbench.base.progress import log
+from bitextbench.base.progress import count_of, log
 from bitextbench.evaluation.curves import curve
 from bitextbench.formats.gold import Gold, check_ids
 from bitextbench.formats.mined_pairs import Candidates
@@ -150,5 +150,5 @@ def summary(result: Mapping[str, Any]) -> str:
         f"{name} {result[key]['value']:.1f}" for name, key in (("P", "precision"), ("R", "recall"), ("F1", "f1"))
     )
     threshold = "none" if result["threshold"] is None else f"{result['threshold']:.4f}"
-    taken = f"{result['pairs']:,} of {result['candidates']:,} pairs reach the threshold {threshold}"
-    return f"{figures} ({taken}, {result['threshold_from']}; {result['gold']:,} pairs in gold)"
+    taken = f"{result['pairs']:,} of {count_of(result['candidates'], 'pair reaches', 'pairs reach')} the threshold {threshold}"
+    return f"{figures} ({taken}, {result['threshold_from']}; {count_of(result['gold'], 'pair')} in gold)"

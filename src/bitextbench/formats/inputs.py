@@ -46,7 +46,7 @@ from bitextbench.base.lines import (
 )
 from bitextbench.base.packed import COMPRESSED, Guarded, damage, open_bytes
 from bitextbench.base.pipes import STDIN, is_dash, read_once, standard_input
-from bitextbench.base.progress import log
+from bitextbench.base.progress import count_of, log
 from bitextbench.formats import bitext, tmx
 from bitextbench.formats.repair import repaired
 
@@ -161,21 +161,20 @@ class Input:
                 )
         return form, stream
 
-    def report(self, fate: str = "they count as empty") -> None:
+    def report(self, fate: str = "counted as empty") -> None:
         """Log what was counted; `fate`: of lines that are too long."""
         if self.reading.quiet:
             return
         if self.too_long:
             first = min(self.too_long)
-            what = f"{len(self.too_long):,} lines are longer than {MAX_LINE_BYTES:,} bytes, first line {first:,}"
-            log(f"{self.name}: {what}; {fate}")
+            what = count_of(len(self.too_long), "line is", "lines are")
+            log(f"{self.name}: {what} longer than {MAX_LINE_BYTES:,} bytes, first line {first:,}; {fate}")
         if self.bad:
             shown = "; ".join(f"line {number:,}: {what}" for number, what in itertools.islice(self.bad.items(), SHOWN))
-            log(
-                f"{self.name}: {len(self.bad):,} bad lines count as empty: {shown}{'; ...' if len(self.bad) > SHOWN else ''}"
-            )
+            count = count_of(len(self.bad), "bad line counts", "bad lines count")
+            log(f"{self.name}: {count} as empty: {shown}{'; ...' if len(self.bad) > SHOWN else ''}")
         if self.breaks:
-            log(f"{self.name}: {self.breaks:,} sentences with line breaks, which became spaces")
+            log(f"{self.name}: {count_of(self.breaks, 'sentence')} with line breaks, which became spaces")
         if self.mended:
             log(f"{self.name}: lines mended: {', '.join(f'{count:,} {kind}' for kind, count in self.mended.items())}")
 
@@ -223,7 +222,7 @@ class Input:
                 for place in pc.indices_nonzero(short).to_pylist():
                     remedy = f"column {max(places) + 1} is asked for: separate fields by tabs, or say which columns"
                     remedy += ", or skip bad lines (--skip-bad)" if done + place else ""
-                    self.wrong(done + place + 1, f"line has {lengths[place].as_py()} columns", remedy)
+                    self.wrong(done + place + 1, f"line has {count_of(lengths[place].as_py(), 'column')}", remedy)
                 fields = pc.split_pattern(pc.if_else(short, "\t" * max(places), filled), "\t")
             named = {name: pc.list_element(fields, place) for name, place in zip(wanted.names, places, strict=True)}
             good = lengths.filter(pc.and_(pc.greater(lengths, max(places)), pc.not_equal(lines, "")))
@@ -325,9 +324,9 @@ class Input:
             yield pa.table({name: self._texts(side, done) for name, side in zip(wanted.sides, encoded, strict=True)})
             done += len(units)
         for code, count in (+missing).items() if not self.reading.quiet else ():
-            log(f"{self.name}: {count:,} of {done:,} units have no text in {code}; it counts as empty")
+            log(f"{self.name}: {count:,} of {count_of(done, 'unit')} without text in {code}, which counts as empty")
         if held.further and not self.reading.quiet:
-            log(f"{self.name}: {held.further:,} further texts of units in {' and '.join(codes)} are left out")
+            log(f"{self.name}: {count_of(held.further, 'further text')} of units in {' and '.join(codes)} left out")
 
     def _zip(self, _: None, wanted: Wanted) -> Iterator[pa.Table]:
         if None in wanted.languages:

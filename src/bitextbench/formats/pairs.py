@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bitextbench.base.errors import InputError
+from bitextbench.base.progress import count_of
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.inputs import Input, Reading, Wanted, side_by_side_of
 
@@ -38,7 +39,8 @@ def files(paths: Sequence[Path], columns: Sequence[str] = (), **settings: Any) -
         return dict(zip(SIDES, map(str, paths), strict=True)) | given
     if columns and not 2 <= len(columns) <= len(NAMES):
         raise InputError(
-            f"{len(columns)} columns are named", remedy="name those of source and target, and perhaps that of ids"
+            count_of(len(columns), "column is named", "columns are named"),
+            remedy="name those of source and target, and perhaps that of ids",
         )
     return {"pairs": str(paths[0]), **({"columns": [*columns]} if columns else {})} | given
 

@@ -21,7 +21,7 @@ from bitextbench.base.languages import spaced
 from bitextbench.base.memory import peak
 from bitextbench.base.outputs import check_output, scratch
 from bitextbench.base.pipes import copied, is_dash, shown, state, written
-from bitextbench.base.progress import log
+from bitextbench.base.progress import count_of, log
 from bitextbench.corpus import parts
 from bitextbench.corpus.build import build
 from bitextbench.corpus.byte_lines import Lines, filled
@@ -341,19 +341,19 @@ def _summary(counts: Mapping[str, Any], limit: Limit, out: Path) -> str:
     passed = counts["kept"] + counts["below"]
     once = " and are no copies" if dropped["duplicate"] else ""
     lines = [
-        f"filter: {counts['in']:,} pairs{reasons}{below}; {counts['kept']:,} of the {passed:,} that passed the "
+        f"filter: {count_of(counts['in'], 'pair')}{reasons}{below}; {counts['kept']:,} of the {passed:,} that passed the "
         f"rules{once} are kept in {shown(out, output=True)}"
     ]
     if limit.pairs and passed < limit.pairs:
-        lines.append(f"filter: --pairs asks for {limit.pairs:,}, but only {passed:,} were left")
+        lines.append(f"filter: --pairs asks for {limit.pairs:,}, but only {count_of(passed, 'was', 'were')} left")
     if 2 * (wrong := dropped["language"]) > counts["in"]:
         lines.append(
-            f"warning: the rule `language` dropped {wrong:,} of {counts['in']:,} pairs; check that --src-language and "
+            f"warning: the rule `language` dropped {wrong:,} of {count_of(counts['in'], 'pair')}; check that --src-language and "
             "--tgt-language are those of the texts, and are not swapped"
         )
     if 2 * (same := dropped["max_overlap"]) > counts["in"]:
         lines.append(
-            f"warning: the rule `max_overlap` dropped {same:,} of {counts['in']:,} pairs; check that both sides are not "
+            f"warning: the rule `max_overlap` dropped {same:,} of {count_of(counts['in'], 'pair')}; check that both sides are not "
             "the same text, or in one language"
         )
     return "\n".join([*lines, f"filter: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most"])

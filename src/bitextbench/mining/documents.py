@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from bitextbench import neighbours
 from bitextbench.base.errors import InputError
 from bitextbench.base.lines import read_lines
+from bitextbench.base.progress import count_of
 from bitextbench.formats import bitext
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.neighbours import Both, Neighbours
@@ -69,7 +70,7 @@ def of_file(path: Path, vectors: Embeddings) -> Documents:
     names = bitext.read_side(path, "doc") if path.is_dir() else list(read_lines(path))
     if len(names) != len(vectors):
         raise InputError(
-            f"{len(names):,} sentences for the {len(vectors):,} vectors of {vectors.name}",
+            f"{count_of(len(names), 'sentence')} for the {count_of(len(vectors), 'vector')} of {vectors.name}",
             path,
             remedy="write the document of each sentence, one a line",
         )

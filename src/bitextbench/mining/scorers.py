@@ -29,6 +29,7 @@ from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats import bitext, pairs
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.vectors import Embeddings, read
+from bitextbench.mining import summary
 from bitextbench.scoring import Pairs, Text, Vectors, declared, scored, similarity
 from bitextbench.scoring.score import fit_similarity
 
@@ -131,7 +132,7 @@ class Scorer:
                     cut += encoded.cut
                 start += len(table)
         if cut:
-            log(f"{cut:,} sentences have more tokens than the encoder takes, and were cut")
+            log(summary.cut(cut))
         return paths
 
     def score(

@@ -13,7 +13,7 @@ from bitextbench.base.memory import peak
 from bitextbench.base.outputs import atomic, check_output, scratch
 from bitextbench.base.packed import COMPRESSED
 from bitextbench.base.pipes import copied, is_dash, read_once, shown, standard_output
-from bitextbench.base.progress import log, progress
+from bitextbench.base.progress import count_of, log, progress
 from bitextbench.corpus.byte_lines import filled
 from bitextbench.formats import bitext, mined_pairs, pairs
 from bitextbench.formats.inputs import FORMS
@@ -77,7 +77,8 @@ def score_stream(
             counts["empty"] += pc.sum(pc.or_(*empty)).as_py()
     result = counts | {"seconds": round(time.monotonic() - started, 1), "peak_mib": peak()}
     log(
-        f"score: {counts['pairs']:,} pairs, {counts['empty']:,} with an empty side, {counts['cut']:,} sentences cut; "
+        f"score: {count_of(counts['pairs'], 'pair')}, {counts['empty']:,} with an empty side, "
+        f"{count_of(counts['cut'], 'sentence')} cut; "
         f"{result['seconds']:,} s, {result['peak_mib']:,} MiB at most"
     )
     return result

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.memory import peak
 from bitextbench.base.pipes import shown
+from bitextbench.base.progress import count_of
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
@@ -46,19 +47,18 @@ def quantiles(scores: NDArray[np.float32]) -> list[float]:
 
 def as_text(counts: dict[str, Any], out: Path, texts: Sequence[Sentences]) -> str:
     """The lines of the log that say what came out; `counts`: the result of `texts.mine`."""
-    sides = (f"{side} {c['in']:,} sentences ({_dropped(c)})" for side, c in counts.items() if side in SIDES)
+    sides = (f"{side} {count_of(c['in'], 'sentence')} ({_dropped(c)})" for side, c in counts.items() if side in SIDES)
     below = f"{counts['below_threshold']:,} below the threshold"
     below = f"{below} of {counts['threshold']:.4f}" if "threshold" in counts else "no threshold"
     lines = [
-        f"mine: {', '.join(sides)}; {counts['candidates']:,} candidates ({counts['undefined']:,} undefined), "
-        f"{counts['retrieved']:,} retrieved, {below}, {counts['pairs']:,} pairs in {shown(out, output=True)}"
+        f"mine: {', '.join(sides)}; {count_of(counts['candidates'], 'candidate')} ({counts['undefined']:,} undefined), "
+        f"{counts['retrieved']:,} retrieved, {below}, {count_of(counts['pairs'], 'pair')} in {shown(out, output=True)}"
     ]
     if counts["cut"]:
         _, name, longest = max(
             (len(line), one.name, of) for one in texts for of, line in zip(one.ids, one.text, strict=True)
         )
-        what = f"have more tokens than the encoder takes, and were cut; the longest is {longest} of {name}"
-        lines.append(f"mine: {counts['cut']:,} sentences {what}")
+        lines.append(f"mine: {cut(counts['cut'])}; the longest is {longest} of {name}")
     if counts["quantiles"]:
         lines.append(
             f"mine: {counts['margin']} (least, quartiles, best) " + " ".join(f"{s:.3f}" for s in counts["quantiles"])
@@ -68,7 +68,7 @@ def as_text(counts: dict[str, Any], out: Path, texts: Sequence[Sentences]) -> st
             "how many pairs are right is not estimated: the smaller the texts, the higher the scores of wrong pairs, and "
             f"the estimate was measured on texts of {CALIBRATED:,} sentences and more"
             if counts["estimated_right"] is None
-            else f"an estimated {counts['estimated_right']:,} of {counts['pairs']:,} pairs are right, if the texts are "
+            else f"an estimated {counts['estimated_right']:,} of {count_of(counts['pairs'], 'pair')} are right, if the texts are "
             "unrelated and 3% of the sentences have a translation; fewer if both are about the same events, and none if "
             "no sentence has a translation"
         )
@@ -81,6 +81,13 @@ def as_text(counts: dict[str, Any], out: Path, texts: Sequence[Sentences]) -> st
         )
     lines.append(f"mine: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most")
     return "\n".join(lines)
+
+
+def cut(count: int) -> str:
+    """What is said of sentences of too many tokens."""
+    return (
+        count_of(count, "sentence has", "sentences have") + " more tokens than the encoder takes; the first ones count"
+    )
 
 
 def _dropped(counts: dict[str, int]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitextbench.base.arrays import source_of
 from bitextbench.base.errors import InputError
-from bitextbench.base.progress import log
+from bitextbench.base.progress import count_of, log
 from bitextbench.formats import sentences
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.repair import is_empty
@@ -123,7 +123,7 @@ def check_lengths(text: Sentences, vectors: Embeddings) -> None:
     """Raises InputError when a text and its vectors differ in number."""
     if len(text) != len(vectors):
         raise InputError(
-            f"{len(vectors):,} vectors for the {len(text):,} sentences of {text.name}",
+            f"{count_of(len(vectors), 'vector')} for the {count_of(len(text), 'sentence')} of {text.name}",
             vectors.name,
             remedy="encode this text again",
         )

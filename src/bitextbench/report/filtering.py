@@ -227,7 +227,10 @@ def orders(sentences: Sequence[str]) -> list[str]:
 
 
 def _where(names: Sequence[str], columns: Any) -> str:
-    return f"all {len(columns)} columns" if len(names) == len(columns) else ", ".join(names)
+    """The names; of all columns, how many these are."""
+    if len(names) < len(columns):
+        return ", ".join(names)
+    return "the only column" if len(columns) == 1 else f"all {len(columns)} columns"
 
 
 def _lowest(columns: dict[str, list[Cell]]) -> str:

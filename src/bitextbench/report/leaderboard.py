@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import write_text
+from bitextbench.base.progress import count_of
 from bitextbench.formats import records
 from bitextbench.report import cells, plots
 from bitextbench.report.leaderboard_layout import groups
@@ -74,7 +75,7 @@ def write(runs: Sequence[Path], references: Path, out: Path) -> str:
     for suffix, text in texts.items():
         write_text(out / f"leaderboard.{suffix}", text)
     encoders = {one.encoder for one in standings if not one.source}
-    return f"{out / 'leaderboard.html'}: {len(encoders)} encoders of {len(runs)} runs, {len(standings):,} numbers"
+    return f"{out / 'leaderboard.html'}: {count_of(len(encoders), 'encoder')} of {count_of(len(runs), 'run')}, {count_of(len(standings), 'number')}"
 
 
 def joined(runs: Sequence[Path], references: Path) -> list[Standing]:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bitextbench.base.progress import count_of
 from bitextbench.report.audit import NOT_COMPARABLE, NOT_RUN, OUT, Judgement
 from bitextbench.report.cells import WARNING
 from bitextbench.report.run import Run
 
-CHANGED = "{} files of its data are not the publishers', but those of a mirror with other content: no result of this run counts."
+CHANGED = "Other content than the publishers', which a mirror gave, is in {} of its data: no result of this run counts."
 VERDICTS = {
     "holds": "in most comparisons, at a false discovery rate of 5% over the claims of the run",
     "fails": "in most comparisons, at the same rate",
@@ -30,7 +31,7 @@ def warning(run: Run) -> str:
     """What a reader of each page has to know: data of a mirror with other content, a run that is not the paper's."""
     changed = sum(file.get("checksum") == "changed" for file in run.provenance.get("data", []))
     scale = WARNING.format(run.scale) if run.scale not in ("", "paper") else ""
-    return " ".join(filter(None, [scale, CHANGED.format(changed) if changed else ""]))
+    return " ".join(filter(None, [scale, CHANGED.format(count_of(changed, "file")) if changed else ""]))
 
 
 def about(run: Run) -> str:

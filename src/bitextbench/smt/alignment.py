@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bitextbench.base.compiled import compiled
 from bitextbench.base.errors import InputError
 from bitextbench.base.lines import read_lines
-from bitextbench.base.progress import log
+from bitextbench.base.progress import count_of, log
 from bitextbench.smt.words import NULL, Vocabulary, Words, read_pairs, write_lines
 
 MODEL_1, HMM = 5, 5  # iterations of each
@@ -353,7 +353,7 @@ def read(path: Path, sources: Words, targets: Words) -> tuple[Links, NDArray[np.
             links += (_link(link, sizes, path, number) for link in line.split())
         starts.append(len(links))
     if len(starts) - 1 != len(sources):
-        what = f"{len(starts) - 1:,} lines for {len(sources):,} pairs"
+        what = f"{count_of(len(starts) - 1, 'line')} for {count_of(len(sources), 'pair')}"
         raise InputError(what, path, remedy="align the same corpora")
     return np.array(links, np.int64).reshape(-1, 2), np.array(starts, np.int64)
 
