@@ -1,7 +1,5 @@
 # What rules need: memory by the true size of what they read, time by the work that is known, GPUs by the configuration
 
-from math import ceil, prod
-
 from bitextbench.base.files import size
 from bitextbench.report import plan
 from bitextbench.workflow import minutes
@@ -33,7 +31,7 @@ def one_attempt(rule):
 
 def resumed(rule):
     """Retries where a checkpoint is kept: all attempts together have the time of `plan.KEPT`, however short each is."""
-    return retries(ceil(60 * prod(plan.KEPT[rule]) / one_attempt(rule)) - 1)
+    return retries(plan.attempts(rule, LONGEST) - 1)
 
 
 def more(attempt):

@@ -69,13 +69,14 @@ def test_snakemake_s_jobs_are_read_with_their_submissions_and_threads(tmp_path):
         'rule one:\n output: "{n,[0-9]}"\n threads: 8\n group: "g"\n resources: gpu=1, runtime="2h"\n shell: "touch {output}"\n'
         'rule two:\n output: "other"\n resources: mem_mb=lambda w, input: len(open("nothing").read()) if False else 7\n shell: ""\n'
     )
-    jobs = planned(["--group-components", "g=2", "--", "all"], tmp_path)
+    jobs = planned(["--group-components", "g=2", "--set-resources", "two:runtime=30", "--", "all"], tmp_path)
     assert sorted((job.rule, job.cores, job.gpus) for job in jobs if job.rule != "all") == [("one", 8, 1)] * 3 + [
         ("two", 1, 0)
     ]
     ones = [job for job in jobs if job.rule == "one"]
     assert sorted(Counter(job.group for job in ones).values()) == [1, 2]
     assert {job.limit for job in ones} == {7200}
+    assert {job.limit for job in jobs if job.rule == "two"} == {1800}
     wrong = "snakemake -n fails: No rule to produce nothing_of_that_name; see all that it says: snakemake -n -- nothing"
     with pytest.raises(InputError, match=wrong):
         planned(["--", "nothing_of_that_name"], tmp_path)
@@ -96,13 +97,23 @@ def test_limits_are_expected_times_with_slack(cost, said):
     minutes = cost.minutes("neighbourhoods", job.wildcards, job.inputs, gpus=1, cores=2)
     assert minutes == pytest.approx(plan.SLACK * cost(job).seconds / 60, abs=30)
     assert not minutes % 30
-    assert schedule.overdue([job], {job: cost(job)}) == [job]  # in the 720 minutes above
+    assert schedule.overdue([job], {job: cost(job)}, 0) == [job]  # in the 720 minutes above
 
 
-@pytest.mark.parametrize(("hours", "late"), [(216, False), (217, True)])
-def test_a_training_ends_in_all_its_attempts_however_short_each_is(hours, late):
-    job = plan.Job("nmt_train", {}, (), ("model",), 1, 1, 0, 24 * plan.HOUR, 1)
-    assert schedule.overdue([job], {job: plan.JobCost(hours * plan.HOUR)}) == [job] * late
+@pytest.mark.parametrize(
+    ("limit", "longest", "together"),
+    [
+        (24, 24, 216),
+        (72, 0, 216),
+        (10, 24, 90),
+        (10, 0, 30),
+        (100, 0, 300),
+    ],  # the last three by a profile's set-resources
+)
+def test_a_training_ends_in_all_its_attempts_however_short_each_is(limit, longest, together):
+    job = plan.Job("nmt_train", {}, (), ("model",), 1, 1, 0, limit * plan.HOUR, 1)
+    for hours, late in ((together, False), (together + 1, True)):
+        assert schedule.overdue([job], {job: plan.JobCost(hours * plan.HOUR)}, 60 * longest) == [job] * late
 
 
 def test_the_reason_of_a_failed_plan_is_the_error_and_not_where_it_is_raised():

@@ -57,6 +57,7 @@ def plan(
     from bitextbench.report import plan as plans
     from bitextbench.report.preflight import configuration
     from bitextbench.report.schedule import simulate
+    from bitextbench.workflow import minutes
 
     config, speeds = configuration(overlays, [profile]), plans.rates(rates)
     configured = ["--configfile", *map(str, overlays)] if overlays else []
@@ -65,7 +66,7 @@ def plan(
     costs = {job: cost(job) for job in jobs}
     table = plans.by_rule(jobs, costs)
     courses = [simulate(jobs, costs, number, speeds["machine"], seed) for number in gpus]
-    click.echo(pages.render(table, courses, jobs, costs), nl=False)
+    click.echo(pages.render(table, courses, jobs, costs, minutes(config.get("max_runtime", 0))), nl=False)
     if out:
         write_columns(out, table)
     if picture:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def render(table: "DataFrame", courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> str:
-    """The table of costs (`plan.by_rule`), one line per cluster, and the jobs that exceed their time limit."""
+def render(
+    table: "DataFrame", courses: Sequence[Course], jobs: Sequence[Job], costs: Mapping[Job, JobCost], longest: int = 0
+) -> str:
+    """The table of costs (`plan.by_rule`), one line per cluster, and the jobs that exceed their time limit (`overdue`)."""
     said = table.set_index("rule").rename_axis(index=None, columns="rule").to_string().splitlines()
     said.insert(-1, "-" * len(said[0]))
     for course in courses:
@@ -24,7 +26,7 @@ def render(table: "DataFrame", courses: Sequence[Course], jobs: Sequence[Job], c
             f"{course.gpus} GPUs: {course.makespan / HOUR / 24:.1f} days, GPUs busy {course.busy:.0%};"
             f" jobs lost to nodes: {failures}, their work: {lost / HOUR:.1f} hours"
         )
-    late = Counter(f"{job.rule} {' '.join(job.wildcards.values())}" for job in overdue(jobs, costs))
+    late = Counter(f"{job.rule} {' '.join(job.wildcards.values())}" for job in overdue(jobs, costs, longest))
     said += [f"does not end within its time limit and its attempts: {name}" for name in sorted(late)]
     return "\n".join(said) + "\n"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,6 +69,12 @@ class JobCost(NamedTuple):
     seconds: float
     disk: float = 0
     transfer: float = 0
+
+
+def attempts(rule: str, longest: int) -> int:
+    """The attempts of a job of KEPT, none of which may ask for more than `longest` minutes (0: as long as it needs)."""
+    minutes = 60 * KEPT[rule][0]
+    return ceil(60 * prod(KEPT[rule]) / min(minutes, longest or minutes))
 
 
 def share(kind: str) -> str:

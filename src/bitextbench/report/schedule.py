@@ -6,14 +6,13 @@ training continues from its last checkpoint.
 """
 
 import heapq
-import math
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
-from bitextbench.report.plan import HOUR, KEPT, Job, JobCost
+from bitextbench.report.plan import HOUR, KEPT, Job, JobCost, attempts
 
 CHECKPOINT = HOUR / 2  # of training, between two checkpoints
 AGAIN = 120  # seconds until a lost job runs again
@@ -119,7 +118,11 @@ def _attempts(job: Job, seconds: float, mtbf: float, rng: random.Random) -> tupl
     return took + left, failures, lost
 
 
-def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost]) -> list[Job]:
-    """The jobs that exceed their time limit; a training may use the time of all its attempts."""
-    together = {rule: math.prod(of_rule) * HOUR for rule, of_rule in KEPT.items()}
-    return [job for job in jobs if costs[job].seconds > together.get(job.rule, job.limit)]
+def overdue(jobs: Sequence[Job], costs: Mapping[Job, JobCost], longest: int) -> list[Job]:
+    """The jobs that exceed their time limit, which a profile may set; a training has that of all its attempts.
+
+    `longest`: the minutes that a job of the run may ask for, of which the number of attempts follows (`plan.attempts`).
+    """
+    return [
+        job for job in jobs if costs[job].seconds > job.limit * (attempts(job.rule, longest) if job.rule in KEPT else 1)
+    ]
