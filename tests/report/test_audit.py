@@ -43,7 +43,8 @@ unprinted: {}
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setitem(PAPERS, "p", "P 2000")
     (tmp_path / "references/p").mkdir(parents=True)
     (tmp_path / "references/p/table1.csv").write_text(TABLE1, encoding="utf-8")
     (tmp_path / "references/claims.yaml").write_text(CLAIMS, encoding="utf-8")

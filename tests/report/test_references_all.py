@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.report import claims, references
+from bitextbench.report import claims, references, settings
 from bitextbench.report.claims import Claim
 
 FOLDER = Path(__file__).parents[2] / "references"
@@ -160,6 +160,19 @@ def test_a_file_is_named_after_its_table(tmp_path):
     (tmp_path / "kim2019/table9.csv").write_bytes((FOLDER / "kim2019/table2.csv").read_bytes())
     with pytest.raises(InputError, match=r"table9\.csv: holds the cells of kim2019/table2"):
         references.load_all(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "near"), [("kim2O19", "did you mean kim2019"), ("xu", "known: kim2019, ")])
+def test_a_paper_without_a_title_is_refused(tmp_path, name, near):
+    (tmp_path / name).mkdir()
+    text = (FOLDER / "kim2019/table2.csv").read_text(encoding="utf-8")
+    (tmp_path / name / "table2.csv").write_text(text.replace("kim2019,", f"{name},"), encoding="utf-8")
+    (tmp_path / name / "settings.yaml").write_bytes((FOLDER / "kim2019/settings.yaml").read_bytes())
+    said = rf"there is no paper {name}; rename the folder \({near}.*\), or write its title into PAPERS of report/references"
+    with pytest.raises(InputError, match=rf"{name}/table2\.csv: {said}"):
+        references.load_all(tmp_path)
+    with pytest.raises(InputError, match=rf"{name}/settings\.yaml: {said}"):
+        settings.write(tmp_path, FOLDER.parent / "config.yaml", tmp_path / "settings.csv")
 
 
 def test_an_empty_folder_is_no_folder_of_references(tmp_path):

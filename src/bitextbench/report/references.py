@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from pathlib import Path
 
-from bitextbench.base.errors import InputError
+from bitextbench.base.errors import InputError, near
 from bitextbench.base.files import existing
 from bitextbench.config import FIGURE4, SECTION3
 from bitextbench.formats import records
@@ -76,12 +76,13 @@ def title(place: str) -> str:
 def load_all(folder: str | Path) -> dict[str, list[Printed]]:
     """The cells of every `<paper>/<table>.csv` in a folder by the table's place, sorted by place.
 
-    Raises InputError as `load` does, for a file whose name is not the place of its cells, and if there is no file.
+    Raises InputError as `load` and `paper_of` do, for a file whose name is not the place of its cells, and if there is
+    no file.
     """
     tables = {}
     for path in sorted(existing(folder).glob("*/*.csv")):
         cells = load(path)
-        place = f"{path.parent.name}/{path.stem}"
+        place = f"{paper_of(path)}/{path.stem}"
         if cells[0].place != place:
             raise InputError(
                 f"holds the cells of {cells[0].place}", path, remedy="name the file after its paper and table"
@@ -90,6 +91,15 @@ def load_all(folder: str | Path) -> dict[str, list[Printed]]:
     if not tables:
         raise InputError("no <paper>/<table>.csv in this folder", folder, remedy="name the folder of references")
     return tables
+
+
+def paper_of(path: Path) -> str:
+    """The paper in whose folder a file lies. Raises InputError for one that PAPERS lacks."""
+    name = path.parent.name
+    if name not in PAPERS:
+        remedy = f"rename the folder ({near(name, PAPERS)}), or write its title into PAPERS of report/references.py"
+        raise InputError(f"there is no paper {name}", path, remedy=remedy)
+    return name
 
 
 def load(path: str | Path) -> list[Printed]:

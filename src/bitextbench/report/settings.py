@@ -45,6 +45,7 @@ from bitextbench.config.overlays import read
 from bitextbench.config.resolution import resolve
 from bitextbench.formats import records
 from bitextbench.report.amounts import AMOUNTS
+from bitextbench.report.references import paper_of
 
 TO_MEND = "to be mended"
 CLOSE = 0.05  # of amounts, which are estimates
@@ -94,13 +95,13 @@ SCHEMA = listed(only(["key"], KEYS, dependentRequired=NEEDED_WITH, oneOf=ONE_OF)
 def write(folder: Path, config: Path, out: Path) -> str:
     """Write settings.csv of all papers in `folder`; returns a line for each paper on how many settings are the paper's.
 
-    Raises InputError as `load` and `compare` do; then nothing is written.
+    Raises InputError as `paper_of`, `load` and `compare` do; then nothing is written.
     """
     resolved = paper_scale(config)
     paths = sorted(existing(folder).glob("*/settings.yaml"))
     if not paths:
         raise InputError("no <paper>/settings.yaml in this folder", folder, remedy="name the folder of references")
-    papers = {path.parent.name: [compare(entry, resolved) for entry in load(path)] for path in paths}
+    papers = {paper_of(path): [compare(entry, resolved) for entry in load(path)] for path in paths}
     records.write(out, Compared, chain.from_iterable(papers.values()))
     return "\n".join(f"{paper}: {summary(lines)}" for paper, lines in papers.items())
 
