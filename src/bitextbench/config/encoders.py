@@ -9,7 +9,7 @@ from bitextbench.config import PRETRAINED, Config
 
 
 def pretrained(config: Config) -> list[str]:
-    """The encoders that are not trained in the run."""
+    """The encoders that are not trained in the run: those that others published (`encoders.published`)."""
     return [name for name, entry in config["encoders"].items() if entry.get("type") == PRETRAINED]
 
 

@@ -5,6 +5,9 @@
 | modules.json | its modules, in order: Transformer, Pooling, Dense, Normalize |
 | config.json, model.safetensors, tokenizer | the mean over the tokens of the last layer |
 
+`published` has what encoders of all formats share that others have trained. A configuration calls each of them
+`type: pretrained`, as the run does not train it.
+
 Only safetensors are read, no code of the folder is run, and nothing is fetched. sentence-transformers is not needed; a
 test compares with it.
 """
@@ -20,7 +23,7 @@ from bitextbench.base import names
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log
-from bitextbench.encoders import published_json
+from bitextbench.encoders import pretrained_json
 from bitextbench.encoders.published import ModelTokens, Published, fingerprint, key_of, verify_weights
 
 MARKS = ("modules.json", "config.json")
@@ -44,7 +47,7 @@ class Pretrained(Published):
         self.name = str(folder)
         self.prefix = default_prompt(folder) if prefix is None else prefix
         verify_weights(folder, sorted(folder.rglob("*.safetensors")))
-        modules = published_json.read(folder / MARKS[0], published_json.MODULES, usual=[])
+        modules = pretrained_json.read(folder / MARKS[0], pretrained_json.MODULES, usual=[])
         (place, *others) = [(part["type"].rsplit(".", 1)[-1], folder / part["path"]) for part in modules] or [
             ("Transformer", folder)
         ]
@@ -72,7 +75,7 @@ class Pretrained(Published):
         """Add a module behind the Transformer. Raises InputError for a kind that is not known."""
         match kind:
             case "Pooling":
-                settings = published_json.read(path / "config.json", published_json.POOLING)
+                settings = pretrained_json.read(path / "config.json", pretrained_json.POOLING)
                 self.pooling, self.whole = pooling(settings, path), settings.get("include_prompt", True)
                 self.dimension *= len(self.pooling)
             case "Dense":
@@ -140,7 +143,7 @@ def pooling(settings: dict[str, Any], path: Path) -> list[str]:
 
 def dense(path: Path, inputs: int, device: torch.device) -> tuple[Step, int]:
     """A linear layer with its activation, and the size of its output. Raises InputError for one that is not supported."""
-    settings = published_json.read(path / "config.json", published_json.DENSE)
+    settings = pretrained_json.read(path / "config.json", pretrained_json.DENSE)
     if settings["in_features"] != inputs:
         what = f"in_features is {settings['in_features']:,}, but the module before it has {inputs:,} outputs"
         raise InputError(what, path / "config.json", remedy="fetch the model again")
@@ -191,7 +194,7 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     Raises InputError for a folder that lacks something, wants code of its own, or is of an unknown kind.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
-    config = published_json.read(folder / "config.json", published_json.CONFIG)
+    config = pretrained_json.read(folder / "config.json", pretrained_json.CONFIG)
     if config.get("auto_map"):
         remedy = "use a model of a type that the library transformers has"
         raise InputError(
@@ -221,7 +224,7 @@ def transformer(folder: Path) -> tuple[Any, Any, int, bool]:
     if missing := sorted(name for name in said["missing_keys"] if "pooler" not in name):
         what = f"weights lack {missing[0]} and {len(missing) - 1:,} others"
         raise InputError(what, folder, remedy="fetch the whole model again")
-    own = published_json.read(folder / "sentence_bert_config.json", published_json.SENTENCES, usual={})
+    own = pretrained_json.read(folder / "sentence_bert_config.json", pretrained_json.SENTENCES, usual={})
     most, marks = most_tokens(own, model.config, tokenizer), tokenizer.num_special_tokens_to_add()
     if most <= marks:
         what = f"the model takes {most} tokens a sentence, but {marks} have to mark its beginning and end"
@@ -240,7 +243,7 @@ def most_tokens(own: dict[str, Any], config: Any, tokenizer: Any) -> int:
 def default_prompt(folder: Path) -> str:
     """The prompt that config_sentence_transformers.json names as the default, or none; logs others that there are."""
     path = folder / "config_sentence_transformers.json"
-    settings = published_json.read(path, published_json.PROMPTS, usual={})
+    settings = pretrained_json.read(path, pretrained_json.PROMPTS, usual={})
     prompts, name = settings.get("prompts") or {}, settings.get("default_prompt_name")
     if name is not None and name not in prompts:
         raise InputError(f"default_prompt_name: {name!r} is none of the prompts", path, remedy="fetch the model again")

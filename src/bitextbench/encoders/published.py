@@ -1,4 +1,7 @@
-"""What encoders that others published have in common: one side for all languages, batches without padding, a key by content."""
+"""What encoders that others published have in common: one side for all languages, batches without padding, a key by content.
+
+`muse`, `e5`, `laser` and `pretrained` read them in their formats. A configuration calls any of them `type: pretrained`.
+"""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""Scores that were published with a data set."""
+"""Scores that were published with a data set; encoders that were published are `encoders.published`."""
 
 import math
 from pathlib import Path

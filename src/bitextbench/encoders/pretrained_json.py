@@ -1,4 +1,4 @@
-"""The JSON files of a published encoder's folder, checked before anything is made of them."""
+"""The JSON files of the folders that `pretrained` reads, checked before anything is made of them."""
 
 from pathlib import Path
 from typing import Any

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bitextbench.base.errors import InputError
-from bitextbench.encoders import published_json as files
+from bitextbench.encoders import pretrained_json as files
 
 RIGHT = {
     "MODULES": [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}],
