@@ -63,6 +63,12 @@ def test_the_time_that_is_left_follows_from_the_share():
     assert run.progress(100) == "[  1:40]   50%, about 2 min left: training translation models 2/4"
 
 
+def test_one_job_in_one_stage():
+    run = Run({"nmt_train": 1}, {}, 0)
+    assert run.opening() == "1 job in 1 stage"
+    assert run.closing(0) == "[  0:00]  0 of 1 job done"
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(1, "5 s"), (61, "60 s"), (91, "2 min"), (3 * 3600, "3.0 h")])
 def test_spans_are_of_few_digits(seconds, said):
     assert span(seconds) == said

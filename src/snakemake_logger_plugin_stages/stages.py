@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from bitextbench.base.progress import count_of
+
 STAGES = {
     "fetching data sets": {"fetch", "packaged"},
     "making the corpora": {"corpus", "language_model"},
@@ -58,7 +60,7 @@ class Run:
         self.begun_stages: set[str] = set()
 
     def opening(self) -> str:
-        return f"{sum(self.jobs.values()):,} jobs in {len(self.stages)} stages"
+        return f"{count_of(sum(self.jobs.values()), 'job')} in {count_of(len(self.stages), 'stage')}"
 
     def start(self, job: int, rule: str, now: float) -> str:
         """Note that a job has started; a line if a stage begins with it, else ""."""
@@ -69,7 +71,7 @@ class Run:
             return ""
         self.begun_stages.add(stage)
         number, jobs = self.stages.index(stage) + 1, self.jobs[stage]
-        return f"{self.clock(now)}  {number} of {len(self.stages)}  {stage} ({jobs:,} job{'s' * (jobs != 1)})"
+        return f"{self.clock(now)}  {number} of {len(self.stages)}  {stage} ({count_of(jobs, 'job')})"
 
     def finish(self, job: int) -> None:
         """Note that a job has ended."""
@@ -91,7 +93,7 @@ class Run:
         return f"{self.clock(now)}  {share:4.0%}{left}: {what or 'waiting'}"
 
     def closing(self, now: float) -> str:
-        return f"{self.clock(now)}  {sum(self.done.values()):,} of {sum(self.jobs.values()):,} jobs done"
+        return f"{self.clock(now)}  {sum(self.done.values()):,} of {count_of(sum(self.jobs.values()), 'job')} done"
 
     def clock(self, now: float) -> str:
         minutes, seconds = divmod(int(now - self.begun), 60)

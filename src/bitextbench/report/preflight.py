@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from bitextbench.base.errors import InputError
 from bitextbench.base.files import read_text
 from bitextbench.base.json_yaml import read_yaml
+from bitextbench.base.progress import count_of
 from bitextbench.base.versions import installed
 from bitextbench.config import Config
 from bitextbench.config.overlays import read
@@ -240,14 +241,16 @@ def downloads(jobs: Iterable[Job], mirrors: Sequence[str]) -> Iterator[Checked]:
         return
     folders = [place for place in places if isinstance(place, Path)]
     absent = [file for file in files if not any((place / file.url.partition("://")[2]).is_file() for place in folders)]
-    yield Checked("mirror", f"has {len(files) - len(absent):,} of {len(files):,} files" if folders else "none is named")
+    yield Checked(
+        "mirror", f"has {len(files) - len(absent):,} of {count_of(len(files), 'file')}" if folders else "none is named"
+    )
     servers = [place for place in places if isinstance(place, str)]
     hosts = {urlsplit(address).netloc for address in servers or [file.url for file in absent]} if absent else set()
     if silent := sorted(host for host in hosts if not _answers(host)):
         remedy = "fetch where the internet is, or name a mirror in BITEXTBENCH_MIRROR"
         yield Checked("network", f"no answer from {', '.join(silent)}", remedy)
     elif hosts:
-        yield Checked("network", f"{len(hosts)} servers answer")
+        yield Checked("network", count_of(len(hosts), "server answers", "servers answer"))
 
 
 def _answers(host: str) -> bool:
