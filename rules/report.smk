@@ -217,15 +217,32 @@ use rule kim2019_section3 as kim2019_table5 with:
         ),
 
 
-rule yang2019_figure4:
+use rule kim2019_section3 as yang2019_figure4 with:  # curves without numbers
     input:
         [path for _, _, *both in MARGIN_POINTS for path in both],
+    pathvars:
+        table=FIGURE4,
+    params:
+        of=f"--name={FIGURE4}",
+        cells=cell_options(
+            {"row": row, "label": label, "column": str(margin), "files": [f"{path}#{key}"], "seed": seed}
+            for margin, seed, mining, separation in sorted(MARGIN_POINTS)
+            for row, label, path, key in (
+                ("f1", "F1", mining, "cosine.backward.f1"),
+                ("positive", "Mean cosine, positive", separation, "positive"),
+                ("negative", "Mean cosine, negative", separation, "negative"),
+            )
+        ),
+
+
+rule artetxe2019_figure2:
+    input:
+        [f"{WORK}/metrics/development_bleu/{name}.json" for name in THRESHOLD_MODELS.values()],
     output:
-        csv=report(f"{RESULTS}/yang2019/figure4.csv", category="tables"),
-        measurements=f"{RESULTS}/measurements/yang2019/figure4.json",
-        provenance=f"{RESULTS}/yang2019/figure4.provenance.json",
+        csv=report(f"{RESULTS}/artetxe2019/figure2.csv", category="tables"),
+        provenance=f"{RESULTS}/artetxe2019/figure2.provenance.json",
     log:
-        f"logs/{RUN}/yang2019_figure4.log",
+        f"logs/{RUN}/artetxe2019_figure2.log",
     conda:
         "../envs/embed.yaml"
     resources:
@@ -234,30 +251,15 @@ rule yang2019_figure4:
     params:
         config=whole_config,
         provenance=provenance,
-        version=code("step figure-margins"),
-        command=["step", "figure-margins"],
-        options=[*option("--point", MARGIN_POINTS), "--scale", config["scale"]],
-        outputs=lambda w, output: ["--measurements", output.measurements],
-    shell:
-        "python -m bitextbench {params.command:q} {params.options:q} {params.outputs:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
-
-
-use rule yang2019_figure4 as artetxe2019_figure2 with:
-    input:
-        [f"{WORK}/metrics/development_bleu/{name}.json" for name in THRESHOLD_MODELS.values()],
-    output:
-        csv=report(f"{RESULTS}/artetxe2019/figure2.csv", category="tables"),
-        provenance=f"{RESULTS}/artetxe2019/figure2.provenance.json",
-    log:
-        f"logs/{RUN}/artetxe2019_figure2.log",
-    params:
         version=code("step figure-thresholds"),
         command=["step", "figure-thresholds"],
         options=lambda w, input: option("--point", zip(THRESHOLD_MODELS, input)),
         outputs=[],
+    shell:
+        "python -m bitextbench {params.command:q} {params.options:q} {params.outputs:q} --out {output.csv:q} {params.provenance:q} 2> {log:q} <<< {params.config:q}"
 
 
-use rule yang2019_figure4 as quality_table with:
+use rule artetxe2019_figure2 as quality_table with:
     input:
         [path for *_, path in JUDGED],
     output:

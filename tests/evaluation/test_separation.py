@@ -60,14 +60,25 @@ def test_the_figure_is_a_table_of_curves_that_the_audit_judges(tmp_path):
         mining.write_text(json.dumps({"cosine": {"backward": {"f1": metric(f1, 1)}}}))
         cosines = {"positive": metric(95 - 2 * number, 0.1), "negative": metric(90 - 5 * number, 0.1)}
         of.write_text(json.dumps(cosines))
-        for seed in ("1", "2"):
-            points += ["--point", str(number / 10), seed, str(mining), str(of)]
+        curves = (
+            ("f1", "F1", f"{mining}#cosine.backward.f1"),
+            ("positive", "Mean cosine, positive", f"{of}#positive"),
+            ("negative", "Mean cosine, negative", f"{of}#negative"),
+        )
+        points += [
+            {"row": row, "label": label, "column": str(number / 10), "files": [file], "seed": seed}
+            for seed in (1, 2)
+            for row, label, file in curves
+        ]
     out, drawn = (tmp_path / name for name in ("figure.csv", "figure.json"))
     options = ["--scale", "tiny", "--measurements", str(drawn), "-o", str(out)]
-    done = CliRunner().invoke(cli, ["step", "figure-margins", *points, *options], catch_exceptions=False)
+    given = [f"--cell={json.dumps(point)}" for point in points]
+    call = ["step", "table", "--name", "yang2019/figure4", *given, *options]
+    done = CliRunner().invoke(cli, call, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     cells = {(cell.row, cell.column): cell for cell in read(out)}
     assert len(cells) == 3 * 6
+    assert cells["positive", "0.3"].row_label == "Mean cosine, positive"
     assert (cells["positive", "0.3"].ours, cells["positive", "0.3"].low) == (89.0, 88.9)
     assert {cell.verdict for cell in cells.values()} == {"not printed"}
     assert {(one.row, one.column) for one in measurements.load(drawn)[1]} == cells.keys()

@@ -8,7 +8,7 @@ import click
 from bitextbench.base.errors import InputError
 from bitextbench.cli import options as opt
 from bitextbench.cli.groups import cli, example, step
-from bitextbench.cli.options import FILE, IN_REPOSITORY, LIMIT, NATURAL, OUT, SEED, Output
+from bitextbench.cli.options import FILE, IN_REPOSITORY, NATURAL, OUT, Output
 
 
 @step.group()
@@ -101,35 +101,6 @@ def learning_curves(folders: tuple[Path, ...], costs: Path, out: Path) -> None:
     write(folders, costs, out)
 
 
-@step.command("figure-margins")
-@click.option(
-    "--point",
-    "points",
-    type=(LIMIT, SEED, FILE, FILE),
-    multiple=True,
-    required=True,
-    help="MARGIN SEED MINING SEPARATION",
-)
-@opt.scale_option
-@opt.measurements_option
-@opt.out_option
-@opt.provenance_options
-def figure_margins(
-    points: tuple[tuple[float, int, Path, Path], ...], scale: Any, measurements: Path | None, out: Path
-) -> None:
-    """Table F1 and mean cosines over the additive margins of training (Yang et al. 2019, figure 4)."""
-    from bitextbench.config import FIGURE4
-    from bitextbench.report import margins
-    from bitextbench.report import measurements as files
-    from bitextbench.report.cells import write
-
-    measured = margins.measurements(points)
-    made = margins.table(measured, scale)
-    if measurements:
-        files.save(FIGURE4, measured, measurements)
-    write(made, out)
-
-
 @step.command("figure-thresholds")
 @click.option("--point", "points", type=(NATURAL, FILE), multiple=True, required=True, help="PAIRS BLEU")
 @opt.csv_option
@@ -191,7 +162,8 @@ def table(
     measured, notes = of_specs(cells)
     compared = paired.read(significance) if significance else []
     if reference is None:
-        made = tables.unprinted(str(name), measured, scale, notes)
+        labels = {spec["row"]: spec["label"] for spec in cells if spec.get("label")}
+        made = tables.unprinted(str(name), measured, scale, notes, labels)
     elif selections:
         chosen = [filtering.read_selection(path) for path in selections]
         made = filtering.cells(references.load(reference), measured, chosen, scale, notes)

@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError, near
 from bitextbench.base.json_yaml import read_json
 from bitextbench.evaluation.significance import Comparison
 from bitextbench.report.cells import NOT_RUN, WARNING, Cell, Measurement, Scale, filled, short
-from bitextbench.report.references import Printed, title
+from bitextbench.report.references import UNPRINTED, Printed, title
 
 Place = tuple[str, str]  # row and column
 WIDE = 100  # characters of a terminal
@@ -62,13 +62,22 @@ def with_own_rows(printed: Sequence[Printed], specs: Sequence[Mapping[str, Any]]
     return [*printed, *dict.fromkeys(labelled)]
 
 
-def unprinted(name: str, measurements: Sequence[Measurement], scale: Scale, notes: Mapping[Place, str]) -> list[Cell]:
-    """The cells of a table that no paper printed, row by row. Raises InputError for two measurements of one cell and seed."""
+def unprinted(
+    name: str,
+    measurements: Sequence[Measurement],
+    scale: Scale,
+    notes: Mapping[Place, str],
+    labels: Mapping[str, str] = {},
+) -> list[Cell]:
+    """The cells of a table that no paper printed, row by row; `labels` of rows are their names unless given.
+
+    Raises InputError for two measurements of one cell and seed.
+    """
     seeds = by_place(measurements)
     table = [
         replace(
-            filled(Cell(name, row, row, column, scale=scale), held),
-            verdict="no paper has it",
+            filled(Cell(name, row, labels.get(row, row), column, scale=scale), held),
+            verdict="not printed" if name in UNPRINTED else "no paper has it",
             note=notes.get((row, column), ""),
         )
         for (row, column), held in seeds.items()
