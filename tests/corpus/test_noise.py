@@ -2,12 +2,14 @@
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
+from bitextbench.corpus import noise as kinds
 from bitextbench.corpus.noise import DEFAULT_PROPORTIONS, KINDS, MENU, add_noise, sentences
 from bitextbench.corpus.words import words
 
@@ -44,6 +46,27 @@ def test_misaligned_is_from_another_document():
         assert targets[now["tgt"]] != was["doc"]
 
 
+def test_misaligned_is_from_the_same_document_where_there_is_no_other():
+    targets = good(5)["tgt"].to_pylist()
+    for i, _, now in noise("misaligned", 5):
+        assert now["tgt"] in targets[:i] + targets[i + 1 :]
+
+
+def test_a_text_that_is_there_many_times_is_drawn_no_more_often_than_others():
+    rows = [(f"Satz {i}", f"line {i}", f"{i}", "parallel") for i in range(40)]
+    menus = [("Menü", "menu", f"menu{i}", "parallel") for i in range(400)]
+    after = add_noise(table(rows + menus), {"misaligned": 1}, 1, PAIR)["tgt"].to_pylist()
+    assert after[:40].count("menu") <= 6  # 1 in 41 is expected
+
+
+def test_the_only_row_with_another_source_is_found():
+    """It is one of 51, so that most rows do not draw it."""
+    rows = [("Ja", f"Yes {i}", "", "parallel") for i in range(50)] + [("Nein", "No", "", "parallel")]
+    after = add_noise(table(rows), {"misaligned": 1}, 1, PAIR)["tgt"].to_pylist()
+    assert after[:50] == ["No"] * 50
+    assert after[50].startswith("Yes")
+
+
 def test_neighbour_is_the_translation_of_the_sentence_beside_it():
     targets = good(60)["tgt"].to_pylist()
     steps = Counter()
@@ -53,6 +76,12 @@ def test_neighbour_is_the_translation_of_the_sentence_beside_it():
         assert now["src"] == was["src"]
         assert j // 5 == i // 5
     assert set(steps) == {-1, 1}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ends_of_a_text_are_no_neighbours(seed: int):
+    targets = good(5)["tgt"].to_pylist()
+    assert all(abs(targets.index(now["tgt"]) - i) == 1 for i, _, now in noise("neighbour", 5, seed))
 
 
 def test_neighbour_in_a_document_of_one_sentence_is_misaligned():
@@ -73,8 +102,16 @@ def test_copy_has_the_same_text_on_both_sides_taken_from_either():
 def test_wrong_language_has_a_side_in_the_language_of_the_other():
     before = good(60)
     german, english = (set(before[side].to_pylist()) for side in ("src", "tgt"))
-    kinds = Counter((now["src"] in german, now["tgt"] in english) for _, _, now in noise("wrong_language"))
-    assert set(kinds) == {(False, False), (True, False), (False, True)}
+    found = Counter()
+    for _, was, now in noise("wrong_language"):
+        own = now["src"] in german, now["tgt"] in english
+        found[own] += 1
+        if own == (False, False):
+            assert (now["src"], now["tgt"]) == (was["tgt"], was["src"])
+        else:
+            side, wrong = ("tgt", german - {was["src"]}) if own[0] else ("src", english - {was["tgt"]})
+            assert now[side] in wrong
+    assert set(found) == {(False, False), (True, False), (False, True)}
 
 
 def test_partial_keeps_one_side_whole_and_shortens_the_other_or_adds_the_next_sentence():
@@ -88,13 +125,27 @@ def test_partial_keeps_one_side_whole_and_shortens_the_other_or_adds_the_next_se
             assert 0 < len(words(now[side], "de")) < len(words(was[side], "de"))
 
 
+def test_partial_without_a_clause_has_the_first_or_the_second_half_of_the_words():
+    rows = [(f"das ist Satz {i} hier", f"this is line {i} now", "", "parallel") for i in range(60)]
+    after = add_noise(table(rows), {"partial": 1}, 1, PAIR).to_pylist()
+    halves = Counter()
+    for (*was, _, _), row in zip(rows, after, strict=True):
+        ((old, new),) = ((a, b) for a, b in zip(was, (row["src"], row["tgt"]), strict=True) if a != b)
+        halves[old.split()[:2] == new.split(), old.split()[2:] == new.split()] += 1
+    assert set(halves) == {(True, False), (False, True)}
+
+
 def test_truncated_stops_inside_a_word():
-    for _, was, now in noise("truncated"):
+    shares = []
+    for _, was, now in noise("truncated", 200):
         (side,) = (side for side in ("src", "tgt") if was[side] != now[side])
         kept = now[side]
         assert was[side].startswith(kept)
         assert kept[-1].isalnum()
         assert was[side][len(kept)].isalnum()
+        shares.append(len(kept) / len(was[side]))
+    assert 0.28 < min(shares) < 0.35  # 0.3, and rounded down to a character
+    assert 0.75 < max(shares) <= 0.8
 
 
 def test_changed_fact_changes_one_word():
@@ -127,6 +178,11 @@ def test_boilerplate_is_not_of_the_corpus():
         assert "{" not in now["src"] + now["tgt"]
 
 
+def test_half_of_boilerplate_is_translated():
+    after = add_noise(good(400), {"boilerplate": 1}, 1, ("en", "en")).to_pylist()
+    assert 150 < sum(row["src"] == row["tgt"] for row in after) < 250
+
+
 def test_the_tables_of_boilerplate_are_aligned():
     assert set(sentences()) == set(MENU) == {"en", "de", "fr", "es", "ru", "zh"}
     assert len({len(texts) for texts in sentences().values()}) == 1
@@ -143,6 +199,15 @@ def test_garbled_differs_on_a_side():
     assert all((now["src"], now["tgt"]) != (was["src"], was["tgt"]) for _, was, now in rows)
     text = " ".join(now["src"] + now["tgt"] for _, _, now in rows)
     assert all(trace in text for trace in ("Ã¤", "\ufffd", "&#228;", "&amp;#228;"))
+    both = sum(now["src"] != was["src"] and now["tgt"] != was["tgt"] for _, was, now in rows)
+    assert 30 < both < 100  # where each garbles both, a third
+
+
+def test_a_sixth_of_the_characters_is_dropped():
+    pool = kinds.Pool([], [], [], PAIR, np.random.default_rng(1))
+    left = kinds._dropped(pool, "ab" * 3000)
+    assert len(left) == pytest.approx(5000, abs=100)
+    assert set(left) == {"a", "b"}
 
 
 def test_salad_has_as_many_words_in_another_order():
@@ -155,12 +220,25 @@ def test_salad_has_as_many_words_in_another_order():
 
 
 def test_duplicate_follows_its_row():
-    before = good(60).to_pylist()
-    after = add_noise(good(60), {"duplicate": 1}, 1, PAIR).to_pylist()
+    before = good(600).to_pylist()
+    after = add_noise(good(600), {"duplicate": 1}, 1, PAIR).to_pylist()
     assert after[::2] == before
     assert {row["label"] for row in after[1::2]} == {"duplicate"}
-    exact = sum((a["src"], a["tgt"]) == (b["src"], b["tgt"]) for a, b in zip(before, after[1::2], strict=True))
-    assert 15 < exact < 45
+    changes = {
+        "none": "{}".format,
+        "case": str.upper,
+        "start": "- {}".format,
+        "end": "{} ...".format,
+    }
+    found = Counter()
+    for a, b in zip(before, after[1::2], strict=True):
+        (name,) = (
+            name for name, change in changes.items() if all(change(a[side]) == b[side] for side in ("src", "tgt"))
+        )
+        found[name] += 1
+    assert found.keys() == changes.keys()
+    assert 270 < found.pop("none") < 330
+    assert all(70 < number < 130 for number in found.values())
 
 
 @pytest.mark.parametrize("kind", KINDS)
