@@ -3,6 +3,7 @@
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from bitextbench.base import json_yaml
 from bitextbench.base.errors import InputError
 from bitextbench.config.schema import check_part
 from bitextbench.corpus import build as corpus
+from bitextbench.corpus import parts
 from bitextbench.corpus.noise import KINDS
+from bitextbench.data import parsers
 from bitextbench.formats import bitext
 
 PAIR = ("de", "en")
@@ -84,6 +87,48 @@ def test_every_step_and_its_counts(tmp_path: Path):
     ]
 
 
+def test_what_an_overlay_turns_off_is_not_done(tmp_path: Path):
+    off = dict.fromkeys(("noise", "exclude", "filter", "deduplicate", "shards"))
+    pairs = [("eins", "one")] * 2
+    counts, rows = build(tmp_path, {"parts": [part(tmp_path, pairs, label="parallel")], **off})
+    assert [(row["src"], row["tgt"]) for row in rows] == pairs
+    assert (counts["added"], counts["dropped"], counts["alone"]) == ({}, {}, {})
+
+
+def test_a_pair_in_two_excluded_corpora_is_dropped_for_the_first(tmp_path: Path):
+    build(tmp_path, {"parts": [part(tmp_path, [("a", "b"), ("c", "d")], "test")]}, "test")
+    build(tmp_path, {"parts": [part(tmp_path, [("b", "x"), ("e", "f")], "valid")]}, "valid")
+    pairs = [("q", "r"), ("a", "b"), ("f", "s"), ("t", "D"), ("u", "v")]
+    spec = {"parts": [part(tmp_path, pairs)], "exclude": ["test", "valid"], "deduplicate": True}
+    counts, rows = build(tmp_path, spec, test=tmp_path / "test", valid=tmp_path / "valid")
+    assert [row["src"] for row in rows] == ["q", "u"]
+    assert counts["dropped"] == {"in test": 2, "in valid": 1}
+
+
+def test_a_row_that_has_no_side_is_empty(tmp_path: Path):
+    """A part of one side alone, of a text that has the other."""
+    mono = {"files": {"tgt": write(tmp_path, "mono.en", ["Only English"])}, "side": "src"}
+    counts, rows = build(tmp_path, {"parts": [mono, part(tmp_path, [("eins", "one")])]})
+    assert [row["src"] for row in rows] == ["eins"]
+    assert counts["dropped"] == {"empty": 1}
+
+
+@pytest.mark.parametrize("labels", [("parallel", ""), ("", "parallel")])
+def test_noise_needs_rows_labelled_parallel_in_some_chunk(tmp_path, monkeypatch, labels):
+    monkeypatch.setattr(corpus, "CHUNK", 2)
+    halves = [part(tmp_path, numbered(2), f"{place}", label=label) for place, label in enumerate(labels)]
+    counts, _ = build(tmp_path, {"parts": halves, "noise": {"seed": 1, "proportions": {"copy": 1}}})
+    assert counts["by_label"] == {"": 2, "copy": 2}
+
+
+def test_the_memory_of_deduplication_is_in_mib(tmp_path, monkeypatch):
+    given = []
+    taken = corpus.Deduplicator
+    monkeypatch.setattr(corpus, "Deduplicator", lambda scratch, memory: given.append(memory) or taken(scratch, memory))
+    build(tmp_path, {"parts": [part(tmp_path, numbered(2))], "deduplicate": {"memory": 3}})
+    assert given == [3 * 1024 * 1024]
+
+
 def numbered(n: int) -> list[tuple[str, str]]:
     return [(f"Satz {i}", f"Sentence {i}") for i in range(n)]
 
@@ -132,6 +177,43 @@ def test_drawn_stretches_are_random_disjoint_and_complete_and_keep_the_order(tmp
         (row["src"], row["tgt"])
         for row in build(tmp_path, {"parts": [part(tmp_path, pairs, draw=8, lines=20)]}, "w")[1]
     ]
+
+
+CUTS = [slice(0, None), slice(3, None), slice(0, 4), slice(1, 3), slice(2, 7), slice(5, 99), slice(7, 9), slice(4, 4)]
+
+
+def in_pieces() -> Iterator[pa.Table]:
+    """Seven rows in tables of three, none, two and two."""
+    whole = pa.concat_tables(parsers.in_tables(parsers.Row(f"s{i}", f"t{i}") for i in range(7)))
+    for start, stop in ((0, 3), (3, 3), (3, 5), (5, 7)):
+        yield whole.slice(start, stop - start)
+
+
+def sources(tables: Iterable[pa.Table]) -> list[str]:
+    return [text for held in tables for text in held["src"].to_pylist()]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_stretches_do_not_depend_on_how_rows_are_read(monkeypatch, cut):
+    whole = sources(in_pieces())
+    assert sources(parts.between(in_pieces(), cut)) == whole[cut]
+    shuffled = sources(parts.shuffled(in_pieces(), 1, slice(0, None)))
+    assert sorted(shuffled) == whole != shuffled
+    monkeypatch.setattr(parsers, "ROWS", 2)
+    assert sources(parts.shuffled(in_pieces(), 1, cut)) == shuffled[cut]
+    assert sources(parts.drawn(in_pieces, 1, cut)) == sorted(shuffled[cut])
+
+
+def test_documents_of_lines_go_on_from_table_to_table():
+    assert [name for held in parts.numbered(in_pieces(), 2) for name in held["doc"].to_pylist()] == [*"1122334"]
+
+
+def test_what_follows_a_stretch_is_not_read():
+    def endless() -> Iterator[pa.Table]:
+        yield from in_pieces()
+        raise AssertionError("read on")
+
+    assert sources(parts.between(endless(), slice(1, 5))) == ["s1", "s2", "s3", "s4"]
 
 
 @pytest.mark.parametrize(
