@@ -142,6 +142,18 @@ def test_the_vocabulary_holds_the_most_frequent_words_of_all_sides(tmp_path: Pat
     assert sorted(cased.vocabulary) == ["A", "a", "b", "c", "d", "x", "z"]
 
 
+@pytest.mark.parametrize(("unigrams", "fits"), [(2**31 - 7, True), (2**31 - 6, False)])
+def test_ids_are_below_two_to_the_31st(tmp_path: Path, unigrams: int, fits: bool):
+    """One id is of padding."""
+    out = tmp_path / "words.json"
+    if fits:
+        ngrams.learn([], {"type": "words", "unigrams": unigrams, "bigrams": 5}, out)
+        assert ngrams.load(out).size == 2**31 - 1
+    else:
+        with pytest.raises(InputError, match=r"2,147,483,648 ids are too many"):
+            ngrams.learn([], {"type": "words", "unigrams": unigrams, "bigrams": 5}, out)
+
+
 def test_bad_input_is_one_line(tmp_path: Path):
     folder, out = shard(tmp_path / "empty", [None], [""]), tmp_path / "out.json"
     huge = {"type": "words", "unigrams": 2**31, "bigrams": 5}

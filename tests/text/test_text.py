@@ -13,7 +13,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.data import synth
 from bitextbench.formats import bitext
 from bitextbench.formats.ids import Ragged
-from bitextbench.text import features
+from bitextbench.text import bpe, features
 from bitextbench.text.bpe import ids_of, learn_bpe, learn_sentencepiece, load_bpe
 from bitextbench.text.tokens import tokenize_shard
 
@@ -126,6 +126,17 @@ def test_bpe_is_the_same_every_time_and_says_when_the_text_is_too_small(tokens, 
         learn_bpe([tokens.parent], 4000, 100, 1, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert "(asked for 4,000)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("limit", "step"), [(1, 10), (3, 4), (4, 3), (9, 2), (10, 1), (99, 1)])
+def test_a_sample_is_every_nth_row_of_a_corpus(tmp_path, monkeypatch, limit, step):
+    """Spread over the whole corpus, whatever the shards and blocks; a null side has no line."""
+    monkeypatch.setattr(bitext, "BLOCK", 3)
+    sides = [[f"{side}{row}" if row != hole else None for row in range(10)] for side, hole in (("s", 0), ("t", 4))]
+    columns = {"src": sides[0], "tgt": sides[1], "doc": [""] * 10, "label": [""] * 10}
+    bitext.write_shards(tmp_path / "corpus", [pa.table(columns)], 2)
+    found = [*bpe._sample(tmp_path / "corpus", limit)]
+    assert sorted(found) == sorted(filter(None, sides[0][::step] + sides[1][::step]))
 
 
 def test_nothing_to_learn_from_is_an_error(tmp_path):
