@@ -65,11 +65,18 @@ def test_interval_of_a_rate_is_that_of_resampling_one_by_one():
     assert result["signature"].startswith("x|bs:1000|seed:12345|version:")
 
 
-def test_many_types_are_drawn_in_chunks(monkeypatch):
-    values = np.random.default_rng(3).random(50)
+@pytest.mark.parametrize("values", [np.random.default_rng(3).random(50), np.arange(400) % 3 / 2])
+def test_weights_are_drawn_in_chunks(monkeypatch, values):
+    """Of many types, unit by unit; of few, by their numbers."""
     whole = bootstrap.rate("x", values)
-    monkeypatch.setattr(bootstrap, "CHUNK", 500)
+    monkeypatch.setattr(bootstrap, "CHUNK", 7 * len({*values.tolist()}))  # 7 draws at a time, and 6 of the last
     assert bootstrap.rate("x", values) == whole
+
+
+def test_an_interval_has_95_of_100_draws(monkeypatch):
+    """Of a half in 10,000 units the standard error is 0.5 points."""
+    monkeypatch.setattr(bootstrap, "SAMPLES", 40_000)
+    assert bootstrap.rate("x", np.arange(10_000) % 2)["interval"] == pytest.approx([49.02, 50.98], abs=0.03)
 
 
 def test_nothing_to_measure():
@@ -237,6 +244,7 @@ def test_threshold_is_midway_or_the_last_score():
     assert bucc.tune(scores, np.array([1, 1, 1, 0], bool), 3) == pytest.approx(0.4)
     assert bucc.tune(scores, np.array([1, 0, 0, 0], bool), 1) == pytest.approx(0.8)
     assert bucc.tune(scores, np.ones(4, bool), 4) == np.float32(0.1)
+    assert bucc.tune(np.array([0.9, 0.8, 0.7, 0.1], np.float32), np.array([1, 0, 0, 1], bool), 2) == pytest.approx(0.85)
     near = np.array([1, np.nextafter(np.float32(1), np.float32(0))], np.float32)  # no number lies between
     assert bucc.tune(near, np.array([1, 0], bool), 1) == 1
 
@@ -313,6 +321,12 @@ def test_nothing_mined():
     result = bucc.evaluate(empty, [("s1", "t1")], SRC, TGT)
     assert [result[name]["value"] for name in ("precision", "recall", "f1")] == [0, 0, 0]
     assert result["threshold"] is None
+    assert "(0 of 0 pairs reach the threshold none, " in bucc.summary(result)
+
+
+def test_a_given_threshold_takes_the_pairs_at_it():
+    mined = Candidates(np.array([0.9, 0.8], np.float32), ["s1", "s2"], ["t1", "t2"])
+    assert bucc.evaluate(mined, [("s1", "t1"), ("s2", "t2")], SRC, TGT, threshold=0.9)["pairs"] == 1
 
 
 def test_without_one_of_the_texts_lost_pairs_are_not_counted():
@@ -326,6 +340,14 @@ def test_two_folds_take_pairs_at_the_threshold_itself():
     names = ["a", "b", "c", "d"]
     taken, thresholds = bucc.two_fold(np.ones(4, np.float32), names, np.ones(4, bool), [(name, name) for name in names])
     assert (taken.tolist(), thresholds) == ([True] * 4, [1, 1])
+
+
+def test_a_half_without_pairs_has_no_threshold_for_the_other():
+    taken, thresholds = bucc.two_fold(
+        np.ones(1, np.float32), ["a"], np.ones(1, bool), [(name, name) for name in "abcd"]
+    )
+    assert taken.tolist() == [False]
+    assert {*thresholds} == {1, None}
 
 
 def test_two_folds_are_tuned_on_the_other_half():
