@@ -77,6 +77,32 @@ def test_the_best_rules_of_a_source_are_kept(tmp_path):
     assert counts["matching"] == counts["rules"] + counts["over_limit"] == 2
 
 
+def test_of_rules_as_good_those_of_the_first_words_are_kept(tmp_path):
+    assert list(made(tmp_path, ["a"] * 3, ["x", "y", "z"], ["0-0"] * 3, ["a"], limit=2)) == [("a", "x"), ("a", "y")]
+
+
+def links_of(tmp_path, *rule):
+    """The links of a rule in the file of `made`, and the logarithms of its lexical weights."""
+    _, rules = grammar.read(tmp_path / "grammar.tsv.zst")
+    [(links, weights)] = [(fields[2], [*map(float, fields[5:])]) for fields in rules if tuple(fields[:2]) == rule]
+    return links, weights
+
+
+def test_a_rule_has_the_links_that_it_mostly_has(tmp_path):
+    links = ["0-0 1-1"] * 2 + ["0-1 1-0"] * 3
+    assert made(tmp_path, ["a b"] * 5, ["x y"] * 5, links, ["a b"])["a b", "x y"][:2] == [1, 1]
+    assert links_of(tmp_path, "a b", "x y")[0] == "0-1 1-0"
+
+
+def test_links_of_long_rules(tmp_path):
+    """c has three of ten words; the five words without a link come of NULL alike."""
+    target = " ".join(f"t{number}" for number in range(10))
+    made(tmp_path, ["a b c"], [target], ["0-0 1-1 2-4 2-5 2-9"], ["a b c"])
+    links, weights = links_of(tmp_path, "a b c", target)
+    assert links == "0-0 1-1 2-4 2-5 2-9"
+    assert weights == pytest.approx([-3 * math.log(3) - 5 * math.log(5), 0], abs=1e-5)
+
+
 def test_brackets_of_the_text_are_no_gaps(tmp_path):
     rules = made(tmp_path, ["[1]"], ["[ x"], ["0-0 0-1"], ["[1]"])
     assert list(rules) == [("&#91;1&#93;", "&#91; x")]

@@ -95,7 +95,7 @@ def _best(sources: Rows, scores: NDArray[np.float64], limit: int) -> NDArray[np.
     first.
     """
     group = np.cumsum(firsts(sources))
-    order = np.lexsort((np.arange(len(group)), -scores, group))
+    order = np.lexsort((-scores, group))  # stable
     starts = np.flatnonzero(np.diff(group, prepend=0))
     rank = np.arange(len(group)) - starts[group - 1]
     return np.sort(order[rank < limit])
