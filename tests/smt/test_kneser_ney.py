@@ -46,6 +46,8 @@ def test_discounts_are_those_of_the_counts_of_counts():
     counts = np.array([1, 1, 1, 1, 2, 2, 3, 4])
     assert kneser_ney.modified(counts) == pytest.approx((1 - 2 * 0.5 * 2 / 4, 2 - 3 * 0.5 * 1 / 2, 3 - 4 * 0.5 * 1 / 1))
     assert kneser_ney.modified(np.array([1, 2])) == kneser_ney.FALLBACK
+    negative = np.repeat([1, 2, 3, 4], [1, 1, 10, 1])  # 2 - 3 * (1 / 3) * 10
+    assert kneser_ney.modified(negative) == kneser_ney.FALLBACK
 
 
 def test_probabilities_of_any_context_sum_to_one(tmp_path):

@@ -74,7 +74,7 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
     for length, level in enumerate(levels, 1):
         if not len(level.counts):
             raise InputError(f"no {length}-grams", remedy=f"give an order below {length}, or longer sentences")
-        discounts = modified(level.counts[level.words != 2]) if length == 1 else modified(level.counts)
+        discounts = modified(level.counts)
         log(
             f"{length}-grams: {len(level.counts):,}, discounts {', '.join(f'{discount:.4f}' for discount in discounts)}"
         )
@@ -85,7 +85,7 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
         probabilities = (level.counts - taken) / totals[level.contexts] + weights[level.contexts] * lower
         if models:
             backoffs = np.ones(len(models[-1].grams))
-            backoffs[: len(weights)] = np.where(totals > 0, weights, 1)
+            backoffs[: len(weights)] = weights
             models[-1] = models[-1]._replace(backoffs=np.log10(backoffs))
         grams = level.words[:, None]
         if models:
@@ -146,7 +146,7 @@ def modified(counts: Numbers) -> tuple[float, ...]:
         return FALLBACK
     y = n[1] / (n[1] + 2 * n[2])
     discounts = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, 4))
-    return discounts if all(0 <= discount <= k for k, discount in enumerate(discounts, 1)) else FALLBACK
+    return discounts if min(discounts) >= 0 else FALLBACK
 
 
 def arpa(levels: Sequence[Smoothed], words: Sequence[str]) -> Iterator[str]:
