@@ -1,11 +1,14 @@
 """Minimum error rate training finds the optimum of surfaces that can be searched otherwise."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitextbench.smt import tuning
+from bitextbench.smt.nbest import Translation
 from bitextbench.smt.tuning import Lists, References, ascending, bleu, search_line
 
 REFERENCES = ["the cat sat on the mat", "a cat was sitting on this small mat"]
@@ -29,9 +32,12 @@ def reached(lists, weights):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 1 << 30))
-def test_a_line_search_is_exact(seed):
+@given(st.integers(0, 1 << 30), st.booleans())
+def test_a_line_search_is_exact(seed, whole):
+    """Also of whole features, with which many entries have the same line, and many lines one slope."""
     lists = toy_lists(seed)
+    if whole:
+        lists = lists._replace(features=(2 * lists.features).round())
     offsets, slopes = lists.features.T.copy()
     step, found = search_line(lists.starts, lists.counts, offsets, slopes, ascending(lists.starts, slopes))
     crossings = [
@@ -39,12 +45,23 @@ def test_a_line_search_is_exact(seed):
         for b, e in zip(lists.starts[:-1], lists.starts[1:], strict=True)
         for i in range(b, e)
         for j in range(i)
-        if j >= b
+        if j >= b and slopes[i] != slopes[j]
     ]
-    corners = np.sort([-1e3, *crossings, 1e3])
+    corners = np.unique(np.round([-1e3, *crossings, 1e3], 9))
     places = (corners[1:] + corners[:-1]) / 2
     assert found == pytest.approx(max(reached(lists, np.array([1.0, place])) for place in places))
     assert reached(lists, np.array([1.0, step])) == pytest.approx(found)
+
+
+def test_of_equally_good_steps_the_nearest_to_0_is_taken():
+    """Three lines cross at -5 and -1, and all entries are as good."""
+    counts = np.tile(np.array([5, 4, 3, 2, 5, 4, 3, 2, 5]), (3, 1))
+    offsets, slopes, starts = np.array([-5.0, 0, 1]), np.array([-1.0, 0, 1]), np.array([0, 3])
+    for sign, moved in ((1, 0), (-1, 0), (1, -3), (-1, -3)):  # mirrored; and from 3 steps to the right
+        place = [starts, counts, offsets + moved * -slopes, sign * slopes]
+        step, found = search_line(*place, ascending(starts, place[3]))
+        assert found == 1
+        assert step == 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -62,6 +79,33 @@ def test_the_same_seed_gives_the_same_weights():
     lists = toy_lists(7, features=4)
     first, second = (tuning.optimise(lists, np.ones(4), seed=3)[0].tolist() for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("found", "rounds", "bleu_by_round", "new", "best"),
+    [
+        ([(1.0, 1.5), (2.0, 1.5)], 3, [0, 1, np.exp(-0.2)], [1, 1, 1], 1.0),  # the last round is not the best
+        ([(1.0, 1.5), (2.0, 1.5)], 2, [0, 1], [1, 1], 1.0),
+        ([(1.0, 1.5), (1.0, 1.5)], 9, [0, 1, 1], [1, 1, 0], 1.0),  # nothing new
+        ([(1.0, 1.0), (2.0, 1.0)], 9, [0, 1], [1, 1], 1.0),  # BLEU is not expected to rise
+        ([(0.5, 0.0)], 9, [0], [1], 0.0),
+    ],
+)
+def test_rounds_end_and_the_weights_of_the_best_text_are_kept(monkeypatch, found, rounds, bleu_by_round, new, best):
+    """One sentence, whose translation follows from the only weight; `found` has what each search gives."""
+    texts = {0.0: "a cat", 1.0: REFERENCES[0], 2.0: "the cat sat on the"}
+
+    def translations(rules, weights, count, **options):
+        return iter([[Translation(texts[weights["x"]], np.array([weights["x"]]))]])
+
+    monkeypatch.setattr(tuning, "translations", translations)
+    searches = iter(found)
+    monkeypatch.setattr(tuning, "optimise", lambda *_: (np.array([(pair := next(searches))[0]]), pair[1]))
+    rules = SimpleNamespace(names=["x"])
+    weights, history = tuning.tune(rules, [REFERENCES[:1]], {"x": 0.0}, 1, count=1, rounds=rounds, beam=1, span=1)
+    assert weights == {"x": best}
+    assert [one["bleu"] for one in history] == pytest.approx(bleu_by_round)
+    assert [one["new"] for one in history] == new
 
 
 def test_bleu_of_one_reference_is_sacrebleus():
