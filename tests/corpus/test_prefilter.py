@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from bitextbench.base.errors import InputError
 from bitextbench.base.languages import spaced
 from bitextbench.corpus import byte_lines, language_id, naive_bayes
+from bitextbench.corpus import prefilter as rules_of
 from bitextbench.corpus.byte_lines import BLOCK, Lines, filled
 from bitextbench.corpus.language_id import identify
-from bitextbench.corpus.prefilter import RULES, prefilter
+from bitextbench.corpus.prefilter import RULES, WEB, check_rules, prefilter
 from bitextbench.corpus.words import ENGLISH, UNKNOWN, counts_words_as_english, usual_characters, words
 from bitextbench.formats.repair import is_empty
 
@@ -213,6 +214,51 @@ def test_a_language_is_looked_for_by_the_code_of_the_model(code):
     assert prefilter(rows, {"language": "py3langid"}, (code, "en")).passed.tolist() == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("model", "pair", "candidates"),
+    [
+        ("py3langid", ("fi", "en"), (WEB & {"de", "en", "zh", "fr"}) | {"fi"}),
+        ("py3langid", ("zh", "en"), {"de", "en", "fr", "zh"}),
+        ("lid.bin", ("zh", "en"), {"de", "en", "fi", "fr", "zh", "sw"}),  # all that it knows, but for other Chinese
+        ("lid.bin", ("de", "en"), {"de", "en", "fi", "fr", "zh", "yue", "wuu", "sw"}),
+    ],
+)
+def test_languages_among_which_a_model_chooses(monkeypatch, model, pair, candidates):
+    given = []
+    monkeypatch.setattr(rules_of, "known", lambda model: {"de", "en", "fi", "fr", "zh", "yue", "wuu", "sw"})
+    monkeypatch.setattr(rules_of, "identify", lambda lines, codes, model: given.append(codes) or [UNKNOWN] * len(lines))
+    assert prefilter(table([("a", "b")]), {"language": model}, pair).passed.tolist() == [True]
+    assert given == [sorted(candidates)] * 2
+
+
+def test_a_language_that_the_model_does_not_know():
+    check_rules({"language": "py3langid"})
+    check_rules({"language": "py3langid"}, ("de-AT", "en"))
+    check_rules({"max_tokens": 3}, ("xx", "en"))
+    with pytest.raises(InputError, match=r"does not know the language xx; .* leave out the rule `language`"):
+        check_rules({"language": "py3langid"}, ("xx", "en"))
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ({"de": 5}, "de"),
+        ({"de": 4}, None),
+        ({"de": 5, "en": 4}, "de"),
+        ({"en": 5, "de": 5}, None),
+        ({"en": 3, "de": 6, "fr": 2}, "de"),
+        ({}, None),
+    ],
+)
+def test_the_language_of_most_lines_is_that_of_more_than_half_and_of_five(monkeypatch, counts, found):
+    class Known:
+        def classify(self, line: str) -> tuple[str, float]:
+            return line, 0.0
+
+    monkeypatch.setattr(language_id, "_py3langid", Known)
+    assert language_id.most_of([code for code, number in counts.items() for _ in range(number)]) == found
+
+
 def test_no_rows_and_no_rules():
     everything = {"max_tokens": 5, "max_ratio": 2.0, "letters": 0.5, "max_overlap": 0.5, "max_repeats": 2, "language": "py3langid"}  # fmt: skip
     assert len(prefilter(table([]), everything, PAIR).passed) == 0
@@ -256,17 +302,21 @@ def test_identify_knows_the_languages():
     )
 )
 def test_identify_says_what_py3langid_says(py3langid_classify, lines):
-    for line, code in zip(lines, identify(lines, [*SENTENCES, "sr"], "py3langid"), strict=True):
-        assert code == UNKNOWN or code == py3langid_classify(line)
+    assert identify(lines, [*SENTENCES, "sr"], "py3langid") == [*map(py3langid_classify, lines)]
 
 
 @pytest.fixture(scope="module")
 def py3langid_classify():
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    from py3langid.langid import MODEL_FILE, RAW_FLOOR, LanguageIdentifier
 
     model = LanguageIdentifier.from_model_file(MODEL_FILE)
     model.set_languages([*SENTENCES, "sr"])
-    return lambda line: model.classify(line)[0]
+
+    def classify(line: str) -> str:
+        code, score = model.classify(line)
+        return code if score != np.float32(RAW_FLOOR) else UNKNOWN  # the score of a line without features
+
+    return classify
 
 
 @pytest.fixture(scope="module")
