@@ -65,14 +65,14 @@ def test_intervals_hold_what_they_say():
 
 
 def test_extremes_and_few_of_a_kind():
-    labels = np.array(["parallel"] * 30 + ["copy"] * 30 + ["salad"] * 5, object)
-    found = quality.measure(np.arange(65)[::-1].astype(np.float32), labels)
+    labels = np.array(["parallel"] * 30 + ["copy"] * 20 + ["salad"] * 19, object)
+    found = quality.measure(np.arange(69)[::-1].astype(np.float32), labels)
     assert found[AUC]["value"] == found[AP]["value"] == 100
     assert found[AUC]["interval"] == [100, 100]
     assert f"{AUC}, copy" in found
     assert f"{AUC}, salad" not in found  # too few to say
-    assert found[f"{AUC}, copy"]["n"] == 60
-    assert quality.measure(np.zeros(65, np.float32), labels)[AUC]["value"] == 50
+    assert found[f"{AUC}, copy"]["n"] == 50
+    assert quality.measure(np.zeros(69, np.float32), labels)[AUC]["value"] == 50
     assert quality.measure(np.where(labels == "parallel", -np.inf, 0).astype(np.float32), labels)[AUC]["value"] == 0
 
 
@@ -177,13 +177,30 @@ def test_distributions(pool, tmp_path):
     assert shares["near_one"]["value"] == pytest.approx(100 * (p >= 0.99).mean())
 
 
+def test_pairs_that_no_method_scores_are_in_no_share(tmp_path):
+    np.save(tmp_path / "s.npy", np.array([-np.inf, 9, -9, np.inf, 0], np.float32))
+    shares = selections.shares([tmp_path / "s.npy"])
+    assert [(shares[name]["value"], shares[name]["n"]) for name in ("zero", "near_one")] == [
+        (pytest.approx(100 / 3), 3)
+    ] * 2
+    np.save(tmp_path / "s.npy", np.full(2, -np.inf, np.float32))
+    with pytest.raises(InputError, match=r"s\.npy: no finite score"):
+        selections.shares([tmp_path / "s.npy"])
+
+
+def test_precision_without_a_good_pair_is_0(tmp_path):
+    where = corpus(tmp_path, ["a", "b c"], ["copy", ""], 1)
+    found = selections.precision(where, save(tmp_path, where, np.arange(2)), 1, "tgt")
+    assert (found["value"], found["recall"], found["words"]) == (0, 0, 2)
+
+
 def test_bad_scores_and_no_labels(pool, tmp_path):
     where, paths, *_ = pool
     for run in (
         lambda given: quality.evaluate(where, given),
         lambda given: selections.precision(where, given, 5, "tgt"),
     ):
-        with pytest.raises(InputError, match=r"50 scores for \d+, \d+ pairs|\d+, \d+ scores for|scores for"):
+        with pytest.raises(InputError, match=r"\d+ scores for \d+, \d+ pairs; give the scores of each shard"):
             run(paths[:1])
     (tmp_path / "x").mkdir()
     bare = corpus(tmp_path / "x", ["a", "b"], ["", ""], 1)
