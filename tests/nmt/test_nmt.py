@@ -11,13 +11,17 @@ import time
 from pathlib import Path
 
 import hydra
+import numpy as np
 import pytest
+import sentencepiece
 import torch
 
 from bitextbench.base.errors import InputError
 from bitextbench.evaluation.bleu import bleu
-from bitextbench.nmt import data, fairseq_shim, train, translate
+from bitextbench.formats.ids import Ragged
+from bitextbench.nmt import data, fairseq_shim, ids, train, translate
 from bitextbench.nmt.fairseq_shim import fairseq
+from bitextbench.text.bpe import learn_sentencepiece
 
 PAIR = ("de", "en")
 SPEC = {
@@ -113,6 +117,34 @@ def test_the_data_are_what_fairseq_makes_of_the_same_pieces(trained, tmp_path):
         assert (made / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
 
 
+@pytest.mark.parametrize("size", [65_499, 65_500])
+def test_a_number_takes_as_many_bytes_as_fairseq_gives_it(tmp_path, size):
+    from fairseq.data import indexed_dataset
+
+    sentence = [5, size - 1, ids.EOS]
+    builder = indexed_dataset.make_builder(str(tmp_path / "theirs.bin"), "mmap", vocab_size=size)
+    builder.add_item(torch.tensor(sentence))
+    builder.finalize(str(tmp_path / "theirs.idx"))
+    ids.write_texts([[Ragged.of([sentence])]], [tmp_path / "own"], size)
+    for ending in ("bin", "idx"):
+        assert (tmp_path / f"own.{ending}").read_bytes() == (tmp_path / f"theirs.{ending}").read_bytes()
+
+
+def test_a_side_of_just_so_many_pieces_is_kept(tmp_path):
+    bpe = sentencepiece.SentencePieceProcessor(model_proto=learn_sentencepiece(iter(LINES["de"] + LINES["en"]), 120, 1))
+    lines = ["der Hund", "der Hund sieht den Ball ."]
+    pieces = [bpe.encode(line) for line in lines]
+    for side in ("src", "tgt"):
+        Ragged.of(pieces if side == "src" else pieces[:1] * 2).save(f"{tmp_path}/shard.{side}")
+    corpora = {role: [tmp_path / "shard"] for role in ("bitext", "valid")}
+    for most, kept in ((len(pieces[1]), 2), (len(pieces[1]) - 1, 1)):
+        counts = {"lines": 2, "kept": kept, "empty": 0, "too long": 2 - kept}
+        assert data._kept(bpe, [lines, lines[:1] * 2], most, "x")[1] == counts
+        ids.prepare(corpora, bpe.get_piece_size(), most, tmp_path / f"data{most}")
+        found = json.loads((tmp_path / f"data{most}/counts.json").read_text())
+        assert found["translation"]["train"] == found["src"]["valid"] == counts
+
+
 def test_translate_and_score(trained, tmp_path):
     sources = {"long": [*LINES["de"], "", "der Hund " * 30], "short": LINES["de"][:3]}
     out = {name: tmp_path / name for name in sources}
@@ -126,6 +158,20 @@ def test_translate_and_score(trained, tmp_path):
     assert bleu(long[:48], references, "en")["value"] > 10  # chance: this is a really trained model
     shuffled = references[24:] + references[:24]
     assert bleu(long[:48], references, "en")["value"] > bleu(long[:48], shuffled, "en")["value"]
+
+
+def test_a_source_of_more_pieces_is_cut_and_counted(tmp_path, capsys):
+    selected = write_selection(tmp_path / "selected", LINES["de"], LINES["en"])
+    data.prepare(selected, (LINES["de"], LINES["en"]), PAIR, SPEC, tmp_path / "data")
+    lines = ["der Hund", "der Hund sieht den Ball ."]
+    few, many = (len(data.load_bpe(tmp_path / "data").encode(line)) for line in lines)
+    for most, said in ((many, ""), (many - 1, f"translate: 1 of 2 sources are cut to {many - 1} pieces\n")):
+        (tmp_path / str(most)).mkdir()
+        capsys.readouterr()
+        translate._binarize(lines, PAIR, most, tmp_path / "data", tmp_path / str(most))
+        assert capsys.readouterr().err == said
+        lengths = np.fromfile(tmp_path / f"{most}/test.de-en.de.idx", np.int32, 2, offset=26)
+        assert lengths.tolist() == [few + 1, most + 1]  # with the end of the sentence
 
 
 def test_an_ensemble_is_of_the_last_epochs(trained, tmp_path):
@@ -146,6 +192,12 @@ def test_an_ensemble_is_of_the_last_epochs(trained, tmp_path):
     assert first != both
     with pytest.raises(InputError, match="there are 2 whole epochs, but the ensemble has 3 models"):
         train.latest(tmp_path / "checkpoints", 3)
+
+
+def test_the_last_epochs_are_the_highest_numbers(tmp_path):
+    for name in ("2", "10", "9", "_last", "_best", "_10_400"):
+        (tmp_path / f"checkpoint{name}.pt").touch()
+    assert [path.name for path in train.latest(tmp_path, 2)] == ["checkpoint9.pt", "checkpoint10.pt"]
 
 
 def test_the_model_file_holds_the_parameters_and_no_path(trained):

@@ -21,7 +21,7 @@ from bitextbench.formats.ids import Ragged
 
 PAD, EOS = 1, 2  # fairseq's
 MARKS = np.array([1, 3, 0, 2])  # fairseq's ids of our pad, unk, bos and eos
-CODES = {np.dtype(np.uint16): 8, np.dtype(np.int32): 4}  # of number formats in fairseq's index
+CODES = {np.dtype(np.uint16): 8, np.dtype(np.uint32): 9}  # of number formats in fairseq's index
 Counts = dict[str, int]
 
 
@@ -126,7 +126,7 @@ def write_texts(shards: Iterable[list[Ragged]], stems: Sequence[Path], vocab_siz
     """fairseq's `mmap` data of each side, with its ids: all tokens in `<stem>.bin`; sizes, and where each begins, in
     `<stem>.idx`.
     """
-    dtype = np.dtype(np.uint16 if vocab_size < 65_500 else np.int32)  # fairseq's own choice
+    dtype = np.dtype(np.uint16 if vocab_size < 65_500 else np.uint32)  # fairseq's own choice
     sizes: list[list[NDArray[np.int64]]] = [[] for _ in stems]
     for stem in stems:
         Path(f"{stem}.bin").touch()
