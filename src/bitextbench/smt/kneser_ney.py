@@ -81,7 +81,7 @@ def smoothed(text: Words, order: int, size: int) -> list[Smoothed]:
         taken = np.array([0, *discounts])[np.minimum(level.counts, 3)]
         totals = np.bincount(level.contexts, level.counts)
         weights = np.divide(np.bincount(level.contexts, taken), totals, out=np.ones_like(totals), where=totals > 0)
-        lower = probabilities[level.words if length == 1 else level.suffixes]
+        lower = probabilities[level.suffixes]
         probabilities = (level.counts - taken) / totals[level.contexts] + weights[level.contexts] * lower
         if models:
             backoffs = np.ones(len(models[-1].grams))
