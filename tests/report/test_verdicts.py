@@ -64,6 +64,8 @@ def test_statements_on_a_claim_are_read_at_the_level_of_the_rejections():
     assert [verdicts.judged([claim, *[open_one] * n])[0].verdict for n in (0, 1, 4)] == ["mixed", "holds", "holds"]
     at_the_level = verdicts.Statements(1.0, 0.025, 0.975, 1.0)
     assert verdicts.judged([at_the_level]) == [("holds", 0.05, 0.05)]
+    assert verdicts.judged([verdicts.Statements(0.025, 1.0, 1.0, 1.0)]) == [("mixed", 0.05, 0.05)]
+    assert verdicts.judged([verdicts.Statements(1.0, 1.0, 1.0, 0.025)]) == [("level", 0.05, 0.05)]
 
 
 def test_one_instance_alone_is_never_mixed():

@@ -5,6 +5,8 @@ import math
 
 import kenlm
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bitextbench.base.errors import InputError
@@ -66,6 +68,18 @@ def test_probabilities_of_any_context_sum_to_one(tmp_path):
             state = after
         total = math.fsum(10 ** known.BaseScore(state, word, kenlm.State()) for word in words[1:] if word != "<s>")
         assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_a_model_of_one_side_of_corpora(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder, lines in zip(folders, (["A b"], ["a"]), strict=True):
+        folder.mkdir()
+        columns = {"id": range(len(lines)), "src": [""] * len(lines), "tgt": pa.array(lines, pa.string())}
+        pq.write_table(pa.table(columns), folder / "00000.parquet")
+    kneser_ney.estimate(folders, "tgt", 2, tmp_path / "made.arpa", lowercase=True)
+    assert (tmp_path / "made.arpa").read_text() == model(tmp_path, ["a b", "a"], 2)[2].read_text()
+    with pytest.raises(InputError, match="one: no words; name a corpus of text in this language"):
+        kneser_ney.estimate(folders, "src", 2, tmp_path / "none.arpa", lowercase=True)
 
 
 def test_bad_orders_and_texts(tmp_path):
