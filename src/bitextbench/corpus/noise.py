@@ -207,7 +207,7 @@ def partial(pool: Pool, i: int) -> Pair | None:
 
 
 def truncated(pool: Pool, i: int) -> Pair | None:
-    """One side is cut between 30% and 80% of its characters, inside a word."""
+    """One side is cut inside a word, after 30% to 80% of its characters, both rounded down."""
     side = pool.side()
     text = pool.sides[side][i].strip()
     cuts = range(max(1, int(0.3 * len(text))), int(0.8 * len(text)) + 1)
