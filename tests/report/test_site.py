@@ -280,7 +280,7 @@ def test_data_of_a_mirror_with_other_content_is_said(copy):
     path.write_text(json.dumps(facts), encoding="utf-8")
     made = site.Site(site.load(copy))
     for page in (made.entrance, made.claims, made.provenance):
-        assert "Other content than the publishers&#39;, which a mirror gave, is in 1 file of its data:" in page()
+        assert "A mirror gave it 1 file with other content than the publishers&#39;:" in page()
 
 
 def test_one_table_makes_a_report(tmp_path):

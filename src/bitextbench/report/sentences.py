@@ -9,7 +9,7 @@ from bitextbench.report.audit import NOT_COMPARABLE, NOT_RUN, OUT, Judgement
 from bitextbench.report.cells import WARNING
 from bitextbench.report.run import Run
 
-CHANGED = "Other content than the publishers', which a mirror gave, is in {} of its data: no result of this run counts."
+CHANGED = "A mirror gave it {} with other content than the publishers': no result of this run counts."
 VERDICTS = {
     "holds": "in most comparisons, at a false discovery rate of 5% over the claims of the run",
     "fails": "in most comparisons, at the same rate",
