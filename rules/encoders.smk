@@ -5,6 +5,7 @@ from bitextbench.report import plan
 
 WORD_VECTORS = config.get("word_vectors", {})
 vectors_entry = lambda w: WORD_VECTORS[w.vectors]
+word_vector_pieces = lambda w: files.text_model(vectors_entry(w)["features"]) if "features" in vectors_entry(w) else []
 dictionary = lambda key: lambda w: files.tokens(*filter(None, [vectors_entry(w).get(key)]))
 encoder_entry = lambda w: config["encoders"][w.encoder]
 encoder_type = lambda w: encoder_entry(w)["type"]
@@ -22,7 +23,7 @@ encoder_precision = lambda w: encoder_entry(w)["training"]["precision"] if encod
 rule skip_gram:
     input:
         tokens=lambda w: files.tokens(*vectors_entry(w)["corpora"][w.side]),
-        pieces=lambda w: files.text_model(vectors_entry(w)["features"]) if "features" in vectors_entry(w) else [],
+        pieces=word_vector_pieces,
     output:
         f"{WORK}/word_vectors/{{vectors}}/own.{{side}}.vec",
     log:
@@ -51,6 +52,7 @@ rule encode_words:
     input:
         src=lambda w: files.tokens(*vectors_entry(w)["corpora"]["src"]),
         tgt=lambda w: files.tokens(*vectors_entry(w)["corpora"]["tgt"]),
+        pieces=word_vector_pieces,
     output:
         src=f"{WORK}/word_vectors/{{vectors}}/encoded.src.vec",
         tgt=f"{WORK}/word_vectors/{{vectors}}/encoded.tgt.vec",
@@ -68,10 +70,11 @@ rule encode_words:
         version=code("step encode-words"),
         tokens=lambda w, input: [f"--tokens={side}={path}" for side in SIDES for path in input[side]],
         options=lambda w: [f"--{key.replace('_', '-')}={value}" for key, value in vectors_entry(w)["encoded"].items()],
+        pieces=each("--bpe", "pieces"),
         case=CASE,
         out=lambda w, output: output.src.removesuffix(".src.vec"),
     shell:
-        "python -m bitextbench step encode-words {params.tokens:q} {params.options:q} {params.case:q}"
+        "python -m bitextbench step encode-words {params.tokens:q} {params.options:q} {params.pieces:q} {params.case:q}"
         " --threads {threads} --out {params.out:q} 2> {log:q}"
 
 

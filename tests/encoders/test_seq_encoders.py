@@ -136,6 +136,23 @@ def test_the_shared_encoder_knows_no_language():
     assert torch.equal(encoder.encode("src", padded([[5, 6]])), encoder.encode("tgt", padded([[5, 6]])))
 
 
+def test_word_vectors_start_both_tables_of_the_shared_encoder(tmp_path: Path):
+    files = {side: tmp_path / f"{side}.vec" for side in ("src", "tgt")}
+    rows = {"src": {"both": 1.0, "haus": 3.0}, "tgt": {"both": 2.0, "house": -2.0}}
+    for side, path in files.items():
+        path.write_text(
+            "".join(f"{word} {' '.join([str(x)] * E)}\n" for word, x in rows[side].items()), encoding="utf-8"
+        )
+    encoder, before = model("shared_seq2seq"), model("shared_seq2seq")
+    row_of = {"both": 4, "haus": 5, "house": 6}.get
+    assert encoder.initialise(files, row_of) == {"src": 2, "tgt": 2}
+    scale = 5**0.5  # the root mean square of 1 and 3; that of 2 and -2 is 2
+    for table in ("words", "decoder_words"):
+        weight, random = (getattr(one, table).weight for one in (encoder, before))
+        assert torch.allclose(weight[4:7, 0], torch.tensor([1 / scale, 3 / scale, -1.0]))
+        assert torch.equal(weight[7:], random[7:])
+
+
 def test_directions_take_turns():
     columns = {"src": SentenceIds([Ragged.of([[5], [6]])]), "tgt": SentenceIds([Ragged.of([[7], [8]])])}
     encoder = model("shared_seq2seq", pairs={"a": ["de", "en"], "b": ["fr", "en"]})

@@ -13,6 +13,7 @@ from bitextbench.cli.main import cli
 from bitextbench.encoders import muse
 from bitextbench.encoders.word_encoding import components, encode_words
 from bitextbench.formats import word_vectors
+from bitextbench.text.bpe import learn_sentencepiece, load_bpe
 from bitextbench.text.ngrams import word_counts
 
 TEXT = {"src": ["das Haus", "ein Haus", "das alte Haus", None], "tgt": ["the house", "a house", "the old house", ""]}
@@ -74,6 +75,25 @@ def test_rare_words_have_none(tmp_path: Path, shards):
         encode_words({"src": shards}, encoder, outs, min_count=4)
     with pytest.raises(InputError, match="dimension: 513 is more than the 512 of the encoder"):
         encode_words({"src": shards}, encoder, outs, dimension=513)
+
+
+def test_pieces_are_encoded_without_the_mark_of_a_word(tmp_path: Path, shards):
+    bpe = tmp_path / "bpe.model"
+    bpe.write_bytes(learn_sentencepiece(iter(["das haus ein haus"] * 9), 24, 1))
+    tokens = [f"--tokens=src={path}" for path in shards]
+    options = ["--name", "muse", "--min-count", "1", "--bpe", str(bpe), "-o", str(tmp_path / "x")]
+    done = CliRunner().invoke(cli, ["step", "encode-words", *tokens, *options])
+    assert done.exit_code == 0, done.output
+    found = word_vectors.read(tmp_path / "x.src.vec")
+    processor = load_bpe(bpe)
+    text = [piece for line in TEXT["src"] if line for piece in processor.encode(line.lower(), out_type=str)]
+    assert found.words == sorted({*text}, key=lambda piece: (-text.count(piece), piece))
+    assert "▁haus" in found.words
+    np.testing.assert_allclose(
+        found.vectors, vectors_of([word.removeprefix("▁") or word for word in found.words]), atol=1e-5
+    )
+    with pytest.raises(InputError, match="no piece of src appears 99 times"):
+        encode_words({"src": shards}, muse.Muse(), {}, min_count=99, pieces=bpe)
 
 
 def test_counts_have_one_order(shards):

@@ -37,6 +37,7 @@ def skip_gram(tokens: tuple[Path, ...], side: str, spec: dict[str, int], out: Pa
 @click.option("--name", required=True, help="A published encoder: muse, e5-small, or its folder.")
 @click.option("--dimension", type=COUNT, help="Of the vectors: the main components; without it, all.")
 @click.option("--min-count", type=COUNT, default=2, help="Rarer words have no vector.")
+@click.option("--bpe", "pieces", type=FILE, help="A BPE model: its pieces get vectors, else words do.")
 @opt.lowercase_option
 @opt.threads_option
 @click.option("-o", "--out", type=OUT, required=True, help="word2vec's text format: <out>.src.vec and <out>.tgt.vec.")

@@ -5,18 +5,21 @@ the configuration) needs minutes of training to find most translations. One that
 No paper starts so; config/warm.yaml says why it is done here.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sentencepiece import SentencePieceProcessor
 from threadpoolctl import threadpool_limits
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.progress import log, progress
 from bitextbench.encoders.interface import SentenceEncoder
 from bitextbench.formats.word_vectors import WordVectors, write
-from bitextbench.text.ngrams import word_counts
+from bitextbench.text.bpe import MARK, load_bpe
+from bitextbench.text.ngrams import in_order, word_counts
 
 
 def encode_words(
@@ -27,9 +30,11 @@ def encode_words(
     dimension: int | None = None,
     min_count: int = 2,
     lowercase: bool = True,
+    pieces: Path | None = None,
 ) -> dict[str, int]:
     """Write the vectors of the words of token shards, by side (.vec): most frequent first, ties in alphabetical order.
 
+    With `pieces`, a BPE model, its pieces take the place of words: each is encoded without its mark of a word's start.
     Words that occur fewer than `min_count` times have none. `dimension`: of the vectors, at most that of the encoder
     (without it, all): the main components of the words of all sides. Returns the numbers of words. Raises InputError
     where no word is frequent enough, for a larger dimension, and as the encoder does.
@@ -38,7 +43,8 @@ def encode_words(
     if dimension > encoder.dimension:
         what = f"dimension: {dimension:,} is more than the {encoder.dimension:,} of the encoder"
         raise InputError(what, encoder.name, remedy="choose a smaller one")
-    words = {side: frequent(paths, side, min_count, lowercase) for side, paths in shards.items()}
+    bpe = load_bpe(pieces) if pieces else None
+    words = {side: frequent(paths, side, min_count, lowercase, bpe) for side, paths in shards.items()}
     vectors = {side: encoded(encoder, of_side) for side, of_side in words.items()}
     if dimension < encoder.dimension:
         with threadpool_limits(1):  # the last bit of a product of BLAS depends on the number of threads
@@ -49,19 +55,34 @@ def encode_words(
     return {side: len(of_side) for side, of_side in words.items()}
 
 
-def frequent(shards: Sequence[Path], side: str, least: int, lowercase: bool) -> list[str]:
-    """The words of a side that appear `least` times or more. Raises InputError where there are none."""
+def frequent(
+    shards: Sequence[Path], side: str, least: int, lowercase: bool, bpe: SentencePieceProcessor | None
+) -> list[str]:
+    """The words of a side, or its pieces, that appear `least` times or more. Raises InputError where there are none."""
     counts = word_counts(shards, [side], lowercase=lowercase)
+    if bpe is not None:
+        counts = piece_counts(counts, bpe)
     words = [word for word, count in counts.items() if count >= least]
+    unit = "piece" if bpe is not None else "word"
     if not words:
-        what = f"no word of {side} appears {least:,} times"
+        what = f"no {unit} of {side} appears {least:,} times"
         raise InputError(what, shards[0].parent, remedy="give it more text, or a lower min_count")
-    log(f"{len(words):,} of {len(counts):,} words of {side} appear {least:,} times or more")
+    log(f"{len(words):,} of {len(counts):,} {unit}s of {side} appear {least:,} times or more")
     return words
 
 
+def piece_counts(words: Mapping[str, int], bpe: SentencePieceProcessor) -> Counter[str]:
+    """How often each piece appears, given how often each word does: a piece lies within one word."""
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in bpe.encode(word, out_type=str):
+            counts[piece] += count
+    return in_order(counts)
+
+
 def encoded(encoder: SentenceEncoder, words: list[str]) -> NDArray[np.float32]:
-    """The vectors [n, d] of some words."""
+    """The vectors [n, d] of some words or pieces."""
+    words = [word.removeprefix(MARK) or word for word in words]
     vectors = np.zeros((len(words), encoder.dimension), np.float32)
     done = (None for part in encoder.encode(words, None, encoder.side(None), vectors) for _ in range(part.rows))
     for _ in progress(done, "encode words", total=len(words), unit="words"):

@@ -26,7 +26,7 @@ Where the paper is silent:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -261,6 +261,11 @@ def counted(texts: Iterable[pa.Array], *, lowercase: bool) -> Counter[str]:
         tokens, _, types = split(lines, lowercase)
         for word, number in zip(types, np.bincount(tokens, minlength=len(types)).tolist(), strict=True):
             counts[word] += number
+    return in_order(counts)
+
+
+def in_order(counts: Mapping[str, int]) -> Counter[str]:
+    """The same counts, the most frequent first, ties in alphabetical order."""
     return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
 
 

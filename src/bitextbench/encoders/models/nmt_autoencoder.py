@@ -31,13 +31,11 @@ Where the paper is silent:
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bitextbench.base.device import torch
 from bitextbench.encoders import Corpora, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
-from bitextbench.encoders.recurrent import Seq2Seq, States, negative_log_likelihood, pooled, shifted
-from bitextbench.formats.word_vectors import Rows, read_vectors
+from bitextbench.encoders.recurrent import Seq2Seq, States, embeddings, negative_log_likelihood, pooled, shifted
+from bitextbench.formats.word_vectors import Rows
 
 ROLES = ("bitext", "mono")
 
@@ -87,16 +85,10 @@ class Model(Seq2Seq):
         return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
     def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
-        """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `read_vectors`.
-
-        Mapped vectors have length 1; torch draws rows from N(0, 1), of length sqrt(E). So the mapped vectors of a side
-        are divided by their root mean square: words with and without a vector then weigh alike.
-        """
+        """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `embeddings`."""
         matched: dict[str, int] = {}
         for side, path in vectors.items():
-            rows, pretrained = read_vectors(path, row_of, self.decoder_words.embedding_dim)
-            mean_square = np.square(pretrained).mean(dtype=np.float64) if pretrained.any() else 1.0
-            values = torch.from_numpy(pretrained / np.float32(np.sqrt(mean_square)))
+            rows, values = embeddings(path, row_of, self.decoder_words.embedding_dim)
             self.words[side].get_parameter("weight").data[rows] = values
             if side == self.autoencode:
                 self.decoder_words.weight.data[rows] = values

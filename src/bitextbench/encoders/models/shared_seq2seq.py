@@ -15,19 +15,22 @@ Where the paper is silent:
   four languages, or six.
 - Loss: the mean over the tokens of a batch, including the ends of sentences.
 - Dropout 0.1: on word embeddings and on decoder states before the output layer.
-- Word embeddings: one table for the encoder and one for the decoder.
+- Word embeddings: one table for the encoder and one for the decoder. The paper starts both from random numbers. If
+  vectors are given (config/warm.yaml), both start from them.
 - Section 2 counts batches in tokens (48,000). With `tokens`, all batches have about as many target tokens, and `batch`
   sentences on average (1,600 of 30 tokens). The default is false: `batch` sentences of any length.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream
-from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, run, shifted, states
+from bitextbench.encoders.recurrent import embeddings, negative_log_likelihood, pooled, run, shifted, states
 from bitextbench.formats.ids import PAD
+from bitextbench.formats.word_vectors import Rows
 
 nn = torch.nn
 ROLES = ()  # those of `pairs`
@@ -71,6 +74,16 @@ class Model(Encoder):
         self.decoder = nn.LSTM(embedding + self.dimension + language, decoder, batch_first=True)
         self.output = nn.Linear(decoder, vocab_size)
         self.dropout = nn.Dropout(dropout)
+
+    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
+        """Word vectors by side, see `embeddings`. Of a piece that both sides have, those of the first side count."""
+        matched: dict[str, int] = {}
+        for side in reversed(vectors):
+            rows, values = embeddings(vectors[side], row_of, self.words.embedding_dim)
+            for table in (self.words, self.decoder_words):
+                table.weight.data[rows] = values
+            matched[side] = len(rows)
+        return matched
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """The directions of each bitext, one an update. Raises InputError when a bitext of `pairs` is missing."""
