@@ -91,12 +91,14 @@ class Wanted(NamedTuple):
     - `languages`: those of the sides; None if unknown.
     - `columns`: names, or numbers from 1 in lines between tabs, of the sides and perhaps of ids; () for the usual ones.
     - `ids`: whether to look for ids.
+    - `whole`: whether to keep whole lines of text with tabs, as `line`.
     """
 
     sides: Sequence[str]
     languages: Sequence[str | None]
     columns: Sequence[str] = ()
     ids: bool = False
+    whole: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -123,7 +125,8 @@ class Input:
 
     def tables(self, wanted: Wanted) -> Iterator[pa.Table]:
         """Tables of some thousand rows: a column for each side, `id` where there are ids, all texts; of lines with tabs also
-        `line`, the whole line. Shorter ones have empty fields at the end, as many as the first good line has more.
+        `line`, the whole line, where `wanted.whole`. Shorter ones have empty fields at the end, as many as the first good
+        line has more.
 
         Raises InputError for a column that is not there or no text, and for what breaks the rules of text.
         """
@@ -225,9 +228,11 @@ class Input:
                     self.wrong(done + place + 1, f"line has {count_of(lengths[place].as_py(), 'column')}", remedy)
                 fields = pc.split_pattern(pc.if_else(short, "\t" * max(places), filled), "\t")
             named = {name: pc.list_element(fields, place) for name, place in zip(wanted.names, places, strict=True)}
-            good = lengths.filter(pc.and_(pc.greater(lengths, max(places)), pc.not_equal(lines, "")))
-            width = width or (good[0].as_py() if len(good) else 0)
-            yield pa.table(named | {"line": _widened(lines, width or max(places) + 1)})
+            if wanted.whole:
+                good = lengths.filter(pc.and_(pc.greater(lengths, max(places)), pc.not_equal(lines, "")))
+                width = width or (good[0].as_py() if len(good) else 0)
+                named["line"] = _widened(lines, width or max(places) + 1)
+            yield pa.table(named)
             done += len(lines)
 
     def _usual_places(self, lines: pa.Array) -> list[int]:

@@ -53,12 +53,11 @@ def read(files: Files, *, whole: bool = False) -> Iterator[pa.Table]:
 
     Raises InputError for texts of unequal length, a row without one of the columns, and what `formats.inputs` refuses.
     """
-    for table in _pairs(files) if "pairs" in files else _texts(files):
-        names = [name for name in table.column_names if name != "line"]
+    for table in _pairs(files, whole) if "pairs" in files else _texts(files):
         if whole and "line" not in table.column_names:
-            fields = [pc.replace_substring(table[name].cast(pa.string()), "\t", " ") for name in names]
+            fields = [pc.replace_substring(column.cast(pa.string()), "\t", " ") for column in table.columns]
             table = table.append_column("line", pc.binary_join_element_wise(*fields, "\t"))
-        yield table if whole else table.select(names)
+        yield table
 
 
 def _input(files: Files, key: str) -> Input:
@@ -70,9 +69,10 @@ def _languages(files: Files) -> dict[str, str | None]:
     return dict(zip(SIDES, files.get("languages") or (None, None), strict=True))
 
 
-def _pairs(files: Files) -> Iterator[pa.Table]:
+def _pairs(files: Files, whole: bool) -> Iterator[pa.Table]:
     source = _input(files, "pairs")
-    yield from source.tables(Wanted(SIDES, [*_languages(files).values()], files.get("columns", ()), ids=True))
+    wanted = Wanted(SIDES, [*_languages(files).values()], files.get("columns", ()), ids=True, whole=whole)
+    yield from source.tables(wanted)
     source.report()
 
 
