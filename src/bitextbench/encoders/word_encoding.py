@@ -45,7 +45,7 @@ def encode_words(
         raise InputError(what, encoder.name, remedy="choose a smaller one")
     bpe = load_bpe(pieces) if pieces else None
     words = {side: frequent(paths, side, min_count, lowercase, bpe) for side, paths in shards.items()}
-    vectors = {side: encoded(encoder, of_side) for side, of_side in words.items()}
+    vectors = {side: encoded(encoder, unmarked(of_side) if bpe else of_side) for side, of_side in words.items()}
     if dimension < encoder.dimension:
         with threadpool_limits(1):  # the last bit of a product of BLAS depends on the number of threads
             basis = components(np.concatenate([*vectors.values()]), dimension)
@@ -80,9 +80,13 @@ def piece_counts(words: Mapping[str, int], bpe: SentencePieceProcessor) -> Count
     return in_order(counts)
 
 
+def unmarked(pieces: list[str]) -> list[str]:
+    """The text of pieces; that of the mark alone is the mark."""
+    return [piece.removeprefix(MARK) or piece for piece in pieces]
+
+
 def encoded(encoder: SentenceEncoder, words: list[str]) -> NDArray[np.float32]:
-    """The vectors [n, d] of some words or pieces."""
-    words = [word.removeprefix(MARK) or word for word in words]
+    """The vectors [n, d] of some words."""
     vectors = np.zeros((len(words), encoder.dimension), np.float32)
     done = (None for part in encoder.encode(words, None, encoder.side(None), vectors) for _ in range(part.rows))
     for _ in progress(done, "encode words", total=len(words), unit="words"):
