@@ -38,12 +38,12 @@ def test_bad_text_is_named_by_file_and_line(tmp_path, data, message):
 @pytest.mark.parametrize("text", [b"eins\rzwei\rdrei\r", b"eins\rzwei", b"eins\rzwei\rdrei\n", b"wort\r" * 10_000])
 def test_lines_that_end_with_cr_alone(tmp_path, text):
     (tmp_path / "text").write_bytes(text)
-    with pytest.raises(InputError, match=r"text: [\d,]+ carriage returns? inside 1 line; end its lines with LF"):
+    returns = text.strip().count(b"\r")  # the last ends the line
+    said = f"text: {returns:,} carriage return{'s' * (returns > 1)} inside 1 line; end its lines with LF"
+    with pytest.raises(InputError, match=said):
         list(read_lines(tmp_path / "text"))
     (tmp_path / "text").write_bytes(b"wort\r" * 20_000)
-    with pytest.raises(
-        InputError, match=r"text:1: line is longer .* and holds [\d,]+ carriage returns?; end its lines"
-    ):
+    with pytest.raises(InputError, match=r"text:1: line is longer .* and holds [\d,]+ carriage returns; end its lines"):
         list(read_lines(tmp_path / "text"))
 
 
@@ -80,7 +80,7 @@ def line_by_line(data, max_bytes):
         st.sampled_from([b"a", b"\r\n", b"\n", b"\n\n", "\xfc\u2028".encode(), b"\xff", b"\0", b"bcd" * 4, lines.BOM]),
         max_size=40,
     ),
-    st.integers(4, 9),
+    st.integers(1, 9),
 )
 def test_blocks_of_any_size_give_the_same_lines(parts, size):
     data = b"".join(parts)

@@ -98,11 +98,11 @@ def _verified(
     one.
     """
     number = returns = 0
-    begin = stream.read(BLOCK)
+    begin = stream.read(max(BLOCK, len(BOM)))  # a mark is whole, however small tests make blocks
     mark = len(BOM) if begin.startswith(BOM) else 0
     if mark and not limits.quiet:
         log(f"{name}: begins with a byte-order mark, which is left out")
-    for block in _blocks(begin[mark:], stream, limits.max_bytes, cut=limits.too_long is not None):
+    for block in _blocks(begin[mark:] or stream.read(BLOCK), stream, limits.max_bytes, cut=limits.too_long is not None):
         if not number and block.startswith(UTF16):
             raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
         lines = decode(block, limits.max_bytes)
