@@ -94,7 +94,12 @@ NUMBERS = st.sampled_from(
         "max([a, c], [b, c])",
         "min([a, c], 1)",
         "mean([a, c], [b, c])",
+        "mean(min([a, c], 1), [b, c])",
         "f1(max([a, c], 1), [b, c])",
+        "-max([a, c], [b, c])",
+        "min([a, c], [b, c]) * -2",
+        "1.5 * max([a, c], [b, c])",
+        "1 - abs(min([a, c], [b, c]) - 1)",
         "0.5",
     ]
 )
@@ -123,6 +128,7 @@ def test_a_tree_is_true_where_python_says_so(predicate):
 @pytest.mark.parametrize(
     ("predicate", "leaves"),
     [
+        ("-2 * max([a, c], [b, c]) > min(1, [d, c]) * 3", 4),
         ("[a, c] < [b, c] < [d, c]", 2),
         ("max([a, c], [b, c]) - min([a, c], [b, c]) <= 2", 4),
         ("abs([a, c]) > 1", 2),
@@ -156,6 +162,9 @@ def test_the_deciding_part_has_the_interval_of_its_level():
     some = found("[a, c] > 30 or [b, c] > 15 or [d, c] > 30", a=cell(1, 1), b=cell(20, 1), d=cell(10, 1))
     assert (some.verdict, some.slack, some.part) == ("holds", pytest.approx(5), "[b, c] - 15 > 0")
     assert some.low == pytest.approx(5 - stats.norm.isf(ALPHA / 3), abs=0.1)
+    nested = found("[a, c] >= 30 or ([b, c] >= 15 or [d, c] >= 30)", a=cell(1, 1), b=cell(20, 1), d=cell(10, 1))
+    assert (nested.verdict, nested.part) == ("holds", "[b, c] - 15 >= 0")
+    assert nested.low == pytest.approx(some.low, abs=0.1)  # brackets around what is joined alike change nothing
 
 
 def test_many_small_steps_are_no_failure():

@@ -70,6 +70,32 @@ def test_out_of_regime_the_interval_tells_the_verdict():
     runs = [[tried("far", slack, 1, "out of regime")] for slack in (2, -2)]
     [pair] = replication.pairs(*runs)
     assert (pair.one.verdict, pair.other.verdict, pair.turned) == ("holds", "fails", True)
+    [pair] = replication.pairs(*([tried("near", slack, 1, "out of regime")] for slack in (1, -1)))  # 0 is an end
+    assert (pair.one.verdict, pair.other.verdict, pair.same) == ("undecided", "undecided", True)
+
+
+def test_each_choice_of_values_is_an_instance_and_the_lines_are_in_the_order_of_claims():
+    one = [replace(tried(claim, 2, 1, "holds"), values=values) for claim in "ba" for values in ("x", "y")]
+    other = [replace(line, slack=0.5, low=-0.5, high=1.5, verdict="undecided") for line in one if line.values == "y"]
+    found = replication.pairs(one, other)
+    assert [(pair.claim, pair.values) for pair in found] == [("b", "y"), ("a", "y")]
+    assert [line[:4] for line in replication.render(found).splitlines()[-2:]] == ["a y:", "b y:"]
+
+
+@pytest.mark.parametrize(
+    ("slack", "low", "high", "apart"),
+    [
+        (5.0, 1.0, 6.0, False),  # the arms that face each other are 3 and 4: the difference is known to within 5
+        (5.1, 1.1, 6.1, True),
+        (5.1, 0.9, 5.2, False),
+        (3.5, 3.0, 90.0, True),  # the other arms do not matter
+    ],
+)
+def test_apart_by_the_arms_of_uneven_intervals(slack, low, high, apart):
+    least = replication.Shown(0.0, -20.0, 3.0, "fails")
+    other = replication.Shown(slack, low, high, "holds")
+    for pair in ((least, other), (other, least)):
+        assert replication.Pair("c", "x", *pair).apart == apart
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9), st.sampled_from(replication.VERDICTS)), min_size=1))
