@@ -52,6 +52,19 @@ def test_one_pair_over_and_over():
     assert run([("a", "b")] * 50, [True] * 50, 1, SORTING) == ([("a", "b")], 49, 49)
 
 
+def test_no_more_rows_are_sorted_at_a_time_than_memory_has_room_for(monkeypatch):
+    firsts, sizes = deduplicate._firsts, []
+
+    def counted(high: np.ndarray, low: np.ndarray, number: np.ndarray) -> np.ndarray:
+        sizes.append(len(high))
+        return firsts(high, low, number)
+
+    monkeypatch.setattr(deduplicate, "_firsts", counted)
+    pairs: Pairs = [(str(i), "x") for i in range(200)]
+    assert run(pairs, [True] * 200, 3, 3 * SORTING) == (pairs, 0, 0)
+    assert max(sizes) == 3
+
+
 def test_half_of_a_digest_met_by_chance(monkeypatch):
     """Pairs whose digests agree in their first 64 bits are still two."""
 

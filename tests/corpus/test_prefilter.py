@@ -235,8 +235,12 @@ def test_a_language_that_the_model_does_not_know():
     check_rules({"language": "py3langid"})
     check_rules({"language": "py3langid"}, ("de-AT", "en"))
     check_rules({"max_tokens": 3}, ("xx", "en"))
-    with pytest.raises(InputError, match=r"does not know the language xx; .* leave out the rule `language`"):
-        check_rules({"language": "py3langid"}, ("xx", "en"))
+    for check in (
+        lambda: check_rules({"language": "py3langid"}, ("xx", "en")),
+        lambda: prefilter(table([("a", "b")]), {"language": "py3langid"}, ("en", "xx")),
+    ):
+        with pytest.raises(InputError, match=r"does not know the language xx; .* leave out the rule `language`"):
+            check()
 
 
 @pytest.mark.parametrize(
@@ -277,24 +281,33 @@ def test_no_rows_and_no_rules():
         ({"letters": 50}, "letters cannot be 50; give a number from 0 to 1"),
         ({"max_overlap": 50}, "max_overlap cannot be 50; give a number from 0 to 1"),
         ({"max_tokens": -1}, "max_tokens cannot be -1; give 0 or more"),
-        ({"language": "no/such/lid.176.bin"}, "lid.176.bin: no such file"),
+        ({"language": 3}, "language cannot be 3; give py3langid, or the path of a fastText model"),
     ],
 )
 def test_bad_rules(rules: dict, message: str):
-    pytest.importorskip("fasttext")
     with pytest.raises(InputError, match=message):
         prefilter(table([("a", "b")]), rules, PAIR)
 
 
-def test_identify_knows_the_languages():
+def test_a_model_of_languages_that_is_missing():
+    pytest.importorskip("fasttext")
+    with pytest.raises(InputError, match=r"lid\.176\.bin: no such file"):
+        prefilter(table([("a", "b")]), {"language": "no/such/lid.176.bin"}, PAIR)
+
+
+def test_identify_knows_the_languages(monkeypatch):
     assert identify([*SENTENCES.values()], [*SENTENCES], "py3langid") == [*SENTENCES]
     assert identify(["", "123", " "], ["de", "en"], "py3langid") == [UNKNOWN] * 3
     assert identify([], ["de", "en"], "py3langid") == []
+    monkeypatch.setattr(language_id, "BLOCK", 4)
+    assert identify([*SENTENCES.values(), ""] * 2, [*SENTENCES], "py3langid") == [*SENTENCES, UNKNOWN] * 2
     with pytest.raises(InputError, match="does not know the language xx"):
         identify(["a"], ["xx"], "py3langid")
 
 
 @settings(max_examples=60, deadline=None)
+@example([text[:n] for n in (0, 9, 40, 3) for text in SENTENCES.values()] + ["Straße " * n for n in range(60, 80)])
+@example([unicodedata.normalize("NFD", word) for text in SENTENCES.values() for word in text.split()])
 @given(
     st.lists(
         st.sampled_from([*SENTENCES.values()]).flatmap(lambda s: st.sampled_from([s, s.upper(), s[:9], s[3:5], s * 2]))

@@ -204,7 +204,7 @@ def check_rules(rules: Mapping[str, Any], languages: Sequence[str] = ()) -> None
 
 def unidentified(model: str, languages: Sequence[str]) -> list[str]:
     """The `languages` that a model does not know."""
-    return [code for code in languages if matching(code, known(model)) is None] if languages else []
+    return [code for code in languages if matching(code, known(model)) is None]
 
 
 class Filtered(NamedTuple):
