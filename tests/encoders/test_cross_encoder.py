@@ -182,7 +182,7 @@ def test_bad_input(tmp_path):
 
 
 def corpus(tmp_path: Path, gold: int = 40, others: int = 60):
-    """A comparable corpus whose pairs have the same vector, and ids that are rows."""
+    """A comparable corpus whose pairs have the same vector. The first id of a sentence tells its row, the last its side."""
     rng = np.random.default_rng(1)
     vectors = [rng.standard_normal((gold + others, 16)).astype(np.float32) for _ in range(2)]
     vectors[1][:gold] = vectors[0][:gold]
@@ -192,7 +192,7 @@ def corpus(tmp_path: Path, gold: int = 40, others: int = 60):
         for language, o in zip(("en", "fr"), order, strict=True)
     ]
     found = Comparable(*texts, [(f"en-{row}", f"fr-{row}") for row in range(gold)], tuple(order))
-    save(tmp_path, ids=([[4 + row % 30] for row in range(gold + others)],) * 2)
+    save(tmp_path, ids=tuple([[4 + row % 30, 34 + side] for row in range(gold + others)] for side in range(2)))
     return found, [Embeddings(side) for side in vectors], [tmp_path / "ids"]
 
 
@@ -209,24 +209,46 @@ def test_no_half_learns_from_what_it_rescores(tmp_path):
         assert of_half["positives"] + of_half["valid"] == right
         assert of_half["negatives"] + of_half["valid_negatives"] <= right
         assert of_half["positives"] == round(0.8 * right)
+        folder = tmp_path / "pairs" / half
+        candidates = rescoring.mined_pairs.read(folder / "candidates.tsv")
+        for number, (side, names) in enumerate((("src", candidates.src), ("tgt", candidates.tgt))):
+            ids = [[4 + int(name[3:]) % 30, 34 + number] for name in names]
+            assert [row.tolist() for row in Ragged.load(folder / f"candidates.{side}")] == ids
+        for role in ("positives", "valid"):
+            src, tgt = (Ragged.load(folder / f"{role}.{side}").flat.reshape(-1, 2) for side in ("src", "tgt"))
+            assert src[:, 0].tolist() == tgt[:, 0].tolist()  # gold pairs are of one row
+            assert ({*src[:, 1]}, {*tgt[:, 1]}) == ({34}, {35})
     with pytest.raises(InputError, match="fewer than the corpus"):
         rescoring.read_ids(found, [save(tmp_path, few=([[4]], [[4]]))["few"][0]])
 
 
-def test_the_classifier_selects(tmp_path):
-    found, vectors, stems = corpus(tmp_path)
-    rescoring.prepare(found, *vectors, stems, tmp_path / "pairs")
+def constant(path: Path, logit: float) -> Path:
+    """A model that gives every pair one logit."""
     model = create()
     with torch.no_grad():
         model.bert.classifier.weight.zero_()
-        model.bert.classifier.bias.fill_(1.0)  # takes all
-    trainer.save(
-        {"spec": {"type": "cross_encoder", "model": SIZES}, "vocab_size": V, "state_dict": model.state_dict()},
-        tmp_path / "m.pt",
-    )
-    result = rescoring.evaluate(found, tmp_path / "pairs", [tmp_path / "m.pt"] * 2)
+        model.bert.classifier.bias.fill_(logit)
+    spec = {"type": "cross_encoder", "model": SIZES}
+    trainer.save({"spec": spec, "vocab_size": V, "state_dict": model.state_dict()}, path)
+    return path
+
+
+def test_the_classifier_selects(tmp_path):
+    found, vectors, stems = corpus(tmp_path)
+    counts = rescoring.prepare(found, *vectors, stems, tmp_path / "pairs")
+    every, none = constant(tmp_path / "m.pt", 1.0), constant(tmp_path / "0.pt", -1.0)
+    result = rescoring.evaluate(found, tmp_path / "pairs", [every] * 2)
     assert result["recall"]["value"] == 100
     assert result["pairs"] == result["candidates"] >= 40
+    of_half = [counts[half]["candidates"] for half in "01"]
+    assert of_half[0] != of_half[1]
+    for models, selected in (((every, none), of_half[0]), ((none, every), of_half[1])):
+        assert rescoring.evaluate(found, tmp_path / "pairs", models)["pairs"] == selected
+    with pytest.raises(InputError, match="the logit of pair 1 is not finite; train it again"):
+        rescoring.rescore(tmp_path / "pairs/0", constant(tmp_path / "nan.pt", float("nan")))
+    Ragged.of([[4]]).save(tmp_path / "pairs/1/candidates.tgt")
+    with pytest.raises(InputError, match=f"{of_half[1]} and 1 sentences of {of_half[1]} candidates"):
+        rescoring.rescore(tmp_path / "pairs/1", every)
     few = encoders.create({"type": "cross_encoder", "model": SIZES}, 10).state_dict()
     spec = {"type": "cross_encoder", "model": SIZES}
     trainer.save({"spec": spec, "vocab_size": 10, "state_dict": few}, tmp_path / "n.pt")
