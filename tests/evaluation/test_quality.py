@@ -120,11 +120,27 @@ def test_precision_of_a_selection_equals_a_loop(pool):
     good, known = (sum(words[i] for i in chosen if test(labels[i])) for test in (lambda x: x == "parallel", bool))
     assert found["value"] == pytest.approx(100 * good / known)
     assert (found["words"], found["pairs"]) == (total, len(chosen))
+    assert (found["threshold"], found["budget"]) == (scores[chosen[-1]], 60)
     assert found["recall"] == pytest.approx(
         100 * good / sum(w for w, label in zip(words, labels, strict=True) if label == "parallel")
     )
     assert found["interval"][0] < found["value"] < found["interval"][1]
-    assert selections.precision(where, paths, 10**6, "pairs")["pairs"] == 100
+    whole = selections.precision(where, paths, 10**6, "pairs")
+    assert (whole["pairs"], whole["words"], whole["threshold"], whole["recall"]) == (100, 100, None, 100)
+
+
+def test_the_samples_are_those_of_the_seed(pool):
+    where, paths, *_ = pool
+    one, two = (quality.evaluate(where, paths, seed=seed)[AUC] for seed in (1, 2))
+    assert (one["value"], one["seed"], two["seed"]) == (two["value"], 1, 2)
+    assert one["interval"] != two["interval"]
+    assert selections.precision(where, paths, 60, "tgt", seed=2)["seed"] == 2
+    assert {share["seed"] for share in selections.shares(paths, seed=2).values()} == {2}
+
+
+def test_a_sweep_of_no_pairs_has_no_steps(tmp_path):
+    where = corpus(tmp_path, [], [], 1)
+    assert selections.sweep(where, {"a": save(tmp_path, where, np.zeros(0))}, "tgt", tmp_path / "s.csv") == []
 
 
 def test_a_sweep_ends_with_the_whole_pool(pool, tmp_path):
@@ -165,7 +181,9 @@ def test_distributions(pool, tmp_path):
     methods = {"cosine": paths, "mlp": save(tmp_path, where, 100 * scores, "m")}
     selections.distribution(methods, ["mlp"], tmp_path / "d.csv")
     rows = np.genfromtxt(tmp_path / "d.csv", delimiter=",", names=True)
+    assert rows["rank"].tolist() == [*range(101)]
     assert (rows["cosine"][0], rows["cosine"][-1]) == (0, 1)
+    assert rows["cosine"][50] == pytest.approx((np.median(scores) - scores.min()) / np.ptp(scores), abs=1e-5)
     assert (np.diff(rows["mlp"]) >= 0).all()
     assert selections.read_distribution(tmp_path / "d.csv")["mlp"].to_numpy() == pytest.approx(rows["mlp"])
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from bitextbench.base.errors import InputError
 from bitextbench.base.items import unpacked
 from bitextbench.cli.main import cli
+from bitextbench.evaluation.curves import write_thresholds
 from bitextbench.evaluation.separation import separation
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.report import audit, measurements
@@ -111,6 +112,13 @@ def test_thresholds_have_a_line_each_and_the_best_is_marked(tmp_path):
         "10,31.25,30.25,33.25,yes",
         "20,30.00,29.00,32.00,",
     ]
+
+
+def test_of_equal_thresholds_the_one_of_fewest_pairs_is_the_best(tmp_path):
+    measured = {pairs: {"value": bleu, "interval": [0, 40]} for pairs, bleu in ((20, 31), (5, 30), (10, 31))}
+    write_thresholds(measured, tmp_path / "figure.csv")
+    lines = (tmp_path / "figure.csv").read_text().splitlines()[1:]
+    assert [(line.split(",")[0], line.endswith("yes")) for line in lines] == [("5", False), ("10", True), ("20", False)]
 
 
 def test_a_count_is_a_metric_that_a_table_reads(tmp_path):

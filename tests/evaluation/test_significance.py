@@ -151,6 +151,47 @@ def test_the_interval_covers_the_true_difference():
     assert 0.93 <= held / 2000 <= 0.97
 
 
+def test_a_comparison_the_other_way_round_is_that_of_the_rows_in_the_other_order():
+    rng = random.Random(8)
+    references = text(rng, 30)
+    systems = {name: [spoilt(rng, references, share)] for name, share in (("a", 0.3), ("b", 0.2))}
+    (one,) = compare(systems, references, "en", "10M", "t")
+    (other,) = compare(dict(reversed(systems.items())), references, "en", "10M", "t")
+    assert one.reversed()[:4] == other[:4] == ("10M", "t", "a", "b")
+    assert one.reversed()[4:] == pytest.approx(other[4:])
+    assert other.low < other.difference < 0 < one.difference < one.high
+
+
+def test_a_difference_that_is_the_same_in_every_sample_is_sure():
+    good, bad = ["the cat sees a dog"], ["the cat sees a tree"]
+    (found,) = compare({"bad": [bad], "good": [good]}, good, "en", "10M", "t")  # of a test set of one sentence
+    assert found.p == 0
+    assert (found.low, found.high) == pytest.approx((found.difference, found.difference))
+    assert significance._difference(np.array([2.0]), np.array([2.0, 2.0])) == (2, 2, 2, 0)
+
+
+def test_rows_are_compared_within_a_column_on_each_test(tmp_path):
+    """Two seeds of two rows on two tests of one column, and a third test of another."""
+    given, texts = [], []
+    for column, test in (("MT", "mt02"), ("MT", "mt03"), ("other", "mt02")):
+        for seed, row in ((1, "a"), (1, "b"), (2, "a"), (2, "b")):
+            path = tmp_path / f"{column}.{test}.{row}.{seed}"
+            path.write_text(f"{path.name}\n")
+            given.append((row, column, test, path))
+
+    def compared(systems, column, test):
+        texts.append((systems, column, test))
+        yield significance.Comparison(column, test, "b", "a", *[0.0] * 6)
+
+    significance.write_columns(given, compared, tmp_path / "out.csv")
+    places = [("MT", "mt02"), ("MT", "mt03"), ("other", "mt02")]
+    assert [one[:2] for one in read(tmp_path / "out.csv")] == places
+    assert texts == [
+        ({row: [[f"{column}.{test}.{row}.{seed}"] for seed in (1, 2)] for row in "ab"}, column, test)
+        for column, test in places
+    ]
+
+
 def test_unequal_numbers_of_models_are_an_error():
     with pytest.raises(InputError, match="unequal numbers of models: a 2, b 1"):
         compare({"a": [["x"], ["x"]], "b": [["x"]]}, ["x"], "en", "10M", "t")

@@ -265,6 +265,13 @@ def test_average_precision(pairs, missed):
     assert result["n"] == len(pairs) + missed
 
 
+def test_average_precision_draws_pairs_and_what_was_missed():
+    """One right pair was found and another missed: a sample in four has the one twice, one in four the other."""
+    missed = curves.average_precision(np.array([1.0], np.float32), np.array([True]), 2, seed=2)
+    assert (missed["value"], missed["n"], missed["seed"]) == (50, 2, 2)
+    assert missed["interval"] == [0, 100]
+
+
 def test_distribution():
     assert curves.distribution(np.array([3.0, 1.0, 2.0]), 3).tolist() == [1, 2, 3]
     assert curves.distribution(np.array([3.0, 1.0, 2.0]), 3, rescale=True).tolist() == [0, 0.5, 1]
@@ -751,6 +758,9 @@ def test_a_document_without_an_aligned_sentence():
     one = Neighbours(np.array([[0], [0]]), np.zeros((2, 1), np.float32))
     assert documents.by_alignments(parts, parts, Both(one, one)).tolist() == [0, -1]
     assert accuracy(np.array([0, -1]), parts, parts)["value"] == 50
+    found = accuracy(np.array([1, 0]), parts, parts, seed=2, signature="here")
+    assert (found["value"], found["seed"], found["without"]) == (0, 2, 0)
+    assert "|here|" in found["signature"]
 
 
 # --- recognition

@@ -110,12 +110,27 @@ def test_tokens_of_a_column_keep_its_nulls():
     column = pa.chunked_array([pa.array(lines[:7]), pa.array(lines[7:])])
     expected = [line if line is None else plain_tokens(plain_normal(line, "en"), "en") for line in lines]
     assert moses.tokens(column, "en").to_pylist() == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moses, "BLOCK", 4)
+        assert moses.tokens(column, "en").to_pylist() == expected
+        some = [line for line in lines if line is not None]
+        assert [*moses.tokenize(moses.normalize(some, "en"), "en")] == [line for line in expected if line is not None]
     assert moses.tokens(column.chunk(0).slice(2, 3), "en").to_pylist() == expected[2:5]
     assert moses.tokens(pa.array([], pa.string()), "en").to_pylist() == []
 
 
 def test_a_line_of_a_megabyte():
     same_as_sacremoses(["(“a” 1,5.) " * 300, "x" * 1_000_000], "de")
+
+
+@pytest.mark.parametrize(("region", "language"), [("fr-CA", "fr"), ("deu_AT", "de"), ("zh-TW", "zh"), ("cmn", "zh")])
+def test_the_rules_are_those_of_the_language_whatever_its_region(region, language):
+    lines = [TEXTS[language], 'Il a 1\u00a0000 "fois".', "l'eau z.B. d'or"]
+    normal = [*moses.normalize(lines, region)]
+    tokens = [*moses.tokenize(normal, region)]
+    assert normal == [*moses.normalize(lines, language)]
+    assert tokens == [*moses.tokenize(normal, language)]
+    assert [*moses.detokenize(tokens, region)] == [*moses.detokenize(tokens, language)]
 
 
 @pytest.mark.parametrize(("language", "chinese"), EACH)

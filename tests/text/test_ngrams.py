@@ -94,6 +94,19 @@ def test_an_id_below_words_begins_a_token():
         assert ids[0][0] < features.words
 
 
+def test_a_words_row_is_its_id_in_a_line():
+    for features in (WORDS, NGRAMS):
+        for word in ("b", "xyz", "日"):
+            assert features.row(word) == features.ids(pa.array([word]))[0][0]
+
+
+def test_an_encoder_learns_how_many_ids_are_words(tmp_path: Path):
+    ngrams.learn([], {"type": "words", "unigrams": 50, "bigrams": 70}, tmp_path / "words.json")
+    spec, size, row_of = text_model(tmp_path / "words.json", {"model": {"embedding": 2}})
+    assert (spec, size) == ({"model": {"embedding": 2, "words": 51}}, 121)
+    assert row_of("b") == WORDS.row("b")
+
+
 def test_bigrams_have_an_order_and_hashes_spread():
     words = ngrams.Bigrams(1 << 20, 1 << 20)
     forth, back = (set(words.ids(pa.array([line]))[0].tolist()) for line in ("new york", "york new"))

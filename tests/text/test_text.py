@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bitextbench.base.errors import InputError
 from bitextbench.data import synth
 from bitextbench.formats import bitext
-from bitextbench.formats.ids import Ragged
+from bitextbench.formats.ids import UNK, Ragged
 from bitextbench.text import bpe, features
 from bitextbench.text.bpe import ids_of, learn_bpe, learn_sentencepiece, load_bpe
 from bitextbench.text.tokens import tokenize_shard
@@ -126,6 +126,14 @@ def test_bpe_is_the_same_every_time_and_says_when_the_text_is_too_small(tokens, 
         learn_bpe([tokens.parent], 4000, 100, 1, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert "(asked for 4,000)" in capsys.readouterr().err
+    learn_bpe([tokens.parent], 4000, 1, 1, tmp_path / "first")  # of the first line of each side alone
+    assert load_bpe(tmp_path / "a").piece_to_id("ä") != UNK == load_bpe(tmp_path / "first").piece_to_id("ä")
+    learn_bpe([tokens.parent], 4000, 100, 1, tmp_path / "cased", lowercase=False)
+    capitals = [
+        {piece for piece in range(model.get_piece_size()) if model.id_to_piece(piece).strip("▁") in ("D", "T", "A")}
+        for model in map(load_bpe, (tmp_path / "a", tmp_path / "cased"))
+    ]
+    assert (len(capitals[0]), len(capitals[1]) >= 3) == (0, True)
 
 
 @pytest.mark.parametrize(("limit", "step"), [(1, 10), (3, 4), (4, 3), (9, 2), (10, 1), (99, 1)])

@@ -28,6 +28,13 @@ def test_ids_are_of_cased_pieces_without_marks(vocab, tmp_path):
     assert [[PIECES[i] for i in row] for row in tgt] == [["dog", "##s", "dog", "##s"], ["[UNK]", "dog"]]
 
 
+def test_the_marks_of_a_bert_are_its_encoders(vocab):
+    spec, size, row_of = features.text_model(vocab, {"type": "x"})
+    assert (spec, size) == ({"type": "x", "model": {"cls": 2, "sep": 3, "pad": 0}}, 10)
+    assert [row_of(piece) for piece in ("Hund", "##s", "hund")] == [5, 8, None]
+    assert features.kind_of(vocab) == "wordpiece"
+
+
 @pytest.mark.parametrize("pieces", [PIECES[1:], [*PIECES[:3], *PIECES[4:]], [PIECES[1], PIECES[0], *PIECES[2:]], []])
 def test_another_vocabulary_is_refused(pieces, vocab):
     vocab.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
@@ -44,6 +51,7 @@ def test_a_tokenizer_of_another_model(tmp_path):
     made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
     made.enable_truncation(2)
+    made.enable_padding()
     path = tmp_path / "model.tokenizer"
     made.save(str(path))
     tokenizer = wordpieces.tokenizer_of(path)
