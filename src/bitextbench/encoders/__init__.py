@@ -16,13 +16,15 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, ClassVar
 
+import numpy as np
+
 from bitextbench.base import members, names
 from bitextbench.base.arrays import verify_zip
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders.batches import Padded, SentenceIds, Stream
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.word_vectors import Rows
+from bitextbench.formats.word_vectors import Rows, read_vectors
 
 Corpora = dict[str, dict[str, SentenceIds]]  # role (bitext, mono, valid, calibration, hard) -> side -> sentences
 
@@ -39,6 +41,7 @@ class Encoder(torch.nn.Module):
     score: str = "P@1"  # the name of its dev score
     sided: bool = True  # whether a vector depends on the side
     narrow: bool = False  # whether all of its parameters may be bfloat16 when it encodes
+    rescaled: bool = False  # whether word vectors that it starts from are divided by their root mean square
     rows: int | None = None  # sentences that a CPU encodes at a time; None: so few that torch does not split operations
 
     def read(self, role: str, stems: Iterable[str | Path | Ragged]) -> SentenceIds:
@@ -69,7 +72,24 @@ class Encoder(torch.nn.Module):
         return {side: [pair[side]] if self.sided else sorted({*pair.values()}) for side in self.sides}
 
     def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
-        """Start from word vectors in files, by side, each in the row of its word. Returns the number of rows, by side."""
+        """Start from word vectors in files, by side, each in the row of its word. Returns the number of rows, by side.
+
+        Of a table that both sides have, the last side's vectors count. Raises InputError for an encoder without tables
+        and for vectors of another size.
+        """
+        matched: dict[str, int] = {}
+        for side, path in vectors.items():
+            tables = self.tables(side)
+            rows, values = read_vectors(path, row_of, tables[0].shape[1])
+            if self.rescaled and values.any():
+                values /= np.float32(np.sqrt(np.square(values).mean(dtype=np.float64)))
+            for table in tables:
+                table.data[torch.from_numpy(rows)] = torch.from_numpy(values)
+            matched[side] = len(rows)
+        return matched
+
+    def tables(self, side: str) -> list[torch.Tensor]:
+        """The embeddings [vocab_size, E] that start from the word vectors of a side."""
         raise InputError("this encoder takes no word vectors", type(self).__module__, remedy="remove `vectors`")
 
 

@@ -26,7 +26,7 @@ from bitextbench.encoders import Corpora, Encoder, check_settings, losses
 from bitextbench.encoders.batches import Buckets, Padded, SentenceIds, Stream, inside, stack
 from bitextbench.encoders.streams import Augmented, HardPairs, Mixture
 from bitextbench.formats.ids import Ragged
-from bitextbench.formats.word_vectors import Rows, read_vectors
+from bitextbench.formats.word_vectors import Rows
 
 BASE = 0x5851F42D4C957F2D  # of hashes: odd, from a well-known generator of random numbers
 
@@ -60,14 +60,14 @@ class DualEncoder(Encoder):
         raise NotImplementedError
 
     def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
-        """Word vectors by side, see `read_vectors`. N-grams start from 0, so that a token starts from its word's vector."""
-        matched: dict[str, int] = {}
-        for side, path in vectors.items():
-            table = self.table(side).data
-            rows, values = map(torch.from_numpy, read_vectors(path, row_of, table.shape[1]))
-            table[rows], table[self.words :] = values, 0
-            matched[side] = len(rows)
+        """N-grams start from 0, so that a token starts from its word's vector."""
+        matched = super().initialise(vectors, row_of)
+        for side in vectors:
+            self.table(side).data[self.words :] = 0
         return matched
+
+    def tables(self, side: str) -> list[torch.Tensor]:
+        return [self.table(side)]
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """One stream of (sources, targets[, more targets[, more sources]])."""

@@ -4,10 +4,8 @@ Shapes: b sentences, t positions, n tokens without padding, E word embedding, D 
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from torch.utils.checkpoint import checkpoint
 
 from bitextbench.base import torch_internals
@@ -15,7 +13,6 @@ from bitextbench.base.device import autocast, casting, exact, full, placed, torc
 from bitextbench.encoders import Encoder, check_settings
 from bitextbench.encoders.batches import Padded, inside
 from bitextbench.formats.ids import BOS, EOS, PAD
-from bitextbench.formats.word_vectors import Rows, read_vectors
 
 nn = torch.nn
 CELLS = {"gru": nn.GRU, "lstm": nn.LSTM}
@@ -37,17 +34,6 @@ class States(NamedTuple):
     def aligned(self) -> torch.Tensor:
         """The states of each position [b, t, D]: h of kim2019 eq. 1."""
         return torch.cat([self.forward, self.backward.gather(1, _wide(self.reversal, self.backward))], 2)
-
-
-def embeddings(path: Path, row_of: Rows, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows int64 [m] and vectors float32 [m, size] of a file of word vectors; see `read_vectors`.
-
-    Mapped vectors have length 1; torch draws rows from N(0, 1), of length sqrt(E). So the vectors of a file are divided
-    by their root mean square: words with and without a vector then weigh alike.
-    """
-    rows, pretrained = read_vectors(path, row_of, size)
-    mean_square = np.square(pretrained).mean(dtype=np.float64) if pretrained.any() else 1.0
-    return torch.from_numpy(rows), torch.from_numpy(pretrained / np.float32(np.sqrt(mean_square)))
 
 
 def states(
@@ -154,6 +140,8 @@ class Seq2Seq(Encoder):
     """
 
     narrow = True
+    # Mapped vectors have length 1; torch draws rows from N(0, 1), of length sqrt(E). So both weigh alike
+    rescaled = True
 
     def __init__(
         self,

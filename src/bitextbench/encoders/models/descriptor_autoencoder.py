@@ -28,7 +28,6 @@ The notebook has the measurements behind the last two points, and what the codes
 (docs/notebook/measurements.md, "The descriptors of zhang2016").
 """
 
-from pathlib import Path
 from typing import Any
 
 from torch.utils.checkpoint import checkpoint
@@ -37,7 +36,6 @@ from bitextbench.base.device import exact, placed, torch
 from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream
 from bitextbench.encoders.streams import FullBatch
-from bitextbench.formats.word_vectors import Rows, read_vectors
 
 nn = torch.nn
 ROLES = ("bitext",)
@@ -166,15 +164,9 @@ class Model(Encoder):
         words, weights = square(self.words), square(self.encoders) + square(self.decoder)
         return self.decay_words / 2 * words + self.decay_weights / 2 * weights
 
-    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
-        """Word vectors by side (section 4.3: "we employ the toolkit Word2Vec"); see `read_vectors`."""
-        matched: dict[str, int] = {}
-        for side, path in vectors.items():
-            table = self.words[side].get_parameter("weight")
-            rows, values = map(torch.from_numpy, read_vectors(path, row_of, table.shape[1]))
-            table.data[rows] = values
-            matched[side] = len(rows)
-        return matched
+    def tables(self, side: str) -> list[torch.Tensor]:
+        """Section 4.3: "we employ the toolkit Word2Vec"."""
+        return [self.words[side].get_parameter("weight")]
 
 
 class Statistics(torch.autograd.Function):

@@ -28,14 +28,12 @@ Where the paper is silent:
   none.
 """
 
-from pathlib import Path
 from typing import Any
 
 from bitextbench.base.device import torch
 from bitextbench.encoders import Corpora, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream, stack
-from bitextbench.encoders.recurrent import Seq2Seq, States, embeddings, negative_log_likelihood, pooled, shifted
-from bitextbench.formats.word_vectors import Rows
+from bitextbench.encoders.recurrent import Seq2Seq, States, negative_log_likelihood, pooled, shifted
 
 ROLES = ("bitext", "mono")
 
@@ -84,13 +82,7 @@ class Model(Seq2Seq):
         s = torch.tanh(merge(torch.cat([weights @ h, s], 2)))
         return negative_log_likelihood(self.dropout(to.at(s)), self.output, to)
 
-    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
-        """Word vectors by side (section 3.2: "we initialize the word embedding layers"); see `embeddings`."""
-        matched: dict[str, int] = {}
-        for side, path in vectors.items():
-            rows, values = embeddings(path, row_of, self.decoder_words.embedding_dim)
-            self.words[side].get_parameter("weight").data[rows] = values
-            if side == self.autoencode:
-                self.decoder_words.weight.data[rows] = values
-            matched[side] = len(rows)
-        return matched
+    def tables(self, side: str) -> list[torch.Tensor]:
+        """Those of section 3.2: "we initialize the word embedding layers"; the decoder speaks one language."""
+        table = self.words[side].get_parameter("weight")
+        return [table, self.decoder_words.weight] if side == self.autoencode else [table]

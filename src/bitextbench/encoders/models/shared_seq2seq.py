@@ -22,15 +22,13 @@ Where the paper is silent:
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from bitextbench.base.device import torch
 from bitextbench.base.errors import InputError
 from bitextbench.encoders import Corpora, Encoder, check_settings
 from bitextbench.encoders.batches import Buckets, Padded, Stream
-from bitextbench.encoders.recurrent import embeddings, negative_log_likelihood, pooled, run, shifted, states
+from bitextbench.encoders.recurrent import negative_log_likelihood, pooled, run, shifted, states
 from bitextbench.formats.ids import PAD
-from bitextbench.formats.word_vectors import Rows
 
 nn = torch.nn
 ROLES = ()  # those of `pairs`
@@ -39,7 +37,7 @@ ROLES = ()  # those of `pairs`
 class Model(Encoder):
     """`hidden`: the size of each direction of the encoder; D = 2 x 512 = 1024 by default."""
 
-    narrow, rows, sided = True, 256, False
+    narrow, rescaled, rows, sided = True, True, 256, False
 
     def __init__(
         self,
@@ -75,15 +73,9 @@ class Model(Encoder):
         self.output = nn.Linear(decoder, vocab_size)
         self.dropout = nn.Dropout(dropout)
 
-    def initialise(self, vectors: dict[str, Path], row_of: Rows) -> dict[str, int]:
-        """Word vectors by side, see `embeddings`. Of a piece that both sides have, those of the first side count."""
-        matched: dict[str, int] = {}
-        for side in reversed(vectors):
-            rows, values = embeddings(vectors[side], row_of, self.words.embedding_dim)
-            for table in (self.words, self.decoder_words):
-                table.weight.data[rows] = values
-            matched[side] = len(rows)
-        return matched
+    def tables(self, side: str) -> list[torch.Tensor]:
+        """Both tables, whatever the side: all languages share them."""
+        return [self.words.weight, self.decoder_words.weight]
 
     def streams(self, corpora: Corpora, batch: int, max_tokens: int, seed: int) -> dict[str, Stream]:
         """The directions of each bitext, one an update. Raises InputError when a bitext of `pairs` is missing."""
