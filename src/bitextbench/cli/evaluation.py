@@ -88,7 +88,7 @@ def evaluate_bucc(
 @opt.texts_option("Text or corpus of the sources. With both texts, a copy of the right sentence is right, too.")
 @opt.form_option
 @opt.bootstrap_option
-@opt.search_options(k=10)
+@opt.search_options(k=opt.constant("evaluation/alignment.py", "K"))
 @opt.json_option
 def evaluate_alignment(
     shards: opt.Shards,
@@ -144,7 +144,7 @@ def evaluate_alignment(
 @opt.texts_option("Text or corpus of the sources, for precision by text and the ceiling by index.")
 @opt.form_option
 @opt.bootstrap_option
-@opt.search_options(k=4)
+@opt.search_options(k=opt.K)
 @opt.json_option
 def evaluate_reconstruction(
     shards: opt.Shards,
@@ -188,7 +188,7 @@ def evaluate_reconstruction(
     "--model", type=FILE, help="An encoder with a calibrated confidence; else confidence is the cosine, at least 0."
 )
 @opt.bootstrap_option
-@opt.search_options(k=10)
+@opt.search_options(k=opt.constant("mining/documents.py", "N"))
 @opt.json_option
 def evaluate_documents(
     shards: opt.Shards,

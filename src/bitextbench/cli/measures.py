@@ -34,7 +34,7 @@ def measure_encoder(
 @opt.shards_option
 @opt.similarities_option("ratio")
 @opt.bootstrap_option
-@opt.search_options(k=4)
+@opt.search_options(k=opt.K)
 @opt.json_option
 def measure_mining(
     corpus: Path,

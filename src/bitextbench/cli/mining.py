@@ -200,7 +200,7 @@ def _vectors(
     "--index", help="Approximate search, by an index of faiss: IVF4096,Flat:nprobe=32, HNSW32, ... Exact without it."
 )
 @click.option("--keep-duplicates", is_flag=True, help="Search every copy of equal sentences.")
-@opt.search_options(k=4)
+@opt.search_options(k=opt.K)
 @click.option(
     "-o",
     "--out",

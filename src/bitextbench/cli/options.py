@@ -432,10 +432,18 @@ def provenance_options(command: Callable[..., None]) -> Callable[..., None]:
 
 csv_option = click.option("-o", "--out", type=OUT, required=True, help="CSV.")
 HERE = Path(__file__).parents[1]  # read, as the import of these modules takes long
-MARGINS = members.constants(HERE / "scoring/margins.py")["MARGINS"]
+
+
+def constant(module: str, name: str) -> Any:
+    """A constant of a module."""
+    return members.constants(HERE / module)[name]
+
+
+K = constant("scoring/margins.py", "K")
+MARGINS = constant("scoring/margins.py", "MARGINS")
 SIMILARITIES = ("cosine", "dot", "euclidean", *MARGINS)
 SIMILARITY = f"{', '.join(SIMILARITIES[:-1])} or {SIMILARITIES[-1]}."
-STRATEGIES = members.constants(HERE / "mining/retrieval.py")["STRATEGIES"]
+STRATEGIES = constant("mining/retrieval.py", "STRATEGIES")
 
 
 def search_options(k: int) -> Decorator:

@@ -83,7 +83,7 @@ neighbours_folder = click.option(
 @click.option(
     "--metric", type=click.Choice(["cosine", "dot", "euclidean"]), default="cosine", help="Similarity of neighbours."
 )
-@opt.search_options(k=4)
+@opt.search_options(k=opt.K)
 @neighbours_folder
 def neighbours(
     src_emb: Path, tgt_emb: Path, src_rows: slice, tgt_rows: slice, metric: str, k: int, out: Path, **settings: Any

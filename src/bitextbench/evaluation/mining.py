@@ -9,7 +9,7 @@ from bitextbench.evaluation import bucc, curves
 from bitextbench.formats.mined_pairs import Candidates
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining.comparable import Comparable, mine, searchable
-from bitextbench.scoring.margins import metric_and_margin
+from bitextbench.scoring.margins import K, metric_and_margin
 
 
 def evaluate(
@@ -17,7 +17,7 @@ def evaluate(
     src: Embeddings,
     tgt: Embeddings,
     similarities: Sequence[str],
-    k: int = 4,
+    k: int = K,
     *,
     seed: int = SEED,
     **search: Any,

@@ -21,13 +21,13 @@ from bitextbench.base.bootstrap import SEED, rate
 from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings, by_probability
 from bitextbench.neighbours import Both, Neighbours
-from bitextbench.scoring.margins import margin, means, metric_and_margin, neighbourhoods
+from bitextbench.scoring.margins import K, margin, means, metric_and_margin, neighbourhoods
 
 AT = (1, 3, 10)
 
 
 def ranked(
-    src: Embeddings, tgt: Embeddings, name: str = "cosine", k: int = 4, at: Sequence[int] = AT, **search: Any
+    src: Embeddings, tgt: Embeddings, name: str = "cosine", k: int = K, at: Sequence[int] = AT, **search: Any
 ) -> Both:
     """The max(at) best targets of each source, and sources of each target, by a similarity of `margins.SIMILARITIES`.
 

@@ -34,11 +34,10 @@ from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair, d
 from bitextbench.mining import documents
 from bitextbench.mining.retrieval import check_strategy, mine_pairs
 from bitextbench.neighbours import search
-from bitextbench.scoring.margins import MARGINS, metric_and_margin
+from bitextbench.scoring.margins import MARGINS, K, metric_and_margin
 from bitextbench.scoring.similarities.confidence import calibrated, probabilities
 
 BLOCK = 1 << 16  # pairs at a time
-K = 4
 BothSides = Mapping[str, Sequence[str]]  # the lines of both sides
 
 

@@ -26,7 +26,7 @@ from bitextbench.mining.checks import check_sides
 from bitextbench.mining.retrieval import check_strategy, mine_pairs
 from bitextbench.mining.vectors import Vectors
 from bitextbench.neighbours.approximate import neighbours_of
-from bitextbench.scoring.margins import SIMILARITIES, metric_and_margin
+from bitextbench.scoring.margins import SIMILARITIES, K, metric_and_margin
 
 if TYPE_CHECKING:
     from bitextbench.encoders.interface import Calibration  # it imports torch
@@ -41,7 +41,7 @@ def mine(
     calibration: "Calibration | None" = None,
     margin: str | None = None,
     retrieval: str = "max",
-    k: int = 4,
+    k: int = K,
     threshold: float | None = None,
     gold: Path | None = None,
     target: float | None = None,

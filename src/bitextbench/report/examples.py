@@ -22,7 +22,7 @@ from bitextbench.formats.vectors import Embeddings
 from bitextbench.mining import comparable
 from bitextbench.mining.comparable import Comparable
 from bitextbench.mining.retrieval import retrieve
-from bitextbench.scoring.margins import margin, means
+from bitextbench.scoring.margins import K, margin, means
 from bitextbench.smt import grammar
 from bitextbench.smt.grammar import FEATURE
 from bitextbench.smt.words import unescaped
@@ -40,7 +40,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def scales(corpus: Comparable, src: Embeddings, tgt: Embeddings, k: int = 4, **search: Any) -> Iterator[str]:
+def scales(corpus: Comparable, src: Embeddings, tgt: Embeddings, k: int = K, **search: Any) -> Iterator[str]:
     """artetxe2019, table 1: a wrong pair whose cosine exceeds that of a right pair, and the neighbours that explain it.
 
     Targets search sources. The wrong pair is the wrong one with the highest cosine; the right pair has a lower cosine,

@@ -30,6 +30,7 @@ from bitextbench.base.errors import InputError
 from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.neighbours import Both
 
+K = 4  # neighbours of a sentence: artetxe2019, footnote 5
 MARGINS = ("absolute", "distance", "ratio", "csls", "yang9", "yang10")
 SIMILARITIES = {  # name -> (metric of the search, margin)
     "cosine": ("cosine", "absolute"),
