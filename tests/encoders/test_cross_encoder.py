@@ -246,6 +246,11 @@ def test_the_classifier_selects(tmp_path):
         assert rescoring.evaluate(found, tmp_path / "pairs", models)["pairs"] == selected
     with pytest.raises(InputError, match="the logit of pair 1 is not finite; train it again"):
         rescoring.rescore(tmp_path / "pairs/0", constant(tmp_path / "nan.pt", float("nan")))
+    other = {"type": "bow_autoencoder", "model": {"hidden": 2}}
+    state = encoders.create(other, V).state_dict()
+    trainer.save({"spec": other, "vocab_size": V, "state_dict": state}, tmp_path / "bow.pt")
+    with pytest.raises(InputError, match=r"bow\.pt: is not a cross-encoder; train one"):
+        rescoring.rescore(tmp_path / "pairs/0", tmp_path / "bow.pt")
     Ragged.of([[4]]).save(tmp_path / "pairs/1/candidates.tgt")
     with pytest.raises(InputError, match=f"{of_half[1]} and 1 sentences of {of_half[1]} candidates"):
         rescoring.rescore(tmp_path / "pairs/1", every)
