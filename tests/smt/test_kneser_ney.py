@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 
 import kenlm
 import numpy as np
@@ -48,8 +49,53 @@ def test_discounts_are_those_of_the_counts_of_counts():
     counts = np.array([1, 1, 1, 1, 2, 2, 3, 4])
     assert kneser_ney.modified(counts) == pytest.approx((1 - 2 * 0.5 * 2 / 4, 2 - 3 * 0.5 * 1 / 2, 3 - 4 * 0.5 * 1 / 1))
     assert kneser_ney.modified(np.array([1, 2])) == kneser_ney.FALLBACK
+    assert kneser_ney.modified(np.array([1, 1, 1, 1, 2, 2, 3])) == pytest.approx((0.5, 1.25, 3))  # none of 4
     negative = np.repeat([1, 2, 3, 4], [1, 1, 10, 1])  # 2 - 3 * (1 / 3) * 10
     assert kneser_ney.modified(negative) == kneser_ney.FALLBACK
+
+
+def by_definition(lines, order):
+    """The probability of each n-gram of lines: Heafield et al. 2013, section 3, n-gram by n-gram."""
+    framed = [("<s>", *line.split(), "</s>") for line in lines]
+    found = [Counter(line[i : i + n] for line in framed for i in range(len(line) - n + 1)) for n in range(1, order + 1)]
+    adjusted = [
+        {
+            gram: times if n == order or gram[0] == "<s>" else sum(longer[1:] == gram for longer in found[n])
+            for gram, times in counts.items()
+            if gram != ("<s>",)
+        }
+        for n, counts in enumerate(found, 1)
+    ]
+    discounts = []
+    for counts in adjusted:
+        n1, n2, n3, n4 = (sum(count == k for count in counts.values()) for k in range(1, 5))
+        y = n1 / (n1 + 2 * n2)
+        discounts.append((0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3))
+
+    def p(gram):
+        if not gram:
+            return 1 / len(found[0])  # with <unk>, without <s>
+        counts, d = adjusted[len(gram) - 1], discounts[len(gram) - 1]
+        beside = {other: count for other, count in counts.items() if other[:-1] == gram[:-1]}
+        total, gamma = sum(beside.values()), sum(d[min(count, 3)] for count in beside.values())
+        count = counts.get(gram, 0)
+        return (count - d[min(count, 3)]) / total + gamma / total * p(gram[1:])
+
+    return {" ".join(gram): p(gram) for counts in adjusted for gram in counts}
+
+
+def test_probabilities_are_those_of_the_definition(tmp_path):
+    rng = np.random.default_rng(1)
+    lines = [" ".join(f"w{number}" for number in rng.zipf(1.5, rng.integers(1, 7)) % 29) for _ in range(100)]
+    levels, words, _ = model(tmp_path, lines, 3)
+    found = {
+        " ".join(words[word] for word in gram): 10**probability
+        for level in levels
+        for gram, probability in zip(level.grams, level.probabilities, strict=True)
+    }
+    expected = by_definition(lines, 3)
+    assert found.keys() - expected.keys() == {"<unk>", "<s>"}
+    assert {gram: found[gram] for gram in expected} == pytest.approx(expected)
 
 
 def test_probabilities_of_any_context_sum_to_one(tmp_path):

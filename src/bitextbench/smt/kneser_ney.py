@@ -142,7 +142,7 @@ def modified(counts: Numbers) -> tuple[float, ...]:
     give none.
     """
     n = [0, *(int((counts == k).sum()) for k in range(1, 5))]
-    if not all(n[1:]):
+    if not all(n[1:4]):
         return FALLBACK
     y = n[1] / (n[1] + 2 * n[2])
     discounts = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, 4))
