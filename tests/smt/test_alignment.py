@@ -1,5 +1,6 @@
 """Word alignment against enumeration and values worked out by hand."""
 
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -23,9 +24,11 @@ def test_long_sentences_have_no_links():
 
 
 def enumerated(moves, words):
-    """The best path, and the probability of each state at each place, of all paths: states i, and i + size for no word."""
+    """The best path of all paths, the probability of each state at each place, and how often each distance is jumped:
+    states i, and i + size for no word.
+    """
     length, size = words.shape[0], words.shape[1] - 1
-    best, chosen, posterior = -1.0, (), np.zeros((length, 2 * size))
+    best, chosen, posterior, moved = -1.0, (), np.zeros((length, 2 * size)), np.zeros(2 * alignment.FAR + 1)
     for path in product(range(2 * size), repeat=length):
         probability, last = 1.0, None
         for j, state in enumerate(path):
@@ -37,9 +40,11 @@ def enumerated(moves, words):
             probability, last = probability * step * words[j, size if free else i], i
         for j, state in enumerate(path):
             posterior[j, state] += probability
+            if state < size:
+                moved[state - (path[j - 1] % size if j else -1) + alignment.FAR] += probability
         if probability > best:
             best, chosen = probability, path
-    return chosen, posterior / posterior[0].sum()
+    return chosen, posterior / posterior[0].sum(), moved / posterior[0].sum()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -50,7 +55,7 @@ def test_the_hmm_is_that_of_all_paths(seed):
     table = table._replace(values=rng.random(len(table.values)))
     jumps = rng.random(2 * alignment.FAR + 1)
     places = alignment._places(given.ids, made.ids, table.starts, table.targets)
-    path, posterior = enumerated(alignment._transitions(jumps, 3), table.values[places])
+    path, posterior, moved = enumerated(alignment._transitions(jumps, 3), table.values[places])
     links = np.full(3, -1, np.int32)
     alignment._viterbi(*given, *made, *table, jumps, links)
     assert links.tolist() == [state if state < 3 else -1 for state in path]
@@ -58,7 +63,67 @@ def test_the_hmm_is_that_of_all_paths(seed):
     alignment._count_hmm(*given, *made, *table, jumps, counts, moves)
     expected = np.concatenate([posterior[:, :3], posterior[:, 3:].sum(1, keepdims=True)], axis=1)
     np.testing.assert_allclose(counts[places], expected)
-    np.testing.assert_allclose(moves.sum(), posterior[:, :3].sum())
+    np.testing.assert_allclose(moves, moved)
+
+
+def test_model_1_is_that_of_all_alignments():
+    """Each word of the target comes from any word of the source, or from no word."""
+    given, made = Vocabulary().encode(["a b", "a a"]), Vocabulary().encode(["x y x", "y"])
+    table = alignment._cooccurring(given, made)
+    table = table._replace(values=np.random.default_rng(1).random(len(table.values)))
+    t = {
+        (source, target): value
+        for source in range(len(table.starts) - 1)
+        for target, value in [*zip(table.targets, table.values, strict=True)][table.starts[source] :][
+            : table.starts[source + 1] - table.starts[source]
+        ]
+    }
+    expected: Counter = Counter()
+    for sources, targets in (((1, 2), (1, 2, 1)), ((1, 1), (2,))):
+        found = []
+        for chosen in product([0, *sources], repeat=len(targets)):
+            links = [*zip(chosen, targets, strict=True)]
+            found.append((links, np.prod([t[link] for link in links])))
+        total = sum(probability for _, probability in found)
+        for links, probability in found:
+            for link in links:
+                expected[link] += probability / total
+    counts = np.zeros_like(table.values)
+    alignment._count_model_1(*given, *made, *table, counts)
+    assert counts.tolist() == pytest.approx([expected[link] for link in t])
+
+
+def grown(forward, backward):
+    """Koehn et al. 2003, in sets of links; links are visited by source word, then by target word."""
+    ways = {(i, j) for j, i in enumerate(forward) if i >= 0}, {(i, j) for i, j in enumerate(backward) if j >= 0}
+    links, more = ways[0] & ways[1], True
+
+    def free(link):
+        return link[0] not in {i for i, _ in links}, link[1] not in {j for _, j in links}
+
+    while more:
+        more = False
+        for i, j in product(range(len(backward)), range(len(forward))):
+            for up, right in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
+                link = i + up, j + right
+                if (i, j) in links and link in ways[0] | ways[1] and any(free(link)):
+                    links.add(link)
+                    more = True
+    for way in ways:
+        for link in sorted(way):
+            if all(free(link)):
+                links.add(link)
+    return links
+
+
+def test_symmetrisation_is_that_of_sets_of_links():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        n, m = rng.integers(1, 8, 2)
+        near = [(np.arange(a) * b / a + rng.integers(-2, 3, a)).clip(-1, b - 1) for a, b in ((m, n), (n, m))]
+        forward, backward = (places.astype(np.int32) for places in near)
+        found = alignment.grow_diag_final_and(forward, backward)
+        assert {*map(tuple, np.argwhere(found).tolist())} == grown(forward.tolist(), backward.tolist())
 
 
 def test_grow_diag_final_and():

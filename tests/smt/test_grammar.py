@@ -63,6 +63,13 @@ def test_words_without_links_are_at_no_edge(tmp_path):
     assert rules["a b c", "x y"][2:] == [1, 1]  # b goes with no word, as each time
 
 
+def test_words_without_links_are_made_from_null_and_are_not_given(tmp_path):
+    """w(x | a) is 1 (Koehn et al. 2003), though a lacks a link once, as z does, and b twice."""
+    rules = made(tmp_path, ["a b a", "a", "a b c"], ["x", "z x", "x y"], ["0-0", "0-1", "0-0 2-1"], ["a b c"])
+    assert rules["a", "x"][2:] == [1, 1]
+    assert rules["a b c", "x y"][2:] == [1, 0.6667]  # of what NULL makes of the target, two of three are b
+
+
 def test_rules_are_filtered_by_the_test_set_and_counted_without_it(tmp_path):
     rules = made(tmp_path, ["a b", "c"], ["x x", "x"], ["0-0 1-1", "0-0"], ["q c"])
     assert rules == {("c", "x"): [1, 0.3333, 1, 0.3333]}
