@@ -204,6 +204,20 @@ def test_features_are_adequacy_and_log_perplexity_of_both_sides(fitted):
     np.testing.assert_allclose(model.features(src, tgt), expected, rtol=1e-9)
 
 
+def test_the_regression_is_that_of_maximum_likelihood():
+    """No step of a tenth of a deviation along a feature, or of the constant, lowers the loss of the raw features."""
+    rng = np.random.default_rng(1)
+    good, bad = (rng.gamma(shape, 1.0, (count, 2)) ** [2, 4] for shape, count in ((2, 300), (4, 900)))
+    features, labels = np.concatenate([good, bad]), np.repeat([1, -1], [300, 900])
+
+    def loss(weights):
+        return np.logaddexp(0, -labels * (features @ weights[:2] + weights[2])).sum()
+
+    weights = zipporah._regression(good, bad)
+    for step in np.diag([*(0.1 / features.std(0)), 0.1]):
+        assert min(loss(weights + step), loss(weights - step)) > loss(weights)
+
+
 def test_two_good_pairs_are_enough_to_learn_from(tmp_path):
     """Each has the other's target in the bad ones."""
     good = generated("positives", 2)
