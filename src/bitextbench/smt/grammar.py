@@ -9,6 +9,12 @@ natural logarithms.
 | forward, backward | log p(target side given source side), and the reverse, by relative frequency |
 | forward_lexical, backward_lexical | the lexical weights of Koehn et al. 2003, of words outside of gaps |
 | similarity | of the phrases, by an encoder (`smt.similarity`) |
+
+Where the paper is silent:
+
+- NULL is a given word alone, as in Koehn et al. 2003: occurrences without a link are not in the total of a given word.
+  In Moses they are.
+- Relative frequencies are not smoothed.
 """
 
 import math

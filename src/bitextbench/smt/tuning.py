@@ -8,6 +8,11 @@ upper envelope. Rounds end when no new entry appears or BLEU stops rising.
 
 BLEU has 4-grams and the length of the shortest reference (NIST's brevity penalty), both sides lower-cased: zhang2016
 section 6.1.
+
+Where the paper is silent:
+
+- Of equally good steps the nearest to 0 is taken. Moses takes the leftmost.
+- Before the first corner a step goes 0.1 further, as behind the last. Moses goes 1,000 further there.
 """
 
 import itertools

@@ -11,8 +11,13 @@ It is done as in the authors' program (hainan-xv/zipporah). We had no text of th
 
 Where the paper is silent:
 
-- The dictionary is that of IBM Model 1, not of fast_align's alignments.
-- The language models have trigrams, not 5-grams.
+- The dictionary is that of IBM Model 1, without what is below 0.01. The program counts links of fast_align, of all
+  occurrences of a word.
+- The language models have trigrams, one discount an order and all words in lower case; words outside of the vocabulary
+  are one unknown word. The program has 5-grams, three discounts, no trigram or longer one that occurs once, and case;
+  its 30,000th word stands for all rarer ones.
+- The program has log10 of perplexity, and its regression reads the features as they are. Here it is ln, and features
+  are scaled to a deviation of 1 before the fit. Weights make up for both, but for what little the penalty does.
 """
 
 from pathlib import Path
