@@ -1,8 +1,9 @@
-"""The memory of a process: large pages, freed blocks kept, mapped pages released, the peak measured."""
+"""The memory of a process: large pages, freed blocks kept, few kernels kept, mapped pages released, the peak measured."""
 
 import contextlib
 import ctypes
 import mmap
+import os
 import resource
 
 import numpy as np
@@ -25,6 +26,15 @@ def keep_freed() -> None:
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(M_MMAP_THRESHOLD, 32 << 20)
         libc.mallopt(M_TRIM_THRESHOLD, 256 << 20)
+
+
+def keep_few_kernels() -> None:
+    """Let oneDNN keep 64 kernels instead of 1,024, where the environment does not say how many. Before torch works.
+
+    An LSTM needs some for each shape of a batch. At artetxe2019's width they are of some MB each, and with 1,024 of them a
+    training took 3.7 GB, with 64 less than half (docs/notebook/measurements.md).
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 def peak() -> int:

@@ -16,7 +16,7 @@ import click
 
 from bitextbench.base import streams
 from bitextbench.base.errors import InputError
-from bitextbench.base.memory import keep_freed
+from bitextbench.base.memory import keep_few_kernels, keep_freed
 from bitextbench.base.pipes import end_of_pipe
 from bitextbench.cli import (  # noqa: F401  they add their commands
     bleu,
@@ -46,6 +46,7 @@ def main() -> None:
     """
     streams.prepare()
     keep_freed()
+    keep_few_kernels()
     signal.signal(signal.SIGTERM, _terminated)
     sys.unraisablehook = _dropped
     try:
