@@ -36,8 +36,18 @@ def agreement(
         result[name] = rate(f"agreement, {name}", (confidence > 0.5) == good, signature="held-out extremes")
     rows = np.arange(len(scores))
     confidence = probabilities(calibrated(model, src.dimension), src, tgt, rows, rows[:, None])[:, 0]
-    r = float(np.corrcoef(confidence, scores.astype(np.float64))[0, 1])
-    z = 1.96 / np.sqrt(max(1, len(rows) - 3))
+    return result | {"correlation": correlation(confidence, scores.astype(np.float64))}
+
+
+def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Any]:
+    """Pearson's r of two scores [n] of the same pairs, with a 95% interval by Fisher's z."""
+    r = float(np.corrcoef(one, other)[0, 1])
+    z = 1.96 / np.sqrt(max(1, len(one) - 3))
     interval = np.tanh(np.arctanh(r) + np.array([-z, z])).tolist()
-    about = {"interval": interval, "n": len(rows), "signature": "Pearson's r|Fisher's z"}
-    return result | {"correlation": {"metric": "Pearson's r", "value": r, **about}}
+    return {
+        "metric": "Pearson's r",
+        "value": r,
+        "interval": interval,
+        "n": len(one),
+        "signature": "Pearson's r|Fisher's z",
+    }
