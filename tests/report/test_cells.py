@@ -1,5 +1,7 @@
 import json
 import re
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -210,3 +212,21 @@ def test_options_of_a_table_that_do_not_go_together_are_refused(options, message
     refused = CliRunner().invoke(cli, command)
     assert message in str(refused.exception)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("paper", "verdict"), [("31.9", "reproduced"), ("32.0", "differs"), ("12.1", "reproduced"), ("12.0", "differs")]
+)
+def test_a_papers_number_is_that_of_one_training(tmp_path, paper, verdict):
+    """20, 22, 24: mean 22, s 2; t(0.975, 2) s sqrt(1 + 1/3) is 9.94, where the interval of the mean has 4.97."""
+    runs = [measured(tmp_path, value, seed=seed, interval=[value, value]) for seed, value in enumerate((20, 22, 24))]
+    empty = cells.Cell("t", "cosine", "cosine", "de-en", paper=Decimal(paper), scale="paper")
+    cell = cells.filled(empty, runs)
+    assert (cell.low, cell.high, cell.verdict) == (17.03, 26.97, verdict)
+
+
+@pytest.mark.parametrize(("trained", "verdict"), [(True, "undecided"), (False, "differs")])
+def test_of_one_training_only_the_interval_of_the_items_is_known(tmp_path, trained, verdict):
+    for paper, expected in (("5.9", "reproduced"), ("9.0", verdict)):
+        empty = cells.Cell("t", "cosine", "cosine", "de-en", paper=Decimal(paper), scale="paper")
+        assert cells.filled(empty, [replace(measured(tmp_path), trained=trained)]).verdict == expected

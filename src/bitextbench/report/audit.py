@@ -4,8 +4,9 @@
 
 | verdict | meaning |
 |---|---|
-| reproduced | our interval contains a number that rounds to the paper's |
-| differs | our interval contains no such number |
+| reproduced | one further training of ours could give a number that rounds to the paper's (`cells.repeated`) |
+| differs | it could not, at an error of 5% |
+| undecided | outside the interval of one seed, which is the test set's alone |
 | scale not comparable | the run has other data, models or budgets than the paper |
 | not run | no table of the run has the number |
 
@@ -38,7 +39,7 @@ from typing import Any, Literal, NamedTuple
 from bitextbench.base.errors import InputError, near
 from bitextbench.formats import records
 from bitextbench.report import claims, draws, evidence, layout, measurements, metrics, references, verdicts
-from bitextbench.report.cells import ONE_SEED, Cell, filled, read, within
+from bitextbench.report.cells import ONE_SEED, Cell, filled, read, repeated
 from bitextbench.report.claims import Claim, Instance, Key, Verdict
 from bitextbench.report.draws import Draws
 from bitextbench.report.evidence import Evidence
@@ -62,14 +63,6 @@ class Found(NamedTuple):
     path: Path
     number: int  # the line's, in the file
     file: str  # the table's name as evidence
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The line's interval; a number without one stands for itself."""
-        ours = self.line.ours
-        assert ours is not None
-        low, high = (ours if end is None else end for end in (self.line.low, self.line.high))
-        return low, high
 
     def alone(self, key: Key) -> Draws:
         """The line's number, drawn from its interval."""
@@ -316,8 +309,8 @@ def _number(cell: Printed, measured: Found | None) -> Number:
     number = Number(**printed, printed=str(cell.value), note=cell.note)
     if measured is None or cell.value is None:
         return number
-    line, inside = measured.line, within(cell.value, *measured.interval)
-    verdict = NOT_COMPARABLE if line.scale != "paper" else "reproduced" if inside else "differs"
+    line = measured.line
+    verdict = NOT_COMPARABLE if line.scale != "paper" else repeated(line, cell.value)
     notes = [cell.note, line.note, "" if line.low is not None and line.high is not None else "no interval"]
     ours: dict[str, Any] = {name: getattr(line, name) for name in ("ours", "low", "high", "seeds", "scale")}
     return replace(

@@ -9,6 +9,9 @@ cell shows the mean over k seeds with a 95% interval, which has two parts:
 
 The parts are independent and add in quadrature, on each side: low = mean - sqrt(h_seed^2 + h_test,low^2), cut to the
 range of 0 to 100 (a number above 100 is no percentage).
+
+A paper's number is that of one training, not of the mean over all. So it is compared with the interval for one further
+training on the same test set, wider by t(0.975, k - 1) * s in quadrature: h_seed becomes t * s * sqrt(1 + 1 / k).
 """
 
 import math
@@ -180,9 +183,7 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
     average, spread, low, high = summarise([one.value for one in seeds], [one.interval for one in seeds])
     most = 100.0 if average <= 100 else math.inf
     average, low, high = round(average, 2), round(max(low, 0.0), 2), round(min(high, most), 2)
-    paper = cell.paper
-    inside = "not in the paper" if paper is None else "reproduced" if within(paper, low, high) else "differs"
-    return replace(
+    made = replace(
         cell,
         ours=average,
         spread=None if spread is None else round(spread, 2),
@@ -190,10 +191,25 @@ def filled(cell: Cell, seeds: Sequence[Measurement]) -> Cell:
         high=high,
         seeds=" ".join(str(one.seed) for one in seeds),
         delta=None if cell.paper is None else round(average - float(cell.paper), 2) + 0.0,
-        verdict=inside if cell.scale == "paper" or cell.paper is None else "scale not comparable",
         note=ONE_SEED if len(seeds) == 1 and seeds[0].trained else "",
         signature=seeds[0].signature,
     )
+    if cell.paper is None:
+        return replace(made, verdict="not in the paper")
+    return replace(made, verdict=repeated(made, cell.paper) if cell.scale == "paper" else "scale not comparable")
+
+
+def repeated(cell: Cell, paper: Decimal) -> Literal["reproduced", "differs", "undecided"]:
+    """Whether one further training could give the paper's number; undecided outside the interval of one seed alone."""
+    from scipy.special import stdtrit
+
+    assert cell.ours is not None
+    ours, k = cell.ours, len(cell.seeds.split())
+    one = float(stdtrit(k - 1, 0.975)) * cell.spread if cell.spread and k > 1 else 0.0
+    below, above = (0.0 if end is None else math.hypot(ours - end, one) for end in (cell.low, cell.high))
+    if within(paper, round(ours - below, 4), round(ours + above, 4)):
+        return "reproduced"
+    return "undecided" if ONE_SEED in cell.notes else "differs"
 
 
 def within(paper: Decimal, low: float, high: float) -> bool:
