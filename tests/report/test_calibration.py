@@ -1,15 +1,21 @@
-"""Error rates by simulation: of each operator of a predicate, paired and unpaired, and of claims over their instances.
+"""Error rates by simulation: of intervals, of each operator of a predicate, paired and unpaired, and of claims over their
+instances.
 
 The runs of a simulation are one axis of the cells' values, so that the real functions judge all runs at once.
+`benchmarks/calibration.py` simulates the metrics themselves.
 """
 
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from bitextbench.report import claims, evidence, predicates, verdicts
+from bitextbench.base.items import grouped
+from bitextbench.report import claims, draws, evidence, predicates, verdicts
+from bitextbench.report.cells import Cell, Measurement, filled
 from bitextbench.report.claims import Claim
 from bitextbench.report.draws import DRAWS, Draws
 from bitextbench.report.evidence import ALPHA, Sides
@@ -145,3 +151,37 @@ def test_few_seeds_need_no_approximation():
     value = rng.standard_normal(RUNS)
     p = evidence.Estimate(value, 0.2, spread, 2).above().holds
     assert 0.01 < (p <= ALPHA).mean() <= ALPHA
+
+
+def measured(row: str, seed: int, value: float, half: float = 0.0, hits: np.ndarray | None = None) -> Measurement:
+    parts = () if hits is None else (grouped("ratio", np.stack([hits, np.ones_like(hits)], 1)),)
+    return Measurement(row, "c", seed, value, value - half, value + half, 0, "x", Path(), parts, trained=hits is None)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize(("ratio", "most"), [(0.1, 0.97), (2.0, 0.99), (30.0, 0.97)], ids=["items", "both", "seeds"])
+def test_the_interval_of_a_cell_contains_the_true_value_and_that_of_one_training_a_further_one(ratio, most, k):
+    """The error by items is 0.3, and the same for all seeds; that of a seed is `ratio` times as large."""
+    rng, runs = np.random.default_rng(k), 1000
+    inside, again = 0, 0
+    for _ in range(runs):
+        *values, further = 50 + 0.3 * (rng.standard_normal() + ratio * rng.standard_normal(k + 1))
+        empty = Cell("t/table1", "a", "a", "c", paper=Decimal(f"{further:.2f}"), scale="paper")
+        cell = filled(empty, [measured("a", seed, value, 0.3 * 1.96) for seed, value in enumerate(values)])
+        inside += cell.low <= 50 <= cell.high
+        again += cell.verdict == "reproduced"
+    assert 0.93 <= inside / runs <= most
+    assert again / runs >= 0.93
+
+
+def test_two_systems_are_compared_on_the_same_items():
+    """Items are hard for both: apart, their draws would make the interval of the difference too wide for any to miss."""
+    rng, runs, p = np.random.default_rng(1), 300, []
+    [single] = predicates.leaves(claims.instances(Claim("x", "t/table1", "[a, c] > [b, c]"))[0].tree)
+    for _ in range(runs):
+        hard = 3 * rng.standard_normal(200)
+        hits = {row: (hard + rng.standard_normal(200) > 0).astype(float) for row in "ab"}
+        cells = {(row, "c"): [measured(row, 1, 100 * held.mean(), hits=held)] for row, held in hits.items()}
+        found = draws.of_table("t/table1", cells).values()
+        p.append(min(evidence.estimate(single.number, dict(zip(("cell0", "cell1"), found, strict=True))).above()))
+    assert 0.01 <= np.mean(np.array(p) <= ALPHA) <= 0.08  # of 5%
