@@ -148,7 +148,8 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
     """A number of cells, linear near their values (delta method).
 
     Cells of the same model and seeds are paired: the number is taken seed by seed, and its variance is s^2 / k with
-    k - 1 degrees of freedom. Of several such groups variances add up, with the degrees of freedom of Welch (1947). Cells
+    k - 1 degrees of freedom. Cells of the same model with some seeds in common, as of tables with other numbers of seeds,
+    are paired by these; k is the smaller number. Of several such groups variances add up, with the degrees of freedom of Welch (1947). Cells
     of one seed add the variance of other seeds (`Draws.spread`) each, but for cells of one model that was trained once:
     their difference is that model's.
     """
@@ -179,12 +180,25 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
         return Estimate(value, of_items, math.inf, 1.0)
     parts = [(weight * alike.variance, alike.freedom) for alike, weight in once.items()]
     parts += [
-        (np.square(spread).sum(axis=0) / (k * (k - 1)), k - 1) for spread in groups.values() if (k := len(spread))
+        (k / (k - 1) * sum(np.square(part) for part in shares.values()), k - 1) for _, shares, k in _sharing(groups)
     ]
     of_seeds = _rounded(sum((variance for variance, _ in parts), start=0.0))
     squares = sum((variance**2 / freedom for variance, freedom in parts), start=0.0)
     freedom = np.divide(of_seeds**2, squares, out=np.ones_like(of_seeds), where=of_seeds > 0)
     return Estimate(value, of_items, of_seeds, freedom)
+
+
+def _sharing(groups: Mapping[tuple[str, tuple[int, ...]], Any]) -> list[tuple[str, dict[int, Any], int]]:
+    """Groups of cells that have no seeds in common: the model, what each seed adds to the mean, and the smallest k."""
+    made: list[tuple[str, dict[int, Any], int]] = []
+    for (model, seeds), spread in groups.items():
+        shares, k = dict(zip(seeds, spread / len(seeds), strict=True)), len(seeds)
+        for group in [one for one in made if one[0] == model and one[1].keys() & shares.keys()]:
+            made.remove(group)
+            shares = {seed: shares.get(seed, 0.0) + group[1].get(seed, 0.0) for seed in shares | group[1]}
+            k = min(k, group[2])
+        made.append((model, shares, k))
+    return made
 
 
 def _one_training(cells: list[Draws]) -> bool:
