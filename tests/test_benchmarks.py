@@ -70,6 +70,14 @@ def test_a_benchmark_writes_its_figures(tmp_path: Path, name: str):
 
 
 @pytest.mark.slow
+def test_the_audit_is_calibrated(tmp_path: Path):
+    rows = figures(tmp_path / "figures.csv", "calibration", "--runs", "4", "--part", "power", "--part", "predicates")
+    power = [float(row["figure"]) for row in rows if row["case"] == "unpaired; alone"]
+    assert 8 > power[1] > power[2] > power[-1] > 0.5  # from three seeds on
+    assert {row["seeds"] for row in rows if row["part"] == "predicate"} == {"2", "3", "5"}
+
+
+@pytest.mark.slow
 def test_the_decoder_is_measured_over_beams_and_numbers_of_rules(tmp_path: Path):
     (tmp_path / "text").write_text("a b a\n\nb a\n")
     (tmp_path / "weights.json").write_text(json.dumps(toy.WEIGHTS))
