@@ -11,7 +11,7 @@ The parts are independent and add in quadrature, on each side: low = mean - sqrt
 range of 0 to 100 (a number above 100 is no percentage).
 
 A paper's number is that of one training, not of the mean over all. So it is compared with the interval for one further
-training on the same test set, wider by t(0.975, k - 1) * s in quadrature: h_seed becomes t * s * sqrt(1 + 1 / k).
+training on the same test set. That is wider by t * s in quadrature: h_seed becomes t * s * sqrt(1 + 1 / k).
 """
 
 import math
