@@ -201,3 +201,29 @@ def test_cells_of_one_model_share_its_seeds_whatever_their_numbers(predicate, al
     [single] = predicates.leaves(claims.instances(Claim("x", "t/table1", predicate))[0].tree)
     wrong = evidence.estimate(single.number, cells).above().holds <= ALPHA
     assert np.mean(wrong) <= LIMIT
+
+
+@pytest.mark.parametrize("n", [50, 139, 300, 1000])
+def test_two_systems_without_an_error_are_level_only_on_enough_items(n):
+    """One has no error, the other one in 100, the equivalence bound: on 139 items one in four has none on these."""
+    rng, runs, level = np.random.default_rng(n), 300, 0
+    [instance] = claims.instances(Claim("x", "t/table1", "[a, c] > [b, c]"))
+    for _ in range(runs):
+        hits = {"a": np.ones(n), "b": (rng.random(n) > 0.01).astype(float)}
+        cells = {(row, "c"): [measured(row, 1, 100 * held.mean(), hits=held)] for row, held in hits.items()}
+        found = draws.of_table("t/table1", cells)
+        one = evidence.of(instance, found, dict.fromkeys(found, BOUND))
+        level += one.verdict == "level"
+        assert (one.low > 0) == (one.verdict == "holds")
+        assert (one.high < 0) == (one.verdict == "fails")
+    assert level / runs <= 0.05  # of 2.5
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(139, "undecided"), (383, "undecided"), (385, "level")])
+def test_systems_that_agree_on_each_item_are_level_where_a_difference_of_the_bound_would_show(n, verdict):
+    """A difference of 1% is 3.84 items of 384, which is 1.96 of its standard errors."""
+    [instance] = claims.instances(Claim("x", "t/table1", "[a, c] > [b, c]"))
+    cells = {(row, "c"): [measured(row, 1, 100.0, hits=np.ones(n))] for row in "ab"}
+    found = draws.of_table("t/table1", cells)
+    one = evidence.of(instance, found, dict.fromkeys(found, BOUND))
+    assert (one.verdict, one.low) == (verdict, pytest.approx(-100 * 1.96**2 / n, rel=1e-3))

@@ -19,7 +19,6 @@ a normal distribution whose two halves have the widths of the two halves of its 
 import functools
 import hashlib
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -41,7 +40,7 @@ class Spread(NamedTuple):
     """The variance of one seed's numbers, pooled over the cells of a table and metric, with its degrees of freedom."""
 
     variance: float
-    freedom: int
+    freedom: float
 
 
 UNKNOWN = Spread(math.inf, 1)
@@ -53,7 +52,7 @@ class Draws(NamedTuple):
 
     `model`: what the seeds trained; "" for texts that a whole pipeline selected. `k`, `n`: the numbers of seeds and
     items; 0 if unknown. `spread`: that of seeds, where the cell has one; None where nothing was trained, or there are
-    several.
+    several. `worth`: how many points one item is worth; 0 if unknown.
     """
 
     value: float
@@ -63,6 +62,7 @@ class Draws(NamedTuple):
     k: int = 0
     n: int = 0
     spread: Spread | None = None
+    worth: float = 0.0
 
 
 def of_table(
@@ -85,13 +85,27 @@ def of_table(
 
 
 def spreads(place: str, cells: Iterable[Sequence[Measurement]]) -> dict[tuple[str, str], Spread]:
-    """How far the numbers of a table lie apart over seeds, by place and signature, where cells have several seeds."""
-    sums: dict[tuple[str, str], Spread] = {}
+    """How far the numbers of a table lie apart over seeds, by place and signature, where cells have several seeds.
+
+    The variance is pooled. Cells of one seed go up and down together, so that m of them with k seeds have fewer than
+    m (k - 1) degrees of freedom: (k - 1) tr(S)^2 / tr(S^2), with S the covariances of the cells (Satterthwaite 1946).
+    S of few seeds makes that smaller than it is, at most (k - 1)^2, and no test too sure.
+    """
+    apart: dict[tuple[str, str], dict[tuple[int, ...], list[Array]]] = {}
     for seeds in cells:
-        if (k := len(seeds)) > 1:
-            squares, freedom = sums.get(key := (place, seeds[0].signature), Spread(0.0, 0))
-            sums[key] = Spread(squares + (k - 1) * statistics.variance(one.value for one in seeds), freedom + k - 1)
-    return {key: Spread(squares / freedom, freedom) for key, (squares, freedom) in sums.items()}
+        if len(seeds) > 1:
+            values = np.array([one.value for one in seeds])
+            held = apart.setdefault((place, seeds[0].signature), {})
+            held.setdefault(tuple(one.seed for one in seeds), []).append(values - values.mean())
+    return {key: _pooled([np.stack(rows) for rows in held.values()]) for key, held in apart.items()}
+
+
+def _pooled(groups: Sequence[Array]) -> Spread:
+    """The variance of deviations [cells, k] of groups with seeds of their own, with its degrees of freedom."""
+    squares = sum(float(np.square(rows).sum()) for rows in groups)
+    freedom = sum(len(rows) * (rows.shape[1] - 1) for rows in groups)
+    mixed = sum(float(np.square(rows @ rows.T).sum()) / (rows.shape[1] - 1) for rows in groups)
+    return Spread(squares / freedom, min(freedom, squares**2 / mixed) if mixed else freedom)
 
 
 def _of_cell(
@@ -110,7 +124,20 @@ def _of_cell(
         drawn = alone(f"{place} {first.row} {first.column}", mean, low, high, k)
         return drawn._replace(seeds=apart, model=model, spread=spread)
     items = np.mean([np.mean(parts, axis=0) for parts in of_items], axis=0)
-    return Draws(mean, items, apart, model, k, sum(part.n for part in first.items), spread)
+    worth = max(map(_worth, first.items)) / len(first.items)
+    return Draws(mean, items, apart, model, k, sum(part.n for part in first.items), spread, worth)
+
+
+def _worth(part: GroupedItems) -> float:
+    """How many points one item of a test set is worth: of a ratio the step of the numerator (F1 counts a right pair twice),
+    over the denominator; of BLEU 0, as nearly every sentence has a part in its bootstrap.
+    """
+    if part.kind != "ratio":
+        return 0.0
+    numerators, denominators = part.counts.T
+    whole = np.array_equal(numerators, np.floor(numerators))
+    step = int(np.gcd.reduce(numerators.astype(np.int64))) if whole else 1
+    return 100 * max(1, step) / max(1.0, float(denominators.sum()))
 
 
 def alone(name: str, value: float, low: float | None, high: float | None, k: int = 0) -> Draws:

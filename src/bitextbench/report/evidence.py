@@ -2,7 +2,9 @@
 
 A single comparison, d > 0, is tested as in `evaluation.significance`: the error of d is a normal deviation by test items
 (the variance of its draws) plus Student's t by seeds (what is paired, and Welch's degrees of freedom, say `draws` and
-`estimate`). Where two trainings of one seed each are compared, and no run says how far seeds lie apart, nothing is
+`estimate`). Where few items differ, their bootstrap is too sure: of two systems without an error it says that they are
+level, for any number of items. A true number at the border, m items away from ours, has a variance of at least m items:
+that is the least taken (as of a count, or a score test: Tango 1998). Where two trainings of one seed each are compared, and no run says how far seeds lie apart, nothing is
 decided. Of it come two one-sided p-values: that d > 0 is false although it seems true (`holds`), and that it is true
 although it seems false (`fails`). They are joined so that each stays a p-value, whatever the parts have in common:
 
@@ -50,19 +52,36 @@ Cells = Mapping[str, Draws]
 
 
 class Estimate(NamedTuple):
-    """A number of several cells with its variances by items and by seeds; `freedom`: of the second. Arrays broadcast."""
+    """A number of several cells with its variances by items and by seeds; `freedom`: of the second; `worth`: of an item,
+    the most in any cell. Arrays broadcast.
+    """
 
     value: Any
     of_items: Any
     of_seeds: Any
     freedom: Any
+    worth: float = 0.0
+
+    def tail(self, away: Any) -> Any:
+        """The probability of an error of at least `away`, of a true number that is as far from ours."""
+        return error_tail(away, np.maximum(self.of_items, self.worth * away), self.of_seeds, self.freedom)
+
+    def reach(self, tail: float) -> float:
+        """How far away the probability is `tail`."""
+        from scipy.optimize import brentq
+
+        least = error_quantile(tail, self.of_items, self.of_seeds, self.freedom)
+        if math.isinf(least) or self.worth * least <= self.of_items:
+            return least
+        most = next(far for power in range(100) if self.tail(far := 2.0**power * max(least, self.worth)) < tail)
+        return float(brentq(lambda away: self.tail(away) - tail, least, most, xtol=1e-9 * most))
 
     def above(self, border: Any = 0.0) -> "Sides":
         """The tests of: the true number is above a border. One without errors that is at the border has no side: both
         p-values are 1.
         """
         away = self.value - border
-        smaller = error_tail(abs(away), *self[1:])
+        smaller = self.tail(abs(away))
         larger = np.where(smaller < 1, 1 - smaller, 1.0)
         return Sides(np.where(away > 0, smaller, larger), np.where(away > 0, larger, smaller))
 
@@ -122,8 +141,7 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     used = [cells[name] for name in names(one.number, cells)]
     seeds, items = (min(filter(None, (getattr(cell, field) for cell in used)), default=0) for field in ("k", "n"))
     slack = float(number.value) - border
-    low = slack - error_quantile(ALPHA / parts.holds, *number[1:])
-    high = slack + error_quantile(ALPHA / parts.fails, *number[1:])
+    low, high = slack - number.reach(ALPHA / parts.holds), slack + number.reach(ALPHA / parts.fails)
     made = Evidence(one, verdict, slack, low, high, Sides(*map(float, whole)), level, seeds, items)
     if verdict == "undecided":
         needed = enough(bound[one], float(number.of_items), float(number.of_seeds), items, seeds)
@@ -176,8 +194,12 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
         for slope, name in zip(slopes, used, strict=True):
             if (alike := cells[name].spread) and np.any(slope):
                 once[alike] = once.get(alike, 0.0) + slope**2
+    worth = max(
+        (float(np.max(np.abs(slope))) * cells[name].worth for slope, name in zip(slopes, used, strict=True)),
+        default=0.0,
+    )
     if UNKNOWN in once:
-        return Estimate(value, of_items, math.inf, 1.0)
+        return Estimate(value, of_items, math.inf, 1.0, worth)
     parts = [(weight * alike.variance, alike.freedom) for alike, weight in once.items()]
     parts += [
         (k / (k - 1) * sum(np.square(part) for part in shares.values()), k - 1) for _, shares, k in _sharing(groups)
@@ -185,7 +207,7 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
     of_seeds = _rounded(sum((variance for variance, _ in parts), start=0.0))
     squares = sum((variance**2 / freedom for variance, freedom in parts), start=0.0)
     freedom = np.divide(of_seeds**2, squares, out=np.ones_like(of_seeds), where=of_seeds > 0)
-    return Estimate(value, of_items, of_seeds, freedom)
+    return Estimate(value, of_items, of_seeds, freedom, worth)
 
 
 def _sharing(groups: Mapping[tuple[str, tuple[int, ...]], Any]) -> list[tuple[str, dict[int, Any], int]]:
