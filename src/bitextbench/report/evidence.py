@@ -71,7 +71,7 @@ class Estimate(NamedTuple):
         from scipy.optimize import brentq
 
         least = error_quantile(tail, self.of_items, self.of_seeds, self.freedom)
-        if math.isinf(least) or self.worth * least <= self.of_items:
+        if math.isinf(least) or not self.worth or 0 < self.worth * least <= self.of_items:
             return least
         most = next(far for power in range(100) if self.tail(far := 2.0**power * max(least, self.worth)) < tail)
         return float(brentq(lambda away: self.tail(away) - tail, least, most, xtol=1e-9 * most))
