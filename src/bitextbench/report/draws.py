@@ -88,8 +88,8 @@ def spreads(place: str, cells: Iterable[Sequence[Measurement]]) -> dict[tuple[st
     """How far the numbers of a table lie apart over seeds, by place and signature, where cells have several seeds.
 
     The variance is pooled. Cells of one seed go up and down together, so that m of them with k seeds have fewer than
-    m (k - 1) degrees of freedom: (k - 1) tr(S)^2 / tr(S^2), with S the covariances of the cells (Satterthwaite 1946).
-    S of few seeds makes that smaller than it is, at most (k - 1)^2, and no test too sure.
+    m (k - 1) degrees of freedom. They have (k - 1) tr(S)^2 / tr(S^2) of them (Satterthwaite 1946), where S has the
+    covariances of the cells. S of few seeds makes that smaller than it is, at most (k - 1)^2: no test is too sure.
     """
     apart: dict[tuple[str, str], dict[tuple[int, ...], list[Array]]] = {}
     for seeds in cells:

@@ -3,10 +3,11 @@
 A single comparison, d > 0, is tested as in `evaluation.significance`: the error of d is a normal deviation by test items
 (the variance of its draws) plus Student's t by seeds (what is paired, and Welch's degrees of freedom, say `draws` and
 `estimate`). Where few items differ, their bootstrap is too sure: of two systems without an error it says that they are
-level, for any number of items. A true number at the border, m items away from ours, has a variance of at least m items:
-that is the least taken (as of a count, or a score test: Tango 1998). Where two trainings of one seed each are compared, and no run says how far seeds lie apart, nothing is
-decided. Of it come two one-sided p-values: that d > 0 is false although it seems true (`holds`), and that it is true
-although it seems false (`fails`). They are joined so that each stays a p-value, whatever the parts have in common:
+level, for any number of items. If the true number is at the border, m items away from ours, it has a variance of at
+least m items: that is the least taken (as in a score test: Tango 1998). Where two trainings of one seed each are
+compared, and no run says how far seeds lie apart, nothing is decided. Of it come two one-sided p-values: that d > 0 is
+false although it seems true (`holds`), and that it is true although it seems false (`fails`). They are joined so that
+each stays a p-value, whatever the parts have in common:
 
 | | holds | fails |
 |---|---|---|
