@@ -31,8 +31,8 @@ def keep_freed() -> None:
 def keep_few_kernels() -> None:
     """Let oneDNN keep 64 kernels instead of 1,024, where the environment does not say how many. Before torch works.
 
-    An LSTM needs some for each shape of a batch. At artetxe2019's width they are of some MB each, and with 1,024 of them a
-    training took 3.7 GB, with 64 less than half (docs/notebook/measurements.md).
+    An LSTM needs some for each shape of a batch. With 1,024 a training at artetxe2019's width grew by 1 MB an update, to
+    3.7 GB (docs/notebook/measurements.md).
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 

@@ -435,7 +435,7 @@ HERE = Path(__file__).parents[1]  # read, as the import of these modules takes l
 
 
 def constant(module: str, name: str) -> Any:
-    """A constant of a module."""
+    """A constant of a module, which is read without being run."""
     return members.constants(HERE / module)[name]
 
 
