@@ -43,7 +43,6 @@ from bitextbench.report.cells import Cell, Measurement, filled, measurement
 from bitextbench.report.claims import Claim, Instance, Key
 from bitextbench.report.draws import DRAWS, Draws
 from bitextbench.report.evidence import ALPHA
-from bitextbench.report.predicates import Single
 
 Array = NDArray[np.float64]
 SEEDS = (1, 2, 3, 5)
@@ -261,14 +260,14 @@ def simulated(
 ) -> dict[Key, Draws]:
     """Cells of which each number is an array over the runs."""
     k, runs = design.k, design.runs
-    items = {place: rng.standard_normal(runs) for place in {key[0] for key in truths}}
-    luck = {model: rng.standard_normal((k, runs)) for model in {*models.values()}}
+    items = {place: rng.standard_normal(runs) for place in sorted({key[0] for key in truths})}
+    luck = {model: rng.standard_normal((k, runs)) for model in sorted({*models.values()})}
     cells = {}
     for number, (key, true) in enumerate(truths.items()):
         own = rng.standard_normal((k, runs))
         effects = design.seeds * (np.sqrt(design.alike) * luck[models[key]] + np.sqrt(1 - design.alike) * own)
         error = design.items * np.sqrt(0.5) * (items[key[0]] + rng.standard_normal(runs))
-        common = DEVIATIONS[:, -1 - sorted(items).index(key[0])]
+        common = DEVIATIONS[:, -1 - [*items].index(key[0])]
         deviations = design.items * np.sqrt(0.5) * (common + DEVIATIONS[:, number])
         mean = effects.mean(axis=0)
         seeds = dict(enumerate(effects - mean)) if k > 1 else {}
@@ -354,28 +353,18 @@ class Truth(NamedTuple):
 def true_of(one: Instance, truths: dict[Key, float], bounds: dict[Key, float]) -> Truth:
     numbers = {name: truths[key] for name, key in one.cells.items()}
     own = {name: bounds[key] for name, key in one.cells.items()}
-
-    def slack(side: int) -> float:
-        def of(single: Single) -> float:
-            bound = min((own[name] for name in evidence.names(single.number, numbers)), default=0.0)
-            return float(predicates.number(single.number, numbers)) - evidence.border_of(single, bound, side)
-
-        return predicates.folded(one.tree, of)
-
+    whole, outer, inner = (evidence.exact(one.tree, numbers, own, side) for side in (0, -1, 1))
     near = 1e-6
-    return Truth(slack(0) > near, slack(0) < -near, slack(-1) > near and slack(1) < -near)
+    return Truth(whole > near, whole < -near, outer > near and inner < -near)
 
 
 def tested(one: Instance, cells: dict[Key, Draws], bounds: dict[Key, float]) -> tuple[Array, Array, Array]:
     """The p-values of an instance in all runs: that it holds, that it fails, that it is level."""
     numbers = {name: cells[key] for name, key in one.cells.items()}
+    own = {name: bounds[key] for name, key in one.cells.items()}
     singles = {single: evidence.estimate(single.number, numbers) for single in predicates.leaves(one.tree)}
-    own = {
-        single: min((bounds[one.cells[name]] for name in evidence.names(single.number, numbers)), default=0.0)
-        for single in singles
-    }
-    whole, outer, inner = (evidence.joined(one.tree, evidence.each_tested(singles, own, side)) for side in (0, -1, 1))
-    return whole.holds, whole.fails, np.maximum(outer.holds, inner.fails)
+    whole, level = evidence.tested(one.tree, singles, {single: evidence.bound_of(single, own) for single in singles})
+    return whole.holds, whole.fails, level
 
 
 def right(verdict: str, truth: Sequence[Truth]) -> bool:

@@ -131,10 +131,8 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     cells = {name: numbers[key] for name, key in instance.cells.items()}
     own = {name: bounds[key] for name, key in instance.cells.items()}
     singles = {one: estimate(one.number, cells) for one in predicates.leaves(instance.tree)}
-    bound = {one: min((own[name] for name in names(one.number, cells)), default=0.0) for one in singles}
-    whole = joined(instance.tree, each_tested(singles, bound))
-    outer, inner = (joined(instance.tree, each_tested(singles, bound, side)) for side in (-1, 1))
-    level = float(max(outer.holds, inner.fails))
+    bound = {one: bound_of(one, own) for one in singles}
+    whole, level = tested(instance.tree, singles, bound)
     tests: list[tuple[Verdict, float]] = [("holds", whole.holds), ("fails", whole.fails), ("level", level)]
     verdict: Verdict = next((name for name, p in tests if p <= ALPHA), "undecided")
     one, parts = deciding(instance.tree, each_tested(singles, bound))
@@ -143,7 +141,7 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     seeds, items = (min(filter(None, (getattr(cell, field) for cell in used)), default=0) for field in ("k", "n"))
     slack = float(number.value) - border
     low, high = slack - number.reach(ALPHA / parts.holds), slack + number.reach(ALPHA / parts.fails)
-    made = Evidence(one, verdict, slack, low, high, Sides(*map(float, whole)), level, seeds, items)
+    made = Evidence(one, verdict, slack, low, high, Sides(*map(float, whole)), float(level), seeds, items)
     if verdict == "undecided":
         needed = enough(bound[one], float(number.of_items), float(number.of_seeds), items, seeds)
         made = replace(made, needed=needed)
@@ -153,12 +151,13 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     return made
 
 
-def exact(tree: Tree, numbers: Mapping[str, float], bounds: Mapping[str, float]) -> float:
-    """The slack of a tree on numbers without errors: of All the least of its parts', of Any the greatest."""
+def exact(tree: Tree, numbers: Mapping[str, float], bounds: Mapping[str, float], side: int = 0) -> float:
+    """The slack of a tree on numbers without errors: of All the least of its parts', of Any the greatest. `side`: as in
+    `border_of`.
+    """
 
     def slack(one: Single) -> float:
-        bound = min((bounds[name] for name in names(one.number, numbers)), default=0.0)
-        return float(predicates.number(one.number, numbers)) - border_of(one, bound)
+        return float(predicates.number(one.number, numbers)) - border_of(one, bound_of(one, bounds), side)
 
     return predicates.folded(tree, slack)
 
@@ -168,9 +167,9 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
 
     Cells of the same model and seeds are paired: the number is taken seed by seed, and its variance is s^2 / k with
     k - 1 degrees of freedom. Cells of the same model with some seeds in common, as of tables with other numbers of seeds,
-    are paired by these; k is the smaller number. Of several such groups variances add up, with the degrees of freedom of Welch (1947). Cells
-    of one seed add the variance of other seeds (`Draws.spread`) each, but for cells of one model that was trained once:
-    their difference is that model's.
+    are paired by these; k is the smaller number. Of several such groups variances add up, with the degrees of freedom of
+    Welch (1947). Cells of one seed add the variance of other seeds (`Draws.spread`) each, but for cells of one model that
+    was trained once: their difference is that model's.
     """
     used = names(number, cells)
     at = {name: cells[name].value for name in used}
@@ -240,6 +239,11 @@ def names(number: ast.expr, cells: Mapping[str, Any]) -> list[str]:
     return sorted(set(used), key=list(cells).index)
 
 
+def bound_of(one: Single, bounds: Mapping[str, float]) -> float:
+    """The equivalence bound of a comparison: the least of its cells'."""
+    return min((bounds[name] for name in names(one.number, bounds)), default=0.0)
+
+
 def border_of(one: Single, bound: float, side: int = 0) -> float:
     """Where a comparison's number has to be above, moved in (`side` 1) or out (-1) by the equivalence bound."""
     equal = (-1 if one.closed else 1) * bound if one.equal else 0.0
@@ -251,6 +255,12 @@ def each_tested(
 ) -> dict[Single, Sides]:
     """The tests of single comparisons, their borders as in `border_of`."""
     return {one: number.above(border_of(one, bounds[one], side)) for one, number in singles.items()}
+
+
+def tested(tree: Tree, singles: Mapping[Single, Estimate], bounds: Mapping[Single, float]) -> tuple[Sides, Any]:
+    """The tests of a tree, and the p-value that it is level."""
+    whole, outer, inner = (joined(tree, each_tested(singles, bounds, side)) for side in (0, -1, 1))
+    return whole, np.maximum(outer.holds, inner.fails)
 
 
 def joined(tree: Tree, singles: Mapping[Single, Sides]) -> Sides:
