@@ -94,19 +94,19 @@ def test_model_1_is_that_of_all_alignments():
 
 
 def grown(forward, backward):
-    """Koehn et al. 2003, in sets of links; links are visited by source word, then by target word."""
-    ways = {(i, j) for j, i in enumerate(forward) if i >= 0}, {(i, j) for i, j in enumerate(backward) if j >= 0}
+    """Koehn et al. 2003, in sets of links (target, source), visited in their order."""
+    ways = {(j, i) for j, i in enumerate(forward) if i >= 0}, {(j, i) for i, j in enumerate(backward) if j >= 0}
     links, more = ways[0] & ways[1], True
 
     def free(link):
-        return link[0] not in {i for i, _ in links}, link[1] not in {j for _, j in links}
+        return link[0] not in {j for j, _ in links}, link[1] not in {i for _, i in links}
 
     while more:
         more = False
-        for i, j in product(range(len(backward)), range(len(forward))):
-            for up, right in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
-                link = i + up, j + right
-                if (i, j) in links and link in ways[0] | ways[1] and any(free(link)):
+        for j, i in product(range(len(forward)), range(len(backward))):
+            for down, right in ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)):
+                link = j + down, i + right
+                if (j, i) in links and link in ways[0] | ways[1] and any(free(link)):
                     links.add(link)
                     more = True
     for way in ways:
@@ -130,7 +130,14 @@ def test_grow_diag_final_and():
     # both ways: 0-0. Beside it 0-1 and 1-1, of one way each; 3-3 has no neighbour and free words: final; 2-0 has neither
     forward, backward = np.array([0, 0, -1, 3], np.int32), np.array([0, 1, -1, -1], np.int32)
     links = alignment.grow_diag_final_and(forward, backward)
-    assert np.argwhere(links).tolist() == [[0, 0], [0, 1], [1, 1], [3, 3]]
+    assert np.argwhere(links.T).tolist() == [[0, 0], [0, 1], [1, 1], [3, 3]]
+
+
+def test_links_are_visited_in_the_order_of_moses():
+    # 0-1 comes first, and leaves 0-3 without a free word, if links are visited by source word; symal has 0-3
+    forward, backward = np.array([2, 1, 2, 0, 1], np.int32), np.array([1, 3, 2], np.int32)
+    links = alignment.grow_diag_final_and(forward, backward)
+    assert np.argwhere(links.T).tolist() == [[0, 3], [1, 1], [1, 3], [1, 4], [2, 0], [2, 2]]
 
 
 def test_links_that_do_not_fit(tmp_path):
