@@ -26,6 +26,7 @@ class Chinese(Language):
 
     code, that = "zh", "，"
     he, she = "他", "她"
+    date, month, year, clock, hour = "{y}年{m}月{d}日", "{y}年{m}月", "{y}年", "{h}点{m:02}分", "{h}点"
 
     def np(self, x: Any) -> str:
         if isinstance(x, Person):
@@ -124,15 +125,3 @@ class Chinese(Language):
 
     def number(self, value: int) -> str:
         return f"{value / 10_000:g}万" if value >= 10_000 and value % 100 == 0 else str(value)
-
-    def date(self, d: int, m: int, y: int) -> str:
-        return f"{y}年{m}月{d}日"
-
-    def month(self, m: int, y: int) -> str:
-        return f"{y}年{m}月"
-
-    def year(self, y: int) -> str:
-        return f"{y}年"
-
-    def clock(self, h: int, m: int) -> str:
-        return f"{h}点{m:02}分" if m else f"{h}点"

@@ -4,12 +4,14 @@ import re
 from typing import Any
 
 from bitextbench.data.synth.grammar import Language, plural, words
-from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, There
+from bitextbench.data.synth.meaning import Age, Born, Change, Clause, Copula, Cost, There
 
 
 class English(Language):
     code, that, and_ = "en", " that ", ", {} "
-    he, she = "he", "she"
+    he, she, at = "he", "she", "in"
+    date, month, year = "on {month} {d}, {y}", "in {month} {y}", "in {y}"
+    clock = "at {twelve}:{m:02} {half}"
 
     def phrase(self, x: Any) -> str:
         noun = self.noun(x.noun, x.plural)
@@ -21,7 +23,7 @@ class English(Language):
             rest, det = f"{self.count(x.number)} {rest}", ""
         elif det == "a" and rest[0] in "aeiou" and not rest.startswith("uni"):
             det = "an"
-        return words(det, rest, f"who {self.clause(x.rel, relative=True)}" if x.rel else "")
+        return words(det, rest, f"who {self.relative(x.rel)}" if x.rel else "")
 
     def noun(self, noun: str, many: bool) -> str:
         forms = self.nouns[noun][0]
@@ -57,8 +59,8 @@ class English(Language):
             return ("did" if c.tense == "past" else "do" if many else "does"), base
         return "", past if c.tense == "past" else base if many else third
 
-    def clause(self, c: Any, relative: bool = False) -> str:
-        match c:
+    def fact(self, fact: Any) -> str:
+        match fact:
             case Copula(subj, adj, past, than):
                 forms = self.adjectives[adj][0]
                 if than:
@@ -77,13 +79,13 @@ class English(Language):
                 return f"{self.np(subj)} was born {self.time(time)} in {self.np(place)}"
             case There(what, place):
                 return f"there are {self.np(what)} {self.place(place)}"
+        return super().fact(fact)
+
+    def event(self, c: Clause, subj: str) -> str:
         aux, verb = self.vp(c)
         if c.neg:
             aux = "cannot" if aux == "can" else f"{aux} not"
-        subj = "" if relative else self.np(c.obj if c.passive else c.subj)
-        text = words(subj, aux, self.adverb(c, "mid"), verb, self.rest(c))
-        when = self.time(c.time)
-        return f"{when}, {text}" if c.fronted and not relative else words(text, when)
+        return words(subj, aux, self.adverb(c, "mid"), verb, self.rest(c))
 
     def rest(self, c: Clause) -> str:
         return words(
@@ -96,21 +98,6 @@ class English(Language):
             self.place(c.place) if c.place else "",
         )
 
-    def place(self, place: Any) -> str:
-        return f"in {place.name}" if isinstance(place, City) else f"{self.locs[place.noun]} {self.np(place)}"
-
     def question(self, wh: str, c: Clause) -> str:
         aux, verb = self.vp(c, ask=True)
         return words(wh, aux, self.np(c.subj), verb, self.rest(c), self.time(c.time))
-
-    def date(self, d: int, m: int, y: int) -> str:
-        return f"on {self.month_name(m)} {d}, {y}"
-
-    def month(self, m: int, y: int) -> str:
-        return f"in {self.month_name(m)} {y}"
-
-    def year(self, y: int) -> str:
-        return f"in {y}"
-
-    def clock(self, h: int, m: int) -> str:
-        return f"at {h % 12 or 12}:{m:02} {'am' if h < 12 else 'pm'}"

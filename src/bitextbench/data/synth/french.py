@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bitextbench.data.synth.grammar import NBSP, Romance, plural, words
-from bitextbench.data.synth.meaning import Age, Born, Change, City, Clause, Copula, Cost, There
+from bitextbench.data.synth.meaning import Age, Born, Change, Clause, Copula, Cost, There
 
 # before a vowel or a mute h; the H of a name is not mute; there is no elision before huit and onze
 VOWEL = "(?=[aàâeéèêiîoôuœhAEÉIÎOU](?!uit |nze ))"
@@ -19,7 +19,10 @@ DET = {"the": "le la les", "a": "un une des", "this": "ce cette ces", "his": "so
 class French(Romance):
     code, that = "fr", " que "
     and_, before_sub = " {} ", " "
-    he, she = "il", "elle"
+    he, she, at = "il", "elle", "à"
+    to, of, by = "à", "de", "par"
+    date, month, year = "le {d} {month} {y}", "en {month} {y}", "en {y}"
+    clock, hour = "à {h} h {m:02}", "à {h} h"
     group, point = NBSP, ","
 
     def phrase(self, x: Any) -> str:
@@ -35,7 +38,7 @@ class French(Romance):
                 det = "de"
             noun = f"{adj} {noun}" if before else f"{noun} {adj}"
         owner = f"de {self.np(x.owner)}" if x.owner else ""
-        return words(det, noun, owner, f"qui {self.clause(x.rel, relative=True)}" if x.rel else "")
+        return words(det, noun, owner, f"qui {self.relative(x.rel)}" if x.rel else "")
 
     def pluralise(self, form: str) -> str:
         if form[-1] in "sxz":
@@ -89,8 +92,8 @@ class French(Romance):
             return (("sont" if many else "est") if verb["aux"] == "e" else have), participle
         return verb[c.tense], ""
 
-    def clause(self, c: Any, relative: bool = False) -> str:
-        match c:
+    def fact(self, fact: Any) -> str:
+        match fact:
             case Copula(subj, adj, past, than):
                 be = ("étaient" if past else "sont") if plural(subj) else "était" if past else "est"
                 form = self.adj(adj, self.gender(subj), plural(subj))
@@ -108,28 +111,13 @@ class French(Romance):
                 return f"{self.np(subj)} est {self.agree('né', subj)} {self.time(time)} à {self.np(place)}"
             case There(what, place):
                 return f"il y a {self.np(what)} {self.place(place)}"
+        return super().fact(fact)
+
+    def event(self, c: Clause, subj: str) -> str:
         finite, verb = self.vp(c)
         if c.neg:
             finite = f"ne {finite} pas"
-        subj = "" if relative else self.np(c.obj if c.passive else c.subj)
-        text = words(
-            subj,
-            finite,
-            self.adverb(c, "mid"),
-            verb,
-            self.np(c.obj) if c.obj and not c.passive else "",
-            self.adverb(c, "manner"),
-            f"à {self.np(c.recipient)}" if c.recipient else "",
-            f"de {self.np(c.source)}" if c.source else "",
-            f"à {self.np(c.goal)}" if c.goal else "",
-            f"par {self.np(c.subj)}" if c.passive and c.subj else "",
-            self.place(c.place) if c.place else "",
-        )
-        when = self.time(c.time)
-        return f"{when}, {text}" if c.fronted and not relative else words(text, when)
-
-    def place(self, place: Any) -> str:
-        return f"à {self.np(place)}" if isinstance(place, City) else f"{self.locs[place.noun]} {self.np(place)}"
+        return words(subj, finite, self.adverb(c, "mid"), verb, self.rest(c))
 
     def question(self, wh: str, c: Clause) -> str:
         return words(wh, "est-ce que", self.clause(c))
@@ -141,14 +129,5 @@ class French(Romance):
             text = text.replace(f" {apart} ", f" {joined} ")
         return text[0].upper() + text[1:] + (f"{NBSP}?" if question else ".")
 
-    def date(self, d: int, m: int, y: int) -> str:
-        return f"le {'1er' if d == 1 else d} {self.month_name(m)} {y}"
-
-    def month(self, m: int, y: int) -> str:
-        return f"en {self.month_name(m)} {y}"
-
-    def year(self, y: int) -> str:
-        return f"en {y}"
-
-    def clock(self, h: int, m: int) -> str:
-        return f"à {h} h {m:02}" if m else f"à {h} h"
+    def day(self, d: int) -> str:
+        return "1er" if d == 1 else str(d)

@@ -18,6 +18,7 @@ CONTRACTIONS = {"in dem": "im", "an dem": "am", "bei dem": "beim", "von dem": "v
 class German(Language):
     code, that, before_sub, and_ = "de", ", dass ", ", ", " {} "
     he, she = "er", "sie"
+    date, month, year, clock = "am {d}. {month} {y}", "im {month} {y}", "im Jahr {y}", "um {h}.{m:02} Uhr"
     group, point = ".", ","
 
     def pick(self, endings: dict[str, str], case: str, gender: str) -> str:
@@ -132,7 +133,7 @@ class German(Language):
 
     def clause(self, c: Any) -> str:
         subj, finite, mid, final, _ = self.parts(c)
-        time = self.time(getattr(c, "time", None)) if isinstance(c, Clause) else ""
+        time = self.time(c.time) if isinstance(c, Clause) else ""
         if time and c.fronted:
             return words(time, finite, subj, *mid, final)
         return words(subj, finite, time, *mid, final)
@@ -155,15 +156,3 @@ class German(Language):
         for apart, contracted in CONTRACTIONS.items():
             text = text.replace(f" {apart} ", f" {contracted} ")
         return super().finish(text, question)
-
-    def date(self, d: int, m: int, y: int) -> str:
-        return f"am {d}. {self.month_name(m)} {y}"
-
-    def month(self, m: int, y: int) -> str:
-        return f"im {self.month_name(m)} {y}"
-
-    def year(self, y: int) -> str:
-        return f"im Jahr {y}"
-
-    def clock(self, h: int, m: int) -> str:
-        return f"um {h}.{m:02} Uhr"

@@ -20,6 +20,11 @@ class Language:
     he, she = "", ""
     group, point = ",", "."  # of numbers
     group_from = 1000  # the first number that is grouped
+    at = ""  # before a city
+    comma = ","  # after a time that comes first
+    # forms of times; `stem`: the month without its last letter; `twelve`, `half`: of the clock with am and pm
+    date = month = year = clock = ""
+    hour = ""  # of the clock without minutes, where that is another
 
     def __init__(self) -> None:
         column = ["en", "de", "fr", "es", "ru", "zh"].index(self.code)
@@ -73,8 +78,26 @@ class Language:
         """A noun phrase that is no name and no pronoun."""
         raise NotImplementedError
 
-    def clause(self, meaning: Any) -> str:
+    def clause(self, c: Any) -> str:
+        if not isinstance(c, Clause):
+            return self.fact(c)
+        text, when = self.event(c, self.np(c.obj if c.passive else c.subj)), self.time(c.time)
+        return words(when + self.comma, text) if c.fronted else words(text, when)
+
+    def relative(self, c: Clause) -> str:
+        """A clause whose subject is the noun before it."""
+        return words(self.event(c, ""), self.time(c.time))
+
+    def fact(self, fact: Any) -> str:
+        """A statement that is no event."""
         raise NotImplementedError
+
+    def event(self, c: Clause, subj: str) -> str:
+        """An event without its time."""
+        raise NotImplementedError
+
+    def place(self, place: Any) -> str:
+        return f"{self.at if isinstance(place, City) else self.locs[place.noun]} {self.np(place)}"
 
     def sub(self, meaning: Any) -> str:
         return self.clause(meaning)
@@ -105,10 +128,20 @@ class Language:
             return ""
         if isinstance(time.value, str):
             return self.words[time.kind, time.value]
-        return getattr(self, time.kind)(*time.value)
+        match time.kind, time.value:
+            case "date", (d, m, y):
+                return self.date.format(d=self.day(d), month=self.words["month", str(m)], m=m, y=y)
+            case "month", (m, y):
+                name = self.words["month", str(m)]
+                return self.month.format(month=name, stem=name[:-1], m=m, y=y)
+            case "year", (y,):
+                return self.year.format(y=y)
+        h, m = time.value
+        form = self.clock if m else self.hour or self.clock
+        return form.format(h=h, m=m, twelve=h % 12 or 12, half="am" if h < 12 else "pm")
 
-    def month_name(self, month: int) -> str:
-        return self.words["month", str(month)]
+    def day(self, d: int) -> str:
+        return str(d)
 
     def adverb(self, clause: Clause, kind: str) -> str:
         return self.words[clause.adv] if clause.adv and clause.adv[0] == kind else ""
@@ -124,7 +157,9 @@ def plural(np: Any) -> bool:
 
 
 class Romance(Language):
-    """Shared by French and Spanish: gender and number of the noun phrase."""
+    """Shared by French and Spanish: gender and number of the noun phrase, and what follows the verb."""
+
+    to, of, by = "", "", ""  # prepositions
 
     def gender(self, x: Any) -> str:
         return x.gender if isinstance(x, Person | Pronoun) else self.nouns[x.noun][0][0]
@@ -135,3 +170,17 @@ class Romance(Language):
 
     def pluralise(self, form: str) -> str:
         raise NotImplementedError
+
+    def rest(self, c: Clause) -> str:
+        return words(
+            self.obj(c.obj) if c.obj and not c.passive else "",
+            self.adverb(c, "manner"),
+            f"{self.to} {self.np(c.recipient)}" if c.recipient else "",
+            f"{self.of} {self.np(c.source)}" if c.source else "",
+            f"{self.to} {self.np(c.goal)}" if c.goal else "",
+            f"{self.by} {self.np(c.subj)}" if c.passive and c.subj else "",
+            self.place(c.place) if c.place else "",
+        )
+
+    def obj(self, x: Any) -> str:
+        return self.np(x)

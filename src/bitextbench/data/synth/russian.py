@@ -68,7 +68,8 @@ def decline(marks: str, nominative: str, special: dict[str, str]) -> dict[str, s
 
 class Russian(Language):
     code, that, before_sub, and_, but = "ru", ", что ", ", ", ", {} ", ", {} "
-    group, point, group_from = NBSP, ",", 10_000
+    comma, group, point, group_from = "", NBSP, ",", 10_000
+    date, month, year, clock = "{d} {month} {y} года", "в {stem}е {y} года", "в {y} году", "в {h}:{m:02}"
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +105,7 @@ class Russian(Language):
         if x.owner:
             text += " " + self.np(x.owner, "gen")
         if x.rel:
-            text += f", {self.adj('which', gender, 'nom', animate)} {self.clause(x.rel, relative=True)},"
+            text += f", {self.adj('which', gender, 'nom', animate)} {self.relative(x.rel)},"
         return text
 
     def counted(self, x: NP, case: str, gender: str, animate: bool) -> str:
@@ -163,8 +164,8 @@ class Russian(Language):
             return BE[gender] if c.tense == "past" else "будут" if many else "будет", done_form
         return verb[gender if c.tense == "past" else c.tense.capitalize() if many else c.tense], ""
 
-    def clause(self, c: Any, relative: bool = False) -> str:
-        match c:
+    def fact(self, fact: Any) -> str:
+        match fact:
             case Copula(subj, adj, past, than):
                 gender = self.gender(subj)
                 if than:
@@ -183,13 +184,13 @@ class Russian(Language):
                 return f"{self.np(subj)} {born} {self.time(time)} {self.place(place)}"
             case There(what, place):
                 return f"{self.place(place)} находятся {self.np(what)}"
+        return super().fact(fact)
+
+    def event(self, c: Clause, subj: str) -> str:
         finite, verb = self.vp(c)
-        subj = "" if relative else self.np(c.obj if c.passive else c.subj)
         manner = self.adverb(c, "manner")
         verb = words(finite, manner, verb) if verb else words(manner, finite)
-        text = words(subj, self.adverb(c, "mid"), "не" if c.neg else "", verb, self.rest(c))
-        when = self.time(c.time)
-        return words(when, text) if c.fronted and not relative else words(text, when)
+        return words(subj, self.adverb(c, "mid"), "не" if c.neg else "", verb, self.rest(c))
 
     def rest(self, c: Clause) -> str:
         case = next((form[1:] for form in self.verbs[c.verb][0] if form[0] == "@"), "acc")
@@ -226,15 +227,3 @@ class Russian(Language):
         whole = amount % 1_000_000 == 0
         million = self.measure(amount // 1_000_000, ["миллион", "миллиона", "миллионов"]) if whole else "миллиона"
         return f"{self.percent(amount // 100_000)} {million} {currency[2]}"
-
-    def date(self, d: int, m: int, y: int) -> str:
-        return f"{d} {self.month_name(m)} {y} года"
-
-    def month(self, m: int, y: int) -> str:
-        return f"в {self.month_name(m)[:-1]}е {y} года"
-
-    def year(self, y: int) -> str:
-        return f"в {y} году"
-
-    def clock(self, h: int, m: int) -> str:
-        return f"в {h}:{m:02}"

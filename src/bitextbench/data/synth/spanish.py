@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bitextbench.data.synth.grammar import NBSP, PEOPLE, Romance, plural, words
-from bitextbench.data.synth.meaning import NP, Age, Born, Change, City, Clause, Copula, Cost, Person, There
+from bitextbench.data.synth.meaning import NP, Age, Born, Change, Clause, Copula, Cost, Person, There
 
 DET = {
     "the": "el la los las",
@@ -20,14 +20,17 @@ JOINS = tuple(
 
 
 class Spanish(Romance):
-    code, that, but = "es", " que ", ", {} "
+    code, that, but, at = "es", " que ", ", {} ", "en"
+    to, of, by = "a", "de", "por"
+    date, month, year = "el {d} de {month} de {y}", "en {month} de {y}", "en {y}"
+    clock = "a las {h}:{m:02}"
     group, point, group_from = ".", ",", 10_000
 
     def phrase(self, x: Any) -> str:
         gender = self.gender(x)
         det = self.count(x.number) if x.number else DET[x.det].split(" ")["mf".index(gender) + 2 * x.plural]
         owner = f"de {self.np(x.owner)}" if x.owner else ""
-        rel = f"que {self.clause(x.rel, relative=True)}" if x.rel else ""
+        rel = f"que {self.relative(x.rel)}" if x.rel else ""
         return words(det, self.noun(x.noun, x.plural), self.adj(x.adj, gender, x.plural) if x.adj else "", owner, rel)
 
     def pluralise(self, form: str) -> str:
@@ -76,8 +79,8 @@ class Spanish(Romance):
             return words({"past": "fue fueron", "fut": "será serán"}[c.tense].split()[many], participle)
         return verb[c.tense]
 
-    def clause(self, c: Any, relative: bool = False) -> str:
-        match c:
+    def fact(self, fact: Any) -> str:
+        match fact:
             case Copula(subj, adj, past, than):
                 be = ("eran" if past else "son") if plural(subj) else "era" if past else "es"
                 if adj == "tired":
@@ -96,30 +99,14 @@ class Spanish(Romance):
                 return f"{self.np(subj)} nació {self.time(time)} en {self.np(place)}"
             case There(what, place):
                 return f"hay {self.np(what)} {self.place(place)}"
-        text = words(
-            "" if relative else self.np(c.obj if c.passive else c.subj),
-            "no" if c.neg else "",
-            self.adverb(c, "mid"),
-            self.vp(c),
-            self.rest(c),
-        )
-        when = self.time(c.time)
-        return f"{when}, {text}" if c.fronted and not relative else words(text, when)
+        return super().fact(fact)
 
-    def rest(self, c: Clause) -> str:
-        animate = isinstance(c.obj, Person) or (isinstance(c.obj, NP) and c.obj.noun in PEOPLE)
-        return words(
-            words("a" if animate else "", self.np(c.obj)) if c.obj and not c.passive else "",
-            self.adverb(c, "manner"),
-            f"a {self.np(c.recipient)}" if c.recipient else "",
-            f"de {self.np(c.source)}" if c.source else "",
-            f"a {self.np(c.goal)}" if c.goal else "",
-            f"por {self.np(c.subj)}" if c.passive and c.subj else "",
-            self.place(c.place) if c.place else "",
-        )
+    def event(self, c: Clause, subj: str) -> str:
+        return words(subj, "no" if c.neg else "", self.adverb(c, "mid"), self.vp(c), self.rest(c))
 
-    def place(self, place: Any) -> str:
-        return f"{'en' if isinstance(place, City) else self.locs[place.noun]} {self.np(place)}"
+    def obj(self, x: Any) -> str:
+        animate = isinstance(x, Person) or (isinstance(x, NP) and x.noun in PEOPLE)
+        return words("a" if animate else "", self.np(x))
 
     def question(self, wh: str, c: Clause) -> str:
         return words(wh, self.vp(c), self.np(c.subj), self.rest(c), self.time(c.time))
@@ -129,15 +116,3 @@ class Spanish(Romance):
             text = pattern.sub(by, text)
         text = text[0].upper() + text[1:]
         return f"¿{text}?" if question else f"{text}."
-
-    def date(self, d: int, m: int, y: int) -> str:
-        return f"el {d} de {self.month_name(m)} de {y}"
-
-    def month(self, m: int, y: int) -> str:
-        return f"en {self.month_name(m)} de {y}"
-
-    def year(self, y: int) -> str:
-        return f"en {y}"
-
-    def clock(self, h: int, m: int) -> str:
-        return f"a las {h}:{m:02}"
