@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 
 from bitextbench import encoders
 from bitextbench.base import bootstrap
@@ -77,6 +78,23 @@ def test_an_interval_has_95_of_100_draws(monkeypatch):
     """Of a half in 10,000 units the standard error is 0.5 points."""
     monkeypatch.setattr(bootstrap, "SAMPLES", 40_000)
     assert bootstrap.rate("x", np.arange(10_000) % 2)["interval"] == pytest.approx([49.02, 50.98], abs=0.03)
+
+
+@pytest.mark.parametrize("p", [0.95, 0.97, 0.99, 0.995, 0.999])
+def test_an_interval_of_few_errors_has_the_truth(p):
+    """Of all numbers of right items, by their probability; that of a bootstrap alone has p = .999 in 13%."""
+    n = 139
+    intervals = {k: bootstrap.rate("x", np.arange(n) < k)["interval"] for k in range(n - 25, n + 1)}
+    inside = sum(stats.binom.pmf(k, n, p) for k, (low, high) in intervals.items() if low <= 100 * p <= high)
+    assert inside > 0.91
+    assert intervals[n] == pytest.approx([100 * n / (n + 1.96**2), 100])
+
+
+@pytest.mark.parametrize(
+    ("hits", "interval"), [([0] * 50, [0, 7.135]), ([0.5] * 50, [50, 50]), ([1, 0] * 50, [40, 60])]
+)
+def test_intervals_that_few_errors_widen(hits, interval):
+    assert bootstrap.rate("x", hits)["interval"] == pytest.approx(interval, abs=0.01)
 
 
 def test_nothing_to_measure():

@@ -227,3 +227,5 @@ def test_systems_that_agree_on_each_item_are_level_where_a_difference_of_the_bou
     found = draws.of_table("t/table1", cells)
     one = evidence.of(instance, found, dict.fromkeys(found, BOUND))
     assert (one.verdict, one.low) == (verdict, pytest.approx(-100 * 1.96**2 / n, rel=1e-3))
+    # of a difference of 1% in 80% of the cases: (1.96 + 0.84)^2 / 0.01 items
+    assert one.needed == ("784 items to find 1 (the equivalence bound)" if verdict == "undecided" else "")

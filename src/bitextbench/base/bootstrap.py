@@ -4,7 +4,7 @@ Units (sentences, pairs, documents) that count alike are of one type, so resampl
 the types: exact, and with few types as fast for ten million units as for ten.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitextbench import __version__
 from bitextbench.base.errors import InputError
-from bitextbench.base.items import grouped, packed
+from bitextbench.base.items import GroupedItems, counts_whole, grouped, packed, worth
 
 SAMPLES = 1000
 SEED = 12345
+Z = 1.96
 CHUNK = 1 << 22  # weights that are drawn at a time
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def ratio(metric: str, counts: ArrayLike, *, seed: int = SEED, signature: str = "") -> dict[str, Any]:
-    """A ratio of two sums over all units, in percent, with its interval and the units as `items`.
+    """A ratio of two sums over all units, in percent, with its interval (see `widened`) and the units as `items`.
 
     counts [n, 2]: the numerator and the denominator of each unit. Raises InputError for no units.
     """
@@ -35,7 +36,23 @@ def ratio(metric: str, counts: ArrayLike, *, seed: int = SEED, signature: str = 
         return 100 * quotient(*(weights @ types).T)
 
     measured = measure_types(metric, frequencies, statistic, seed=seed, signature=signature)
-    return measured | {"items": packed(grouped("ratio", rows))}
+    items = grouped("ratio", rows)
+    interval = widened(measured["value"], measured["interval"], items)
+    return measured | {"interval": interval, "items": packed(items)}
+
+
+def widened(value: float, interval: Sequence[float], items: GroupedItems) -> list[float]:
+    """The interval of a share of n items, in percent, at least as long as a score interval's where few differ.
+
+    Where all n are right the bootstrap's interval is [100, 100], for any n. But a true share p, with p = v - a for our
+    share v, has the variance p (1 - p) / n, which is at least p a / n. So the lower end is at most v n / (n + z^2). If v
+    is 1, that is the end of Wilson 1927. The upper end follows from the share of the others, 1 - v.
+    """
+    low, high = interval
+    if counts_whole(items):
+        kept = 100 / (100 + Z**2 * worth(items))  # n / (n + z^2)
+        low, high = min(low, kept * value), max(high, 100 - kept * (100 - value))
+    return [low, high]
 
 
 def measure_types(

@@ -38,6 +38,24 @@ def grouped(kind: str, counts: ArrayLike) -> GroupedItems:
     return GroupedItems(kind, rows, n)
 
 
+def worth(items: GroupedItems) -> float:
+    """How many points one item of a test set is worth.
+
+    In a ratio that is the step of its numerator (F1 counts a right pair twice) over its denominator. For BLEU it is 0, as
+    nearly every sentence has a part in its bootstrap.
+    """
+    if items.kind != "ratio":
+        return 0.0
+    numerators, denominators = items.counts.T
+    step = int(np.gcd.reduce(numerators.astype(np.int64))) if counts_whole(items) else 1
+    return 100 * max(1, step) / max(1.0, float(denominators.sum()))
+
+
+def counts_whole(items: GroupedItems) -> bool:
+    """Whether the first count is a whole number in each item."""
+    return np.array_equal(items.counts[:, 0], np.floor(items.counts[:, 0]))
+
+
 def packed(items: GroupedItems) -> dict[str, Any]:
     """The items as JSON: little-endian, zlib, base64; a byte or less for each item where counts are small."""
     whole = np.array_equal(items.counts, np.floor(items.counts)) and (not items.counts.size or items.counts.min() >= 0)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitextbench.base.bootstrap import SEED, quotient
-from bitextbench.base.items import GroupedItems
+from bitextbench.base.items import GroupedItems, worth
 from bitextbench.config import FIGURE4
 from bitextbench.report.cells import Measurement
 
@@ -124,20 +124,8 @@ def _of_cell(
         drawn = alone(f"{place} {first.row} {first.column}", mean, low, high, k)
         return drawn._replace(seeds=apart, model=model, spread=spread)
     items = np.mean([np.mean(parts, axis=0) for parts in of_items], axis=0)
-    worth = max(map(_worth, first.items)) / len(first.items)
-    return Draws(mean, items, apart, model, k, sum(part.n for part in first.items), spread, worth)
-
-
-def _worth(part: GroupedItems) -> float:
-    """How many points one item of a test set is worth: of a ratio the step of the numerator (F1 counts a right pair twice),
-    over the denominator; of BLEU 0, as nearly every sentence has a part in its bootstrap.
-    """
-    if part.kind != "ratio":
-        return 0.0
-    numerators, denominators = part.counts.T
-    whole = np.array_equal(numerators, np.floor(numerators))
-    step = int(np.gcd.reduce(numerators.astype(np.int64))) if whole else 1
-    return 100 * max(1, step) / max(1.0, float(denominators.sum()))
+    one = max(map(worth, first.items)) / len(first.items)
+    return Draws(mean, items, apart, model, k, sum(part.n for part in first.items), spread, one)
 
 
 def alone(name: str, value: float, low: float | None, high: float | None, k: int = 0) -> Draws:

@@ -143,7 +143,8 @@ def of(instance: Instance, numbers: Mapping[Key, Draws], bounds: Mapping[Key, fl
     low, high = slack - number.reach(ALPHA / parts.holds), slack + number.reach(ALPHA / parts.fails)
     made = Evidence(one, verdict, slack, low, high, Sides(*map(float, whole)), float(level), seeds, items)
     if verdict == "undecided":
-        needed = enough(bound[one], float(number.of_items), float(number.of_seeds), items, seeds)
+        of_items = max(float(number.of_items), number.worth * bound[one])
+        needed = enough(bound[one], of_items, float(number.of_seeds), items, seeds)
         made = replace(made, needed=needed)
     if len(singles) > 1:
         written = {name: f"[{key[1]}, {key[2]}]" for name, key in instance.cells.items()}
@@ -328,4 +329,4 @@ def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) 
 
 def _items(n: int, factor: float) -> str:
     """That many times n items, in words; n = 0 if unknown."""
-    return f"{math.ceil(n * factor):,} items" if n else f"{factor:.1f} times the items"
+    return f"{math.ceil(round(n * factor, 6)):,} items" if n else f"{factor:.1f} times the items"
