@@ -1,8 +1,8 @@
 """The lines of text files, read strictly."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,8 +49,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 def decode_lines(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -> Iterator[str]:
     """The lines of an open byte stream; `name` is for messages. See `read_lines`."""
-    for lines in _verified(stream, name, limits, _decoded):
-        yield from lines
+    for lines in decode_arrays(stream, name, limits):
+        yield from lines.to_pylist()
 
 
 def read_arrays(path: str | Path) -> Iterator[pa.StringArray]:
@@ -61,8 +61,27 @@ def read_arrays(path: str | Path) -> Iterator[pa.StringArray]:
 
 def decode_arrays(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) -> Iterator[pa.StringArray]:
     """The same of an open byte stream; `name` is for messages."""
-    for lines in _verified(stream, name, limits, _as_array):
-        yield lines if isinstance(lines, pa.StringArray) else pa.array([*lines], pa.string())
+    number = returns = 0
+    begin = stream.read(max(BLOCK, len(BOM)))  # a mark is whole, however small tests make blocks
+    mark = len(BOM) if begin.startswith(BOM) else 0
+    if mark and not limits.quiet:
+        log(f"{name}: begins with a byte-order mark, which is left out")
+    for block in _blocks(begin[mark:] or stream.read(BLOCK), stream, limits.max_bytes, cut=limits.too_long is not None):
+        if not number and block.startswith(UTF16):
+            raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
+        lines = _as_array(block, limits.max_bytes)
+        if lines is None:
+            lines = pa.array([*_checked(block, name, number, limits, mark)], pa.string())
+        yield lines
+        number += len(lines)
+        if b"\r" in block:
+            returns += block.count(b"\r") - block.count(b"\r\n")
+    if returns:
+        what = f"{count_of(returns, 'carriage return')} inside {count_of(number, 'line')}"
+        if returns >= number:
+            raise InputError(what, name, remedy=END_LINES)
+        if not limits.quiet:
+            log(f"{name}: {what}; none ends a line")
 
 
 class UnequalError(Exception):
@@ -91,33 +110,6 @@ def side_by_side(texts: Sequence[Iterator[pa.StringArray]]) -> Iterator[tuple[pa
         raise UnequalError(counts)
 
 
-def _verified(
-    stream: IO[bytes], name: str | Path, limits: Limits, decode: Callable[[bytes, int], Any]
-) -> Iterator[Any]:
-    """Blocks of lines as `decode` returns them; for None, an iterator over the lines that raises at the first wrong
-    one.
-    """
-    number = returns = 0
-    begin = stream.read(max(BLOCK, len(BOM)))  # a mark is whole, however small tests make blocks
-    mark = len(BOM) if begin.startswith(BOM) else 0
-    if mark and not limits.quiet:
-        log(f"{name}: begins with a byte-order mark, which is left out")
-    for block in _blocks(begin[mark:] or stream.read(BLOCK), stream, limits.max_bytes, cut=limits.too_long is not None):
-        if not number and block.startswith(UTF16):
-            raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
-        lines = decode(block, limits.max_bytes)
-        yield _checked(block, name, number, limits, mark) if lines is None else lines
-        number += block.count(b"\n") if lines is None else len(lines)
-        if b"\r" in block:
-            returns += block.count(b"\r") - block.count(b"\r\n")
-    if returns:
-        what = f"{count_of(returns, 'carriage return')} inside {count_of(number, 'line')}"
-        if returns >= number:
-            raise InputError(what, name, remedy=END_LINES)
-        if not limits.quiet:
-            log(f"{name}: {what}; none ends a line")
-
-
 def _blocks(begin: bytes, stream: IO[bytes], max_bytes: int, *, cut: bool) -> Iterator[bytes]:
     """Blocks of whole lines, each ended by LF, of `begin` and the stream. A line that is too long may be cut, to a length
     that is still too long.
@@ -134,18 +126,6 @@ def _blocks(begin: bytes, stream: IO[bytes], max_bytes: int, *, cut: bool) -> It
         data = stream.read(BLOCK)
     if rest:
         yield rest + b"\n"
-
-
-def _decoded(block: bytes, max_bytes: int) -> list[str] | None:
-    """The lines of a block; None if one of them may be wrong."""
-    if b"\0" in block:
-        return None
-    try:
-        lines = block.decode("utf-8").replace("\r\n", "\n").split("\n")
-    except UnicodeDecodeError:
-        return None
-    lines.pop()
-    return None if 4 * max(map(len, lines)) > max_bytes else lines  # UTF-8 has up to 4 bytes a character
 
 
 def _as_array(block: bytes, max_bytes: int) -> pa.StringArray | None:
