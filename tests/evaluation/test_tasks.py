@@ -320,8 +320,11 @@ def test_bucc_command(tmp_path):
     result = json.loads((tmp_path / "o.json").read_text())
     assert (
         done.stdout
-        == "P 66.7 R 66.7 F1 66.7 (3 of 4 pairs reach the threshold 0.4500, best F1 on these pairs; 3 pairs in gold)\n"
+        == "P 66.7 R 66.7 F1 66.7 (95% interval {:.1f} to {:.1f}; 3 of 4 pairs reach the threshold 0.4500, best F1 on these pairs; 3 pairs in gold)\n".format(
+            *result["f1"]["interval"]
+        )
     )
+    assert "G: 1 pair has a later copy of a sentence; `mine` needs --keep-duplicates to find them" in done.stderr
     # of equal scores both or none are taken: 2 right of 3 pairs, 3 gold
     for name in ("precision", "recall", "f1"):
         assert result[name]["value"] == pytest.approx(200 / 3)
@@ -335,8 +338,10 @@ def test_bucc_command(tmp_path):
         "0.1,4,2,50.0,66.6667",
     ]
     assert run("evaluate", "bucc", *files[2:]).stdout == run("evaluate", "bucc", *files).stdout  # without the texts
+    assert run("evaluate", "bucc", *files[2:], "-o", tmp_path / "o.json").exit_code == 0
+    assert "items" not in (tmp_path / "o.json").read_text()  # of the sources that occur, others with each method
     done = run("evaluate", "bucc", *files, "--threshold", "0.85", "-o", tmp_path / "o.json")
-    assert done.stdout.startswith("P 100.0 R 33.3 F1 50.0 (1 of 4 pairs")
+    assert done.stdout.startswith("P 100.0 R 33.3 F1 50.0 (95% interval 0.0 to ")
     result = json.loads((tmp_path / "o.json").read_text())
     assert (result["precision"]["value"], result["pairs"], result["threshold_from"]) == (100, 1, "given")
 
@@ -346,7 +351,7 @@ def test_nothing_mined():
     result = bucc.evaluate(empty, [("s1", "t1")], SRC, TGT)
     assert [result[name]["value"] for name in ("precision", "recall", "f1")] == [0, 0, 0]
     assert result["threshold"] is None
-    assert "(0 of 0 pairs reach the threshold none, " in bucc.summary(result)
+    assert "; 0 of 0 pairs reach the threshold none, " in bucc.summary(result)
 
 
 def test_a_given_threshold_takes_the_pairs_at_it():

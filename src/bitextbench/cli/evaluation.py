@@ -55,14 +55,19 @@ def evaluate_bucc(
 ) -> None:
     """Precision, recall and F1 of mined pairs against a gold file: BUCC's, or of your own texts.
 
-    Pairs are compared by ids, so the texts themselves are not needed. Prints a line. The JSON has intervals, average precision and a two-fold figure, too.
+    Pairs are compared by ids, so the texts themselves are not needed. Prints a line, with the interval of F1. The JSON has all intervals, average precision, and two-fold figures, whose thresholds are chosen on the other half of the sources. With both texts, `compare` can test it against another method's JSON.
     """
     from bitextbench.base.json_yaml import write_json
+    from bitextbench.base.progress import count_of, log
     from bitextbench.evaluation import bucc, curves
 
     src, tgt, pairs, mined = _truth(texts, form, gold, candidates)
     bucc.check_match(mined, pairs, candidates)
     result = bucc.evaluate(mined, pairs, src, tgt, threshold=threshold, seed=seed, where=candidates)
+    if lost := result["gold_lost_to_duplicates"]:
+        log(
+            f"{gold}: {count_of(lost, 'pair has', 'pairs have')} a later copy of a sentence; `mine` needs --keep-duplicates to find them"
+        )
     correct = bucc.in_gold(mined, pairs)
     result["average_precision"] = curves.average_precision(mined.scores, correct, len(pairs), seed=seed)
     if curve:

@@ -98,6 +98,7 @@ def evaluate(
     """Precision, recall and F1 of mined pairs, at `threshold`, or at the best one on these pairs; and two-fold.
 
     Without the texts, ids are not checked, lost pairs are not counted, and intervals are over the sources that occur.
+    Which occur depends on the method, so that its items cannot be paired with those of another: none are given.
     Raises InputError for a candidate with an unknown id; `where` is the file that it names.
     """
     check_ids(candidates.src, candidates.tgt, src, tgt, where)
@@ -113,7 +114,10 @@ def evaluate(
         found = [[*compress(candidates.src, mask)] for mask in (taken & correct, taken)] + [[name for name, _ in gold]]
         rows = [np.array([places[name] for name in ids], np.int64) for ids in found]
         counts = np.stack([np.bincount(row, minlength=len(places)) for row in rows], 1)
-        return scores_of(counts, seed=seed, signature=signature)
+        made = scores_of(counts, seed=seed, signature=signature)
+        for metric in made.values():
+            metric if src else metric.pop("items")
+        return made
 
     return {
         **measured(taken, f"threshold:{how}"),
@@ -149,6 +153,10 @@ def summary(result: Mapping[str, Any]) -> str:
     figures = " ".join(
         f"{name} {result[key]['value']:.1f}" for name, key in (("P", "precision"), ("R", "recall"), ("F1", "f1"))
     )
+    interval = "{:.1f} to {:.1f}".format(*result["f1"]["interval"])
     threshold = "none" if result["threshold"] is None else f"{result['threshold']:.4f}"
     taken = f"{result['pairs']:,} of {count_of(result['candidates'], 'pair reaches', 'pairs reach')} the threshold {threshold}"
-    return f"{figures} ({taken}, {result['threshold_from']}; {count_of(result['gold'], 'pair')} in gold)"
+    return (
+        f"{figures} (95% interval {interval}; {taken}, {result['threshold_from']}; "
+        f"{count_of(result['gold'], 'pair')} in gold)"
+    )
