@@ -169,7 +169,11 @@ def _vectors(
 )
 @click.option("--tgt-language", type=LANGUAGE, help="Language code of B.")
 @opt.cache_option
-@click.option("--src-emb", type=INPUT, help="Vectors of A instead of an encoder, .npy [n, d].")
+@click.option(
+    "--src-emb",
+    type=INPUT,
+    help="Vectors of A instead of an encoder, such as those of your own: .npy [n, d], a row for each line, empty and repeated ones, too.",
+)
 @click.option("--tgt-emb", type=INPUT, help="Vectors of B.")
 @opt.form_option
 @click.option("--src-columns", type=Names(2), default=(), help=f"Column of A with {opt.COLUMNS}")

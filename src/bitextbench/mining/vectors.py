@@ -125,5 +125,5 @@ def check_lengths(text: Sentences, vectors: Embeddings) -> None:
         raise InputError(
             f"{count_of(len(vectors), 'vector')} for the {count_of(len(text), 'sentence')} of {text.name}",
             vectors.name,
-            remedy="encode this text again",
+            remedy="encode this text again, with a vector for each line, empty and repeated ones, too; LF alone ends a line",
         )
