@@ -1,5 +1,7 @@
 """The first example of the README: two texts that the repository holds."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +42,18 @@ def test_a_margin_without_a_threshold_says_so(tmp_path):
     said = "mine: no threshold is set, so every retrieved pair is kept; give --threshold to keep fewer"
     assert f"{said} (the default, 0.1338, is for --margin distance and -k 4 only)\n" in found[None]
     assert all("no threshold" not in found[threshold] for threshold in ("0.5", "-inf"))
+
+
+def test_vectors_of_ones_own_are_compared_with_a_baseline_as_the_page_says(tmp_path):
+    page = (EXAMPLES.parent / "docs/mining.md").read_text(encoding="utf-8")
+    section = page.partition("## Your own encoder against a baseline")[2].partition("\n## ")[0]
+    (code,), (commands,) = (re.findall(rf"```{kind}\n(.*?)```", section, flags=re.S) for kind in ("python", "sh"))
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        ["bash", "-ec", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("two_fold/f1: ")]
+    assert re.search(r"difference -\d\d\.\d \(-\d\d\.\d to -\d\d\.\d\), p < 0\.001$", line)

@@ -124,7 +124,9 @@ def test_a_run_without_an_audit_and_one_beside_its_copy(tmp_path):
         to_csv(Tried, [replace(line, low=line.slack) for line in ONE]), encoding="utf-8"
     )
     (tmp_path / "other").mkdir()
-    with pytest.raises(InputError, match=r"instances\.csv"):
+    with pytest.raises(
+        InputError, match=r"other: has no instances\.csv; judge its tables by `bitextbench audit .*other`"
+    ):
         replication.of_folders(tmp_path, tmp_path / "other")
     (tmp_path / "other/instances.csv").write_text(to_csv(Tried, OTHER), encoding="utf-8")
     done = CliRunner().invoke(cli, ["compare", str(tmp_path), str(tmp_path / "other")], catch_exceptions=False)

@@ -272,16 +272,22 @@ def audit_run(folder: Path, references: Path, seeds_of: Path | None) -> None:
     click.echo(audit.write(made, *(folder / f"{name}.csv" for name in ("audit", "claims", "instances"))))
 
 
-@cli.command(epilog=example("compare results/small ../elsewhere/results/small"))
-@click.argument("folder", type=FILE)
+@cli.command(epilog=example("compare own.json baseline.json"))
+@click.argument("one", type=FILE)
 @click.argument("other", type=FILE)
-def compare(folder: Path, other: Path) -> None:
-    """Compare the verdicts on claims of two runs, such as the same tables on two machines: FOLDER/instances.csv of
-    both.
-    """
-    from bitextbench.report import replication
+def compare(one: Path, other: Path) -> None:
+    """Compare two encoders on one test set, or two runs of the same tables.
 
-    click.echo(replication.render(replication.of_folders(folder, other)))
+    Of two files that `evaluate ... -o` wrote: the difference of each figure, with its 95% interval and p, paired by
+    test item. Of the folders of two runs, such as the same tables on two machines: the verdicts on claims, out of their
+    instances.csv.
+    """
+    from bitextbench.report import paired, replication
+
+    if one.is_dir() or other.is_dir():
+        click.echo(replication.render(replication.of_folders(one, other)))
+    else:
+        click.echo(paired.render(paired.of_files(one, other), one, other))
 
 
 @cli.command(epilog=example("leaderboard results/published-muse results/published-e5 --out results/leaderboard"))

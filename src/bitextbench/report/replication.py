@@ -81,6 +81,10 @@ def of_folders(one: Path, other: Path) -> list[Pair]:
 
     Raises InputError for a folder without an audit, and where no instance is judged in both.
     """
+    for folder in (one, other):
+        if not (folder / "instances.csv").exists():
+            remedy = f"judge its tables by `bitextbench audit {folder}`, or give two files of `evaluate`"
+            raise InputError("has no instances.csv", folder, remedy=remedy)
     found = pairs(*(records.read(folder / "instances.csv", Tried, "a table of instances") for folder in (one, other)))
     if not found:
         raise InputError(f"no claim is judged in {one} and in {other}", remedy="give two runs that share tables")
