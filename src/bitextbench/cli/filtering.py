@@ -185,14 +185,16 @@ def filter_command(
     wanted = not scorer and (encoder.named is not None or limit != crawl.ALL)
     names, settings = score_of(similarity, margin, settings, wanted)
     languages = (src_language, tgt_language)
-    crawl.check_options(limit, bool(names or scorer), rules or {}, languages, (out, explain, save_scorer))
-    scorers = scorers_of(names, scorer, languages, encoder, chinese, seed)
+
+    def load() -> Any:
+        return scorers_of(names, scorer, languages, encoder, chinese, seed)[0]
+
     crawl.filter_crawl(
         pairs_of(texts, columns, skip_bad=skip_bad, repair=repair),
         languages,
         out,
         rules=rules,
-        scorer=scorers[0] if scorers else None,
+        load=load if names or scorer else None,
         limit=limit,
         lesson=crawl.Lesson(clean or (), settings, save_scorer),
         explain=explain,

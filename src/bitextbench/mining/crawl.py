@@ -6,7 +6,7 @@ number of its line.
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,19 +70,16 @@ class Lesson(NamedTuple):
     `save`.
     """
 
-    clean: Sequence[Path] = ()
-    settings: Mapping[str, Any] = {}
-    save: Path | None = None
+    clean: Sequence[Path]
+    settings: Mapping[str, Any]
+    save: Path | None
 
 
-ALL, NONE = Limit(), Lesson()
+ALL = Limit()
 
 
-def check(limit: Limit, scorer: Scorer | None, lesson: Lesson) -> None:
-    """Raises InputError for no limit or several, a limit without a scorer, a scorer that learns without clean text, and
-    clean text that no scorer needs.
-    """
-    check_limit(limit, scored=scorer is not None)
+def check_lesson(scorer: Scorer | None, lesson: Lesson) -> None:
+    """Raises InputError for a scorer that learns without clean text, and for clean text that no scorer needs."""
     if scorer is None:
         if lesson.settings or lesson.clean or lesson.save:
             remedy = "give a --similarity, or leave out --settings, --clean and --save-scorer"
@@ -111,41 +108,35 @@ def check_limit(limit: Limit, *, scored: bool) -> None:
         raise InputError(what, remedy="give exactly one of --words, --pairs, --share, --threshold")
 
 
-def check_options(
-    limit: Limit, scored: bool, rules: Mapping[str, Any], languages: Languages, outputs: Sequence[Path | None]
-) -> None:
-    """Check what can be checked before an encoder is loaded; `outputs`: pairs, explanation, scorer. Raises InputError."""
-    check_limit(limit, scored=scored)
-    check_rules(rules, languages)
-    _check_outputs(languages, *outputs)
-
-
 def filter_crawl(
     files: Files,
     languages: Languages,
     out: Path,
     *,
-    rules: Mapping[str, Any] | None = None,
-    scorer: Scorer | None = None,
-    limit: Limit = ALL,
-    lesson: Lesson = NONE,
-    explain: Path | None = None,
-    folder: Path | None = None,
+    rules: Mapping[str, Any] | None,
+    load: Callable[[], Scorer] | None,
+    limit: Limit,
+    lesson: Lesson,
+    explain: Path | None,
+    folder: Path | None,
     **search: Any,
 ) -> dict[str, Any]:
     """Write the best pairs (`limit`) of a crawl that pass the rules, once each, in the order of lines.
 
-    `files`: see `formats.pairs`. `rules`: `usual_rules` if none are given. `out`: score (0 without a scorer, as readers want a number), the number of the line twice, or the id, and both
+    `files`: see `formats.pairs`. `rules`: `usual_rules` if none are given. `load`: gives the scorer, with its encoder,
+    once all else is checked. `out`: score (0 without a scorer, as readers want a number), the number of the line twice, or the id, and both
     sentences (`mined_pairs.write`). `explain`: `number<TAB>what became of it<TAB>score` for each line of the crawl.
     `folder`: cache of vectors; `search`: of `neighbours.search`. Memory: ROWS texts, scores, and what margins take.
 
     Returns and logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
     """
-    started = time.monotonic()
+    check_limit(limit, scored=load is not None)
+    _check_outputs(languages, out, explain, lesson.save)
     rules = usual_rules(languages) if rules is None else rules
     check_rules(rules, languages)
-    check(limit, scorer, lesson)
-    _check_outputs(languages, out, explain, lesson.save)
+    scorer = load() if load else None
+    check_lesson(scorer, lesson)
+    started = time.monotonic()
     with scratch(None if is_dash(out) else out) as temporary:
         files = _at_hand(files, languages, temporary)
         before = _states(files)
