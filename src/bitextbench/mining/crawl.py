@@ -120,7 +120,7 @@ def filter_crawl(
     explain: Path | None,
     folder: Path | None,
     **search: Any,
-) -> dict[str, Any]:
+) -> None:
     """Write the best pairs (`limit`) of a crawl that pass the rules, once each, in the order of lines.
 
     `files`: see `formats.pairs`. `rules`: `usual_rules` if none are given. `load`: gives the scorer, with its encoder,
@@ -128,7 +128,7 @@ def filter_crawl(
     sentences (`mined_pairs.write`). `explain`: `number<TAB>what became of it<TAB>score` for each line of the crawl.
     `folder`: cache of vectors; `search`: of `neighbours.search`. Memory: ROWS texts, scores, and what margins take.
 
-    Returns and logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
+    Logs the counts: in = kept + below + dropped, by reason. Raises InputError for bad input.
     """
     check_limit(limit, scored=load is not None)
     _check_outputs(languages, out, explain, lesson.save)
@@ -159,21 +159,10 @@ def filter_crawl(
             _explain(explain, files, before, languages, rules, numbers, keep, scores)
         if scorer and scorer.model and lesson.save:
             scorer.save(lesson.save)
-    result = {
-        "in": counts["in"],
-        "dropped": counts["dropped"],
-        "scored": n if scorer else 0,
-        "below": int((~keep).sum()),
-        "kept": int(keep.sum()),
-        "cutoff": cut,
-        "seconds": round(time.monotonic() - started, 1),
-        "peak_mib": peak(),
-    }
-    log(_summary(result, limit, out))
-    return result
+    log(_summary(counts, keep, cut, limit, out, time.monotonic() - started))
 
 
-def _check_outputs(languages: Languages, out: Path | None, explain: Path | None, save: Path | None) -> None:
+def _check_outputs(languages: Languages, out: Path, explain: Path | None, save: Path | None) -> None:
     for path in filter(None, (out, explain)):
         mined_pairs.check_output(path, languages)
     if explain and mined_pairs.form_of(explain)[0] != ".tsv":
@@ -325,14 +314,16 @@ def _explain(
         _check_unchanged(files, before)
 
 
-def _summary(counts: Mapping[str, Any], limit: Limit, out: Path) -> str:
-    dropped = Counter(counts["dropped"])
+def _summary(
+    counts: Mapping[str, Any], keep: NDArray[np.bool_], cut: float | None, limit: Limit, out: Path, seconds: float
+) -> str:
+    """The lines of the log that say what came out; `counts`: those of the corpus of pairs that passed the rules."""
+    dropped, passed, kept = Counter(counts["dropped"]), len(keep), int(keep.sum())
     reasons = "".join(f", {number:,} {reason}" for reason, number in dropped.most_common())
-    below = f", {counts['below']:,} below the score {counts['cutoff']:.4f}" if counts["below"] else ""
-    passed = counts["kept"] + counts["below"]
+    below = f", {passed - kept:,} below the score {cut:.4f}" if kept < passed else ""
     once = " and are no copies" if dropped["duplicate"] else ""
     lines = [
-        f"filter: {count_of(counts['in'], 'pair')}{reasons}{below}; {counts['kept']:,} of the {passed:,} that passed the "
+        f"filter: {count_of(counts['in'], 'pair')}{reasons}{below}; {kept:,} of the {passed:,} that passed the "
         f"rules{once} are kept in {shown(out, output=True)}"
     ]
     if limit.pairs and passed < limit.pairs:
@@ -347,4 +338,4 @@ def _summary(counts: Mapping[str, Any], limit: Limit, out: Path) -> str:
             f"warning: the rule `max_overlap` dropped {same:,} of {count_of(counts['in'], 'pair')}; check that both sides are not "
             "the same text, or in one language"
         )
-    return "\n".join([*lines, f"filter: {counts['seconds']:,} s, {counts['peak_mib']:,} MiB at most"])
+    return "\n".join([*lines, f"filter: {round(seconds, 1):,} s, {peak():,} MiB at most"])

@@ -29,16 +29,15 @@ def score_stream(
     scorers: Sequence[Scorer],
     out: Path,
     *,
-    append: bool = False,
-    clean: Sequence[Path] = (),
-    settings: Mapping[str, Any] = {},
-) -> dict[str, Any]:
+    append: bool,
+    clean: Sequence[Path],
+    settings: Mapping[str, Any],
+) -> None:
     """Write a line for each pair: its scores between tabs; with `append` the pair before them, as it was read.
 
     `files`: see `formats.pairs`. `out`: a text, packed by its name; `-` is standard output. Pairs with an empty side
-    are scored as they are. `clean`: two texts from which similarities of words learn first, by `settings`. Returns and
-    logs {"pairs", "empty", "cut", "seconds", "peak_mib"}. Raises InputError for bad input, and for a scorer that has
-    learned nothing.
+    are scored as they are. `clean`: two texts from which similarities of words learn first, by `settings`. Logs the
+    counts. Raises InputError for bad input, and for a scorer that has learned nothing.
     """
     started, counts = time.monotonic(), {"pairs": 0, "empty": 0, "cut": 0}
     for scorer in scorers:
@@ -75,13 +74,11 @@ def score_stream(
             file.flush()
             counts["pairs"] += len(table)
             counts["empty"] += pc.sum(pc.or_(*empty)).as_py()
-    result = counts | {"seconds": round(time.monotonic() - started, 1), "peak_mib": peak()}
     log(
         f"score: {count_of(counts['pairs'], 'pair')}, {counts['empty']:,} with an empty side, "
         f"{count_of(counts['cut'], 'sentence')} cut; "
-        f"{result['seconds']:,} s, {result['peak_mib']:,} MiB at most"
+        f"{round(time.monotonic() - started, 1):,} s, {peak():,} MiB at most"
     )
-    return result
 
 
 def check(scorer: Scorer, clean: bool) -> None:
