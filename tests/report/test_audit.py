@@ -1,6 +1,7 @@
 """The audit: verdicts worked out by hand, every number of the papers once, and tables that do not belong together."""
 
 import csv
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -357,3 +358,22 @@ def test_nothing_is_written_when_something_is_wrong(folder):
     with pytest.raises(InputError, match="not a table: it begins with a, b; name another file"):
         audit.write(audit.audit(folder, [folder.parent / "table1.csv"]), *outputs)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["references", "table1.csv"]
+
+
+def test_claims_and_their_instances_are_shown_a_line_each():
+    results = REFERENCES.parent / "results/published-muse"
+    shown = {}
+    for name in ("claims", "instances"):
+        done = CliRunner().invoke(cli, ["show", str(results / f"{name}.csv")], catch_exceptions=False)
+        shown[name] = [
+            line for line in done.output.splitlines() if line.startswith("artetxe2019-margin-beats-cosine: ")
+        ]
+    (claim,) = shown["claims"]
+    assert re.search(r": \w+ \(q 0\.\d+\): Scoring by a margin gives at least 2 points of F1 more than cosine, ", claim)
+    assert len(shown["instances"]) == 16
+    (line,) = [line for line in shown["instances"] if "[distance-max, en-de/F1]" in line]
+    assert re.fullmatch(
+        r".*: holds, slack \+\d\.\d \(\d\.\d to \d\.\d\): \[.*\] - \[absolute-max, en-de/F1\] >= 2", line
+    )
+    (unrun, *_) = [line for line in done.output.splitlines() if ": not run: [" in line]  # without a slack
+    assert "slack" not in unrun

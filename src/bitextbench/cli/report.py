@@ -224,7 +224,7 @@ def settings(folder: Path, config: Path, out: Path) -> None:
 @click.argument("csv", type=FILE)
 @click.option("--brief", is_flag=True, help="Bars of the first column of each group instead of the whole table.")
 def show(csv: Path, brief: bool) -> None:
-    """Print a table for a person to read."""
+    """Print a table for a person to read; of claims.csv and instances.csv, a line for each claim or instance."""
     from bitextbench.report.run import name_of
 
     click.echo(shown(csv, name_of(csv), brief=brief), nl=False)
@@ -234,12 +234,16 @@ def shown(csv: Path, run: str, *, brief: bool = False) -> str:
     """A table of a run as `show` prints it."""
     from bitextbench.base.lines import read_lines
     from bitextbench.evaluation import significance
-    from bitextbench.report import encoders, filtering, table
+    from bitextbench.formats import records
+    from bitextbench.report import audit, encoders, filtering, table
     from bitextbench.report.cells import read
 
     columns = next(read_lines(csv), "").split(",")
     if columns == [*encoders.Retrieved._fields]:
         return encoders.render(encoders.read(csv))
+    for kind in (audit.Judgement, audit.Tried):
+        if columns == [*kind.__dataclass_fields__]:
+            return "".join(f"{line}\n" for line in records.read(csv, kind, "a table of claims"))
     if "paper_table" not in columns:
         remedy = f"name another file; `bitextbench report {csv.parent}` shows the other CSVs of a run"
         raise InputError(f"not a table: it begins with {', '.join(columns)[:60]}", csv, line=1, remedy=remedy)

@@ -133,6 +133,9 @@ class Judgement(Stated):
         """Whether it is decided, by instances each of whose cells is in the regime of a printed number."""
         return self.verdict in DECIDED and NOT_PRINTED not in self.regime
 
+    def __str__(self) -> str:
+        return f"{self.claim}: {self.verdict}{'' if self.q is None else f' (q {self.q:.2g})'}: {self.tested}"
+
 
 @dataclass(frozen=True)
 class Tried(Stated):
@@ -161,6 +164,10 @@ class Tried(Stated):
     part: str = ""
     paper_slack: float | None = None
     cells: str = ""
+
+    def __str__(self) -> str:
+        slack = "" if self.slack is None else f", slack {self.slack:+.1f} ({self.low:.1f} to {self.high:.1f})"
+        return f"{self.claim}: {self.verdict}{slack}: {self.predicate}"
 
 
 class Case(NamedTuple):
