@@ -57,7 +57,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "published": published, "boards": boards, "bucc_sample": bucc_sample, "precision": precision, "training": training, "orders": orders, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "published": published, "boards": boards, "bucc_sample": bucc_sample, "precision": precision, "training": training, "orders": orders, "lines_of": lines_of, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "method": method, "choices": choices,
     }  # fmt: skip
     pages = {
@@ -84,6 +84,11 @@ def csv_of(name: str) -> Path:
 def orders(name: str) -> str:
     """Which two rows of a Table 2 are in the paper's order, in Markdown."""
     return "".join(f"- {line}\n" for line in re.findall(r"^  (\w+ < \w+ .+)$", shown(csv_of(name), ""), flags=re.M))
+
+
+def lines_of(name: str, pattern: str) -> str:
+    """The lines that `show` prints of a file of claims or instances in which `pattern` is found."""
+    return "\n".join(line for line in shown(csv_of(name), "").splitlines() if re.search(pattern, line))
 
 
 def cells(name: str) -> Cells:

@@ -144,7 +144,7 @@ def test_help_of_make_says_the_times_of_the_table_of_costs():
 
 def test_the_citation_has_the_papers_of_the_readme():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
-    titles = re.findall(r"^\| \w+\d{4} \| .*?\*(.*)\*", TEXTS[ROOT / "README.md"], flags=re.M)
+    titles = re.findall(r"^\| \[\w+\d{4}\]\(\S+\) \| .*?\*(.*)\*", TEXTS[ROOT / "README.md"], flags=re.M)
     assert len(titles) == 5
     assert {one["title"] for one in cited} == {*titles}
 

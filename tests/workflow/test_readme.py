@@ -21,7 +21,7 @@ from bitextbench.report.cells import read
 README = (ROOT / "README.md").read_text()
 DOCS = [
     (ROOT / "docs" / name).read_text()
-    for name in ("cluster.md", "running.md", "tables/labels.md", "tables/encoders.md")
+    for name in ("cluster.md", "results.md", "running.md", "tables/labels.md", "tables/encoders.md")
 ]
 RUNNING = (ROOT / "docs/running.md").read_text()
 ACTIVATE = ". .venv/bin/activate"
