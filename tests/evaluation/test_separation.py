@@ -39,7 +39,7 @@ def test_means_are_over_the_sources_whose_target_comes_first():
         np.c_[[*first[:2], 0, first[2]], [1, 1, 0, 1]]
     )
     with pytest.raises(InputError, match="no target is the nearest of its source"):
-        separation(at(0), at(180), ["a"])
+        separation(at(0), at(180), ["a"], k=2)
 
 
 def test_a_source_with_none_but_copies_of_its_target_near_it_is_left_out():

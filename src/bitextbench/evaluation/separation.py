@@ -19,7 +19,7 @@ from bitextbench.evaluation.reconstruction import text_codes
 from bitextbench.formats.vectors import Embeddings
 
 
-def separation(src: Embeddings, tgt: Embeddings, targets: Sequence[str], k: int = 10, **search: Any) -> dict[str, Any]:
+def separation(src: Embeddings, tgt: Embeddings, targets: Sequence[str], k: int, **search: Any) -> dict[str, Any]:
     """The mean cosine, in percent, of a source with its target, `positive`, and with the nearest other one, `negative`.
 
     Row i of both sides is a pair. The means are over the sources whose nearest target is their own, as in the paper for

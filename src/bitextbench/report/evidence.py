@@ -203,7 +203,8 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
         return Estimate(value, of_items, math.inf, 1.0, worth)
     parts = [(weight * alike.variance, alike.freedom) for alike, weight in once.items()]
     parts += [
-        (k / (k - 1) * sum(np.square(part) for part in shares.values()), k - 1) for _, shares, k in _sharing(groups)
+        (group.k / (group.k - 1) * sum(np.square(part) for part in group.shares.values()), group.k - 1)
+        for group in _sharing(groups)
     ]
     of_seeds = _rounded(sum((variance for variance, _ in parts), start=0.0))
     squares = sum((variance**2 / freedom for variance, freedom in parts), start=0.0)
@@ -211,16 +212,24 @@ def estimate(number: ast.expr, cells: Cells) -> Estimate:
     return Estimate(value, of_items, of_seeds, freedom, worth)
 
 
-def _sharing(groups: Mapping[tuple[str, tuple[int, ...]], Any]) -> list[tuple[str, dict[int, Any], int]]:
-    """Groups of cells that have no seeds in common: the model, what each seed adds to the mean, and the smallest k."""
-    made: list[tuple[str, dict[int, Any], int]] = []
-    for (model, seeds), spread in groups.items():
+class _Group(NamedTuple):
+    """Cells of one model with seeds in common: what each seed adds to the mean, and the smallest number of seeds."""
+
+    model: str
+    shares: dict[int, Any]
+    k: int
+
+
+def _sharing(spreads: Mapping[tuple[str, tuple[int, ...]], Any]) -> list[_Group]:
+    """Groups that have no seeds in common, from deviations by seed of cells of one model and seeds."""
+    made: list[_Group] = []
+    for (model, seeds), spread in spreads.items():
         shares, k = dict(zip(seeds, spread / len(seeds), strict=True)), len(seeds)
-        for group in [one for one in made if one[0] == model and one[1].keys() & shares.keys()]:
+        for group in [one for one in made if one.model == model and one.shares.keys() & shares.keys()]:
             made.remove(group)
-            shares = {seed: shares.get(seed, 0.0) + group[1].get(seed, 0.0) for seed in shares | group[1]}
-            k = min(k, group[2])
-        made.append((model, shares, k))
+            shares = {seed: shares.get(seed, 0.0) + group.shares.get(seed, 0.0) for seed in shares | group.shares}
+            k = min(k, group.k)
+        made.append(_Group(model, shares, k))
     return made
 
 
