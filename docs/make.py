@@ -43,6 +43,10 @@ ENCODERS = {"small": "encoders trained here", "warm": "encoders from mUSE's word
 VERDICTS = ("holds", "fails", "mixed", "level", "undecided", "out of regime", "scale not comparable", "not run")
 COUNTED = ("holds", "fails", "level", "undecided")  # verdicts of the instances that count
 NOT_TEXT = r"^(one seed|printed as|at paper scale|\w+ table \d|the first \d$)"  # notes that do not say what text it is
+THRESHOLDS = {  # on what a threshold of mining has the best F1, by the signature of a metric
+    "threshold:best F1 on these pairs": "these very pairs",
+    "threshold:two-fold": "the other half of the pairs",
+}
 Cells = dict[tuple[str, str], dict[str, str]]  # row, column -> a line of the CSV
 
 
@@ -57,7 +61,7 @@ def documents() -> dict[Path, str]:
         autoescape=False,
     )
     environment.globals |= {
-        "ours": ours, "so": so, "table": table, "published": published, "boards": boards, "bucc_sample": bucc_sample, "precision": precision, "training": training, "orders": orders, "lines_of": lines_of, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
+        "ours": ours, "so": so, "table": table, "captioned": captioned, "published": published, "boards": boards, "bucc_sample": bucc_sample, "precision": precision, "training": training, "orders": orders, "lines_of": lines_of, "rows": read, "ranked": ranked, "number": number, "claims": claims, "claim_tables": claim_tables, "answers": answers, "costs": costs, "verdicts": verdicts, "audit": audit, "machines": machines,
         "registry": data_sets, "size": size, "total": total, "verified": verified, "notes": notes, "method": method, "choices": choices,
     }  # fmt: skip
     pages = {
@@ -142,6 +146,23 @@ def budgets(scale: str, columns: Sequence[str]) -> list[str]:
     words = {line["budget"]: int(line["budget_words"]) for line in lines if line["budget_words"]}
     named = [name for name in words if any(re.match(rf"{name}\b", column) for column in columns)]
     return ["Here " + ", and ".join(f"{name} is {words[name]:,} words" for name in named)] if named else []
+
+
+def captioned(name: str) -> str:
+    """A table of a paper in Markdown, below a line that says what its numbers are, and of which text."""
+    found = [line for line in read(name) if line["ours"]]
+    printed = pandas.read_csv(ROOT / f"references/{found[0]['paper_table']}.csv", dtype=str)
+    unit_of = dict(zip(zip(printed["row"], printed["column"], strict=True), printed["unit"], strict=True))
+    units = list(dict.fromkeys(unit_of.get((line["row"], line["column"])) for line in found))
+    names = [unit.replace(" [%]", "").replace("[M]", "in millions") for unit in filter(None, units)]
+    signatures = {part for line in found for part in line["signature"].split("|")}
+    thresholds = " or ".join(words for part, words in THRESHOLDS.items() if part in signatures)
+    said = [
+        ", ".join(names) + ("" if "BLEU" in names else " in percent"),
+        *(["lower is better"] if "error rate" in names else []),
+        *([f"at the threshold with the best F1 on {thresholds}"] if thresholds else []),
+    ]
+    return f"{capital(', '.join(said))}.{on_text(name)}\n\n{table(name)}"
 
 
 def published(place: str, keep: str = "") -> str:

@@ -103,6 +103,29 @@ def test_every_table_of_the_small_run_is_on_the_page_with_its_file(generated):
     assert not missing
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        (
+            "artetxe2019/table2",
+            "Precision, recall, F1 in percent, at the threshold with the best F1 on these very pairs. News",
+        ),
+        (
+            "artetxe2019/table3",
+            "F1 in percent, at the threshold with the best F1 on the other half of the pairs. News with",
+        ),
+        ("artetxe2019/table5", "Sentence pairs in millions, BLEU. Captions"),
+        ("kim2019/table1", "Error rate in percent, lower is better. Captions"),
+        ("yang2019/table1", "P@1, P@3, P@10 in percent. The Bible in place of the UN corpus."),
+    ],
+)
+def test_a_table_of_a_paper_says_what_its_numbers_are(generated, place, said):
+    paper, _, _ = place.partition("/")
+    text = MAKE["captioned"](f"small/{place}")
+    assert text.startswith(said)
+    assert text in generated[ROOT / f"docs/tables/{paper}.md"]
+
+
 def test_the_page_of_claims_has_the_verdict_of_every_encoder(generated):
     page = generated[ROOT / "docs/claims.md"]
     for run, encoder in MAKE["ENCODERS"].items():
