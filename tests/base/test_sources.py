@@ -79,6 +79,16 @@ def test_words_change_no_version_and_code_changes_those_that_use_it(package):
     assert {"step corpus", "step tokens", "step score"} < changed()
 
 
+def test_what_is_told_of_mined_texts_makes_no_training_pairs_anew(package):
+    commands = ("step rescoring-pairs", "step measure-mining", "step bucc-set")
+    before = {command: sources.version(command) for command in commands}
+    for module in ("mining/texts", "mining/summary", "mining/checks", "encoders/muse", "text/moses"):
+        change(package, f"{module}.py", "\nfrom ", "\nNEW = 1\nfrom ")
+    assert {command: sources.version(command) for command in commands} == before
+    change(package, "mining/searched.py", "\nimport ", "\nNEW = 1\nimport ")
+    assert not {sources.version(command) for command in commands} & {*before.values()}
+
+
 def test_the_version_of_a_training_is_that_of_its_module_its_model_and_what_they_import(package):
     def of(model):
         return sources.modules("encoders.trainer", package / f"encoders/models/{model}.py")

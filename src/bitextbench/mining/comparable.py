@@ -18,8 +18,7 @@ from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings, distinct
 from bitextbench.mining.retrieval import STRATEGIES, retrieve
-from bitextbench.mining.texts import searched
-from bitextbench.mining.vectors import check_lengths
+from bitextbench.mining.searched import check_lengths, searched
 from bitextbench.neighbours import Both, Neighbours
 from bitextbench.scoring.margins import score_neighbours
 

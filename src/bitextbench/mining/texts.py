@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.outputs import scratch
@@ -18,12 +17,12 @@ from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.gold import Gold, read_gold
 from bitextbench.formats.inputs import PLAIN, Reading
 from bitextbench.formats.mined_pairs import Mined
-from bitextbench.formats.repair import is_empty
-from bitextbench.formats.sentences import Sentences, first_copies
+from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Distinct, distinct
 from bitextbench.mining import summary
 from bitextbench.mining.checks import check_sides
 from bitextbench.mining.retrieval import check_strategy, mine_pairs
+from bitextbench.mining.searched import searched
 from bitextbench.mining.vectors import Vectors
 from bitextbench.neighbours.approximate import neighbours_of
 from bitextbench.scoring.margins import SIMILARITIES, K, metric_and_margin
@@ -166,20 +165,6 @@ def at_precision(
     last = int(ends[reached[-1]])
     figures = {"precision": float(precision[reached[-1]]), "recall": int(right[: last + 1].sum()) / len(truth)}
     return mined.take(np.arange(last + 1)), {"threshold": float(mined.scores[last]), **figures}
-
-
-def searched(text: Sentences, keep_duplicates: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Places of the sentences to search, and counts: in, empty, too_long and bad (if any are), duplicate, searched.
-
-    Raises InputError when no sentence is left.
-    """
-    full = np.array([place for place, line in enumerate(text.text) if not is_empty(line)], np.int64)
-    rows = full if keep_duplicates else full[first_copies(text.text[place] for place in full)]
-    if not len(rows):
-        raise InputError("has empty lines only", text.name, remedy="give a text with at least one sentence")
-    left_out = {name: len(places) for name, places in (("too_long", text.too_long), ("bad", text.bad)) if places}
-    empty, duplicate = len(text) - len(full) - sum(left_out.values()), len(full) - len(rows)
-    return rows, {"in": len(text), "empty": empty, **left_out, "duplicate": duplicate, "searched": len(rows)}
 
 
 def _count_alike(counts: Sequence[dict[str, int]], once: Sequence[Distinct]) -> None:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from bitextbench.base.arrays import source_of
 from bitextbench.base.errors import InputError
-from bitextbench.base.progress import count_of, log
+from bitextbench.base.progress import log
 from bitextbench.formats import sentences
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.repair import is_empty
 from bitextbench.formats.sentences import Sentences
 from bitextbench.formats.vectors import Embeddings, read_pair
 from bitextbench.mining.checks import check_language
+from bitextbench.mining.searched import check_lengths
 
 USUAL = {  # the calibrations that `encoders.muse` and `encoders.e5` have: those import torch
     "muse": "--margin distance --threshold 0.1338",
@@ -117,13 +118,3 @@ def lines_of(path: Path | None, side: str, form: tuple[str, str], vectors: Embed
     text = sentences.read(path, side, form[side == "tgt"])
     check_lengths(text, vectors)
     return text.text
-
-
-def check_lengths(text: Sentences, vectors: Embeddings) -> None:
-    """Raises InputError when a text and its vectors differ in number."""
-    if len(text) != len(vectors):
-        raise InputError(
-            f"{count_of(len(vectors), 'vector')} for the {count_of(len(text), 'sentence')} of {text.name}",
-            vectors.name,
-            remedy="encode this text again, with a vector for each line, empty and repeated ones, too; LF alone ends a line",
-        )
