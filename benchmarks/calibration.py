@@ -9,6 +9,7 @@ the same items by the project's metrics. The cells, draws, evidence and verdicts
 | part | the figure, in percent | nominal |
 |---|---|---|
 | interval | how often the interval of a cell contains the true value | 95 |
+| share | how often that of a share of n items, most of them right, contains the true value; exact | 95 |
 | apart | how often a difference of 0 is said to hold or to fail: its interval does not contain the true value | 5 |
 | within | how often it contains the number of one further training on the same items | |
 | repeated | how often that number is said to be reproduced, as a paper's number is | 95 |
@@ -33,6 +34,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
+from scipy.stats import binom
 
 from bitextbench.base.bootstrap import rate
 from bitextbench.base.items import grouped
@@ -443,10 +445,22 @@ def of_predicates(runs: int) -> Iterator[Figure]:
             yield from at_borders(k, paired, runs)
 
 
+def of_shares(_: int) -> Iterator[Figure]:
+    """By the probability of each number of right items."""
+    for n in (20, 139, 676):
+        ends = np.array([rate("", np.arange(n) < right)["interval"] for right in range(n + 1)])
+        for p in (90, 95, 97, 98, 99, 99.5, 99.9):
+            inside = (ends[:, 0] <= p) & (p <= ends[:, 1])
+            yield Figure(
+                "share", f"{p}% of {n} items", "", 1, 100 * float(binom.pmf(np.arange(n + 1), n, p / 100) @ inside)
+            )
+
+
 SIMULATED: dict[str, Callable[[int], Iterator[Figure]]] = {
     "added-seeds": added_seeds,
     "spread": of_spread,
     "few-errors": few_errors,
+    "shares": of_shares,
     "claims": of_papers,
     "power": power,
     "predicates": of_predicates,
