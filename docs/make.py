@@ -30,7 +30,7 @@ from bitextbench.formats import mined_pairs, records
 from bitextbench.formats.gold import read_gold
 from bitextbench.report import answers as report_answers
 from bitextbench.report import encoders, leaderboard, plots, replication
-from bitextbench.report.audit import Judgement
+from bitextbench.report.audit import Judgement, of_q
 from bitextbench.report.references import PAPERS
 
 ROOT = Path(__file__).parents[1]
@@ -308,13 +308,9 @@ def claim_table(claims: list[list[Judgement]]) -> str:
 def verdict(claim: Judgement) -> str:
     """The verdict on a claim, with the instances that count and its q, in Markdown."""
     counts = [f"{count} {name}" for name in COUNTED if (count := getattr(claim, name))]
-    figures = [", ".join(counts)] * bool(counts) + ([] if claim.q is None else [small_q(claim.q)])
+    figures = [", ".join(counts)] * bool(counts) + ([] if claim.q is None else [of_q(claim.q)])
     said = f"**{claim.verdict}**" if claim.in_regime else claim.verdict
     return said + (f" ({'; '.join(figures)})" if figures else "")
-
-
-def small_q(q: float) -> str:
-    return "q < 0.001" if q < 0.001 else f"q {q:.2g}"
 
 
 def verdicts(name: str) -> str:

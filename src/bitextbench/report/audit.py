@@ -100,6 +100,10 @@ class Stated:
     tested: str
 
 
+def of_q(q: float) -> str:
+    return "q < 0.001" if q < 0.001 else f"q {q:.2g}"
+
+
 @dataclass(frozen=True)
 class Judgement(Stated):
     """A line of claims.csv: a claim of a paper, and whether it holds on our numbers.
@@ -134,7 +138,7 @@ class Judgement(Stated):
         return self.verdict in DECIDED and NOT_PRINTED not in self.regime
 
     def __str__(self) -> str:
-        return f"{self.claim}: {self.verdict}{'' if self.q is None else f' (q {self.q:.2g})'}: {self.tested}"
+        return f"{self.claim}: {self.verdict}{'' if self.q is None else f' ({of_q(self.q)})'}: {self.tested}"
 
 
 @dataclass(frozen=True)
