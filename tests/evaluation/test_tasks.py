@@ -444,6 +444,15 @@ def test_pairs_of_which_none_is_in_gold_are_warned_of(tmp_path, gold_text, hint)
     assert (hint or "") in done.stderr
 
 
+@pytest.mark.parametrize("by", [-1, 1])
+def test_line_numbers_from_0_are_warned_of(tmp_path, by):
+    (tmp_path / "P").write_text("".join(f"0.5\t{i + by}\t{i + 3 + by}\ta\tA\n" for i in (2, 5)))
+    (tmp_path / "G").write_text("2\t5\n5\t8\nx\t7\n")
+    done = run("evaluate", "bucc", "--candidates", tmp_path / "P", "--gold", tmp_path / "G")
+    assert "none of its pairs is in gold" in done.stderr
+    assert "one of them seems to count lines from 0; count from 1 in both, as `mine` does" in done.stderr
+
+
 def test_what_cannot_stand_in_a_line():
     with pytest.raises(InputError, match="does not fit in a line"):
         gold.write_text(Path("x"), Sentences(["a b"], ["x"], "S"))

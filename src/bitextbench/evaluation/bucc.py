@@ -143,9 +143,18 @@ def check_match(candidates: Candidates, gold: Gold, where: Path) -> None:
     if not pairs or not set(gold).isdisjoint(pairs):
         return
     first, wanted = (" and ".join(name[:40] for name in pair) for pair in (pairs[0], gold[0]))
-    turned = not {pair[::-1] for pair in pairs}.isdisjoint(gold)
-    hint = "source and target are swapped in one of them" if turned else "check that both are of the same texts"
+    hint = "check that both are of the same texts"
+    if not {pair[::-1] for pair in pairs}.isdisjoint(gold):
+        hint = "source and target are swapped in one of them"
+    elif any(not _shifted(one).isdisjoint(other) for one, other in ((pairs, gold), (gold, pairs))):
+        hint = "one of them seems to count lines from 0; count from 1 in both, as `mine` does"
     log(f"warning: {where}: none of its pairs is in gold (the first is {first} here, and {wanted} there); {hint}")
+
+
+def _shifted(pairs: Gold) -> set[tuple[str, str]]:
+    """The pairs of line numbers among some pairs of ids, one line further."""
+    numbers = ([int(name) for name in pair if name.isascii() and name.isdecimal()] for pair in pairs)
+    return {(str(found[0] + 1), str(found[1] + 1)) for found in numbers if len(found) == 2}
 
 
 def summary(result: Mapping[str, Any]) -> str:
