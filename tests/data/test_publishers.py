@@ -190,9 +190,9 @@ def test_changed_content_never_stands_for_the_publishers(server: Server, tmp_pat
 def test_a_mirror_without_changed_content_is_held_to_the_registry(server: Server, tmp_path: Path) -> None:
     server.files = {place: data for place, data in server.files.items() if place != "changed.json"}
     source = module._source(registry.entry(SMALL).files[0], {server.address: module._changed(server.address)})
-    assert source.addresses[0].startswith(server.address)
+    assert source.places[0].startswith(server.address)
     with pytest.raises(module._Wrong, match="expected"):
-        module._read(source.addresses[0], tmp_path / "part", {"sha256": registry.entry(SMALL).files[0].sha256})
+        module._read(source.places[0], tmp_path / "part", {"sha256": registry.entry(SMALL).files[0].sha256})
 
 
 def test_a_first_download_from_a_mirror_is_recorded(server: Server, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_first_download_from_a_mirror_is_recorded(server: Server, tmp_path: Pa
     source = module._source(registry.entry("un-v1-6way").files[3], {server.address: {}})
     with pytest.raises(module._Wrong, match="expected"):
         module._read(
-            source.addresses[0], tmp_path / "part", module._recorded(tmp_path / "lock")[publishers.url("un-v1-6way", 3)]
+            source.places[0], tmp_path / "part", module._recorded(tmp_path / "lock")[publishers.url("un-v1-6way", 3)]
         )
 
 

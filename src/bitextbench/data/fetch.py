@@ -90,30 +90,28 @@ def _manifest(data_set: DataSet, files: Sequence[dict[str, Any]]) -> dict[str, A
 
 @dataclass(frozen=True)
 class _Source:
-    """The sources of a file: a copy in a mirror folder, or addresses, of which the first `mirrors` are of mirrors."""
+    """Where a file is: a copy in a mirror folder, or else some addresses, those of mirrors first."""
 
-    copy: Path | None
-    addresses: tuple[str, ...]
-    mirrors: int
+    places: tuple[Mirror, ...]
     changed: Mapping[str, Any]  # the sums of a file that is not the publisher's; else {}
-
-    def of(self, address: str) -> str:
-        return "mirror" if address in self.addresses[: self.mirrors] else "network"
 
 
 def _source(file: File, changed: Mapping[Mirror, Mapping[str, Any]]) -> _Source:
     """The source of a file; `changed`: the mirrors, and what their changed.json has."""
     place = file.url.split("://")[1]
-    folder = next((mirror for mirror in changed if isinstance(mirror, Path) and (mirror / place).is_file()), None)
-    servers = [mirror for mirror in changed if isinstance(mirror, str)]
-    asked: list[Mirror] = [folder] if folder else [*servers]
-    for mirror in asked:
+    folders: list[Mirror] = [mirror for mirror in changed if isinstance(mirror, Path) and (mirror / place).is_file()]
+    asked = folders[:1] or [mirror for mirror in changed if isinstance(mirror, str)]
+    places: list[Mirror] = [mirror / place if isinstance(mirror, Path) else f"{mirror}/{place}" for mirror in asked]
+    for mirror, where in zip(asked, places, strict=True):
         if sums := changed[mirror].get("files", {}).get(file.url):
             why = changed[mirror].get("why", "other content")
             log(f"WARNING: {file.url}: not the publisher's file, but that of the mirror {mirror} ({why})")
-            return _Source(folder and folder / place, () if folder else (f"{mirror}/{place}",), 1, sums)
-    addresses = (*(f"{server}/{place}" for server in servers), file.url, *file.mirrors)
-    return _Source(folder and folder / place, addresses, len(servers), {})
+            return _Source((where,), sums)
+    return _Source((*places, *(() if folders else (file.url, *file.mirrors))), {})
+
+
+def _origin(file: File, place: Mirror) -> str:
+    return "network" if place in (file.url, *file.mirrors) else "mirror"
 
 
 def _changed(mirror: Mirror) -> dict[str, Any]:
@@ -150,11 +148,12 @@ def _bring(file: File, folder: Path, source: _Source, lock: Path, before: Mappin
     if was_changed and not source.changed:
         log(f"{target}: came from a mirror with other content, which is not given now; the publisher's file is fetched")
         target.unlink(missing_ok=True)
-    origin = before.get("from") or ("mirror" if source.copy else source.of(source.addresses[0]))
+    origin = before.get("from") or _origin(file, source.places[0])
     if not (sums := _verified(target, expected)):
         with _locked(folder / ".lock"):
             if not (sums := _verified(target, expected)):
-                sums, origin = _taken(file, source, target, expected)
+                sums, place = _taken(file, source, target, expected)
+                origin = _origin(file, place)
     if not published and not source.changed:
         _record(lock, file.url, sums)
     return {
@@ -165,14 +164,6 @@ def _bring(file: File, folder: Path, source: _Source, lock: Path, before: Mappin
         "checksum": "changed" if source.changed else "published" if published else "recorded",
         "from": origin,
     }
-
-
-def _taken(file: File, source: _Source, target: Path, expected: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Copy or download a file. Returns its sums, and whether it is of a mirror or of the network."""
-    if source.copy:
-        return _copy(source.copy, target, expected), "mirror"
-    sums, address = _download(source, target, expected)
-    return sums, source.of(address)
 
 
 @contextlib.contextmanager
@@ -251,21 +242,27 @@ class _Refused(Exception):
     """This address does not serve the file; another attempt is useless."""
 
 
-class _Wrong(_Refused):
-    """The file at this address differs from the registry or the lock."""
-
-
 class _Unsure(_Refused):
     """The reply of this address cannot be trusted without a checksum."""
 
+    remedy = "open the address in a browser, and give the file's sha256 in the registry, or use a mirror folder"
 
-def _download(source: _Source, target: Path, expected: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Try the addresses in turn until one gives the expected file, or ROUNDS rounds bring no further byte.
 
-    `<target>.part` holds the bytes so far, and stays for the next run. Returns the sums, and the address.
+class _Wrong(_Refused):
+    """The file at this address differs from the registry or the lock."""
+
+    remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
+
+
+def _taken(file: File, source: _Source, target: Path, expected: Mapping[str, Any]) -> tuple[dict[str, Any], Mirror]:
+    """Copy a file, or try the addresses in turn until one gives the expected file, or ROUNDS rounds bring no further byte.
+
+    `<target>.part` holds the bytes so far, and stays for the next run. Returns the sums, and the place.
     """
+    if isinstance(copy := source.places[0], Path):
+        return _copy(copy, target, expected), copy
     part = target.with_name(f"{target.name}{'.changed' if source.changed else ''}.part")
-    addresses = list(source.addresses)
+    addresses = [*map(str, source.places)]
     reasons: dict[str, Exception] = {}
     most = failures = 0
     while addresses and failures < ROUNDS:
@@ -285,14 +282,12 @@ def _download(source: _Source, target: Path, expected: Mapping[str, Any]) -> tup
         size = part.stat().st_size if part.exists() else 0
         failures = 0 if size > most else failures + 1
         most = max(most, size)
-    place = source.addresses[-1 if source.changed else source.mirrors].split("://")[1]
+    place = file.url.split("://")[1]
     remedy = f"try again later (a download goes on where it stopped), or put the file into a mirror folder, as {place}"
+    for kind in (_Unsure, _Wrong):
+        remedy = kind.remedy if any(isinstance(reason, kind) for reason in reasons.values()) else remedy
     if source.changed:
         remedy = "try again; if the error stays, make the mirror and its changed.json again"
-    elif any(isinstance(reason, _Wrong) for reason in reasons.values()):
-        remedy = "the publisher has changed the file: mend the registry entry or the lock file, or use a mirror folder"
-    elif any(isinstance(reason, _Unsure) for reason in reasons.values()):
-        remedy = "open the address in a browser, and give the file's sha256 in the registry, or use a mirror folder"
     what = "; ".join(f"{url}: {' '.join(str(reason).split())}" for url, reason in reasons.items())
     raise InputError(what, target, remedy=remedy)
 
