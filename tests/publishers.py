@@ -45,7 +45,7 @@ import numpy as np
 
 from bitextbench.config import overlays
 from bitextbench.config.resolution import resolve
-from bitextbench.corpus import language_id
+from bitextbench.corpus.language_model import train
 from bitextbench.data import registry, synth
 
 Pair = tuple[str, ...]  # a line of each side
@@ -588,7 +588,7 @@ def language_model(n: int) -> Edition:
             "".join(f"__label__{code} {line}\n" for code in columns for line in columns[code]), encoding="utf-8"
         )
         sizes = {"dim": len(LANGUAGES), "epoch": 1, "minn": 2, "maxn": 4, "bucket": 1 << 15, "lr": 0.01}
-        model = language_id.train(path, **sizes)
+        model = train(path, **sizes)
         counts = np.full(model.get_input_matrix().shape, 0.1)
         parts = cache(lambda word: model.get_subwords(word)[1])
         for place, code in enumerate(LANGUAGES):

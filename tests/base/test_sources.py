@@ -79,6 +79,12 @@ def test_words_change_no_version_and_code_changes_those_that_use_it(package):
     assert {"step corpus", "step tokens", "step score"} < changed()
 
 
+def test_a_metric_changes_no_corpus(package):
+    before = sources.version("step corpus")
+    change(package, "base/bootstrap.py", "\nfrom ", "\nNEW = 1\nfrom ")
+    assert sources.version("step corpus") == before
+
+
 def test_what_is_told_of_mined_texts_makes_no_training_pairs_anew(package):
     commands = ("step rescoring-pairs", "step measure-mining", "step bucc-set")
     before = {command: sources.version(command) for command in commands}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bitextbench.base.errors import InputError
 from bitextbench.base.languages import spaced
-from bitextbench.corpus import byte_lines, language_id, naive_bayes
+from bitextbench.corpus import byte_lines, language_id, language_model, naive_bayes
 from bitextbench.corpus import prefilter as rules_of
 from bitextbench.corpus.byte_lines import BLOCK, Lines, filled
 from bitextbench.corpus.language_id import identify
@@ -336,7 +336,7 @@ def py3langid_classify():
 def lid(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("fasttext")
     path = tmp_path_factory.mktemp("lid") / "lid.bin"
-    language_id.fit({code: [text] * 30 for code, text in SENTENCES.items()}, path, epochs=30)
+    language_model.fit({code: [text] * 30 for code, text in SENTENCES.items()}, path, epochs=30)
     return str(path)
 
 
@@ -358,7 +358,7 @@ def test_fasttext_chooses_among_all_languages_of_its_model(tmp_path):
     pytest.importorskip("fasttext")
     latin = "Gallia est omnis divisa in partes tres quarum unam incolunt Belgae aliam Aquitani"
     texts = {"de": SENTENCES["de"], "en": SENTENCES["en"], "la": latin}
-    language_id.fit({code: [text] * 30 for code, text in texts.items()}, tmp_path / "lid.bin", epochs=30)
+    language_model.fit({code: [text] * 30 for code, text in texts.items()}, tmp_path / "lid.bin", epochs=30)
     rows = table([(texts["de"], texts["en"]), (latin, texts["en"]), (texts["de"], latin)])
     assert prefilter(rows, {"language": str(tmp_path / "lid.bin")}, PAIR).passed.tolist() == [True, False, False]
 
@@ -367,7 +367,7 @@ def test_fasttext_chooses_among_all_languages_of_its_model(tmp_path):
 def test_a_language_model_needs_text_of_two_languages(tmp_path, texts):
     pytest.importorskip("fasttext")
     with pytest.raises(InputError, match="give text of two or more"):
-        language_id.fit(texts, tmp_path / "lid.bin")
+        language_model.fit(texts, tmp_path / "lid.bin")
 
 
 def test_loops_are_compiled_once_whoever_owns_the_memory():

@@ -49,6 +49,6 @@ def fit_language(texts: tuple[tuple[str, str], ...], lines: int, dimension: int,
 
     Every tenth line is held out; prints how many of them the model and py3langid identify correctly.
     """
-    from bitextbench.corpus.language_id import fit_and_compare
+    from bitextbench.corpus.language_model import fit_and_compare
 
     opt.show(fit_and_compare(texts, lines, out, dimension=dimension, epochs=epochs), None)
