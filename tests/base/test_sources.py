@@ -85,6 +85,12 @@ def test_a_metric_changes_no_corpus(package):
     assert sources.version("step corpus") == before
 
 
+def test_the_loops_of_a_search_count_in_what_it_finds(package):
+    before = sources.version("step hard-negatives")
+    change(package, "neighbours/kernels.py", "\nimport ", "\nNEW = 1\nimport ")
+    assert sources.version("step hard-negatives") != before
+
+
 def test_what_is_told_of_mined_texts_makes_no_training_pairs_anew(package):
     commands = ("step rescoring-pairs", "step measure-mining", "step bucc-set")
     before = {command: sources.version(command) for command in commands}

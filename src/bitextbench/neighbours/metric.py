@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
@@ -145,7 +144,13 @@ def similarities(
 
 def loops(elements: int) -> ModuleType:
     """The module with the loops over so many elements: both give the same bytes. numba's take a second to load."""
-    return import_module(f"bitextbench.neighbours.{'kernels' if elements > FEW else 'plain'}")
+    if elements > FEW:
+        from bitextbench.neighbours import kernels
+
+        return kernels
+    from bitextbench.neighbours import plain
+
+    return plain
 
 
 def keys_of(left: Any, right: Any, src: Side, tgt: Side, rows: Any, columns: Any) -> Any:
