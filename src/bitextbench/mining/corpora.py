@@ -30,7 +30,7 @@ from bitextbench.formats import bitext
 from bitextbench.formats.bitext import SIDES
 from bitextbench.formats.mined_pairs import Mined
 from bitextbench.formats.training_text import opened
-from bitextbench.formats.vectors import Embeddings, check_aligned, check_pair, distinct
+from bitextbench.formats.vectors import Embeddings, check_aligned, distinct
 from bitextbench.mining import documents
 from bitextbench.mining.retrieval import check_strategy, mine_pairs
 from bitextbench.neighbours import search
@@ -72,7 +72,6 @@ def mine(
     """
     check_strategy(spec.get("retrieval", "forward"))
     check_rules(spec.get("filter", {}))
-    check_pair(*vectors)
     check_aligned(*vectors)
     raw, tokenised = ({side: bitext.read_side(folder, side) for side in SIDES} for folder in (corpus, tokens))
     for folder, text in ((corpus, raw), (tokens, tokenised)):

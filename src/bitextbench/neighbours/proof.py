@@ -1,14 +1,13 @@
 """The exact part of a search: scores what the fast search kept, proves that nothing is missing, or searches again."""
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
-from bitextbench.formats.vectors import Embeddings
+from bitextbench.formats.vectors import distinct
 from bitextbench.neighbours.lists import Kept, Neighbours, best_k
 from bitextbench.neighbours.metric import BLOCK, Side, blocks, keys_of, similarities
 
-ROWS = 16_384  # rows whose lists are scored, or whose vectors are hashed, at a time
+ROWS = 16_384  # rows whose lists are scored at a time
 
 
 def settle(top: Kept, src: Side, tgt: Side, k: int, threads: int) -> Neighbours:
@@ -52,12 +51,14 @@ def _exhaust(src: Side, tgt: Side, rows: NDArray[np.int64], result: Neighbours, 
     if not src.metric.halved:  # the similarity of a zero vector to any other is 0
         zero, rows = rows[src.norms[rows] == 0], rows[src.norms[rows] > 0]
         result.ids[zero], result.similarities[zero] = np.arange(k), 0
-    first, which = _distinct(src.vectors, rows)
+    once = distinct(src.vectors.select(rows))
+    first = rows[once.first]
     for part in blocks(len(first), BLOCK):
         block = first[part]
         best = _exhaust_block(full, full_tgt, block, result.similarities[block, -1], k, threads)
         result.ids[block], result.similarities[block] = best.ids, best.similarities
-    result.ids[rows], result.similarities[rows] = result.ids[first[which]], result.similarities[first[which]]
+    alike = first[once.which]
+    result.ids[rows], result.similarities[rows] = result.ids[alike], result.similarities[alike]
 
 
 def _exhaust_block(
@@ -82,12 +83,3 @@ def _exhaust_block(
         )
         best.ids[touched], best.similarities[touched] = new.ids, new.similarities
     return best
-
-
-def _distinct(vectors: Embeddings, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The `first` row of each distinct vector, and for each row `which` of them it equals."""
-    digests = [
-        xxhash.xxh3_128_digest(vector) for part in blocks(len(rows), ROWS) for vector in vectors.take(rows[part])
-    ]
-    _, first, which = np.unique(np.array(digests, dtype="S16"), return_index=True, return_inverse=True)
-    return rows[first], which
