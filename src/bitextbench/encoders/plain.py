@@ -137,9 +137,15 @@ def encode_shard(shard: Path, about: Path, languages: tuple[str, str], out: Path
     for name, language in zip(SIDES, languages, strict=True):
         side, lines = encoder.side(language, usual=name), [line or "" for line in table[name].to_pylist()]
         with arrays.create(Path(f"{out}.{name}.npy"), (len(lines), encoder.dimension), np.float32) as vectors:
-            for start in range(0, len(lines), BLOCK):
-                part = slice(start, start + BLOCK)
-                cut += sum(done.cut for done in encoder.encode(lines[part], language, side, vectors[part]))
+            blocks = (slice(start, start + BLOCK) for start in range(0, len(lines), BLOCK))
+            batches = itertools.chain.from_iterable(
+                encoder.encode(lines[block], language, side, vectors[block]) for block in blocks
+            )
+            what = f"encode {out.name}.{name}"
+            cut += sum(
+                done.cut
+                for done in progress(batches, what, total=len(lines), unit="sentences", size=lambda done: done.rows)
+            )
     log(f"encode: {count_of(len(table), 'pair')}, {count_of(cut, 'sentence')} cut")
 
 
