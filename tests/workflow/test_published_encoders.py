@@ -57,6 +57,8 @@ def test_it_scores_and_mines_a_pool(tmp_path):
         found = read(checkout / f"work/micro/vectors/bert/pool/00000.{side}.npy")
         near, far = (np.abs(found.block(0, len(pool)) - one).mean() for one in (expected, other))
         assert 10 * near < far  # other kernels (`arithmetic: portable`), but not other numbers
+    log = (checkout / "logs/micro/encode_pretrained/bert.pool.00000.log").read_text()
+    assert re.search(r"^encode 00000.tgt: 300/300 \(100%\) sentences, [\d,]+ sentences/s, done$", log, re.MULTILINE)
     about = read_json(checkout / "work/micro/encoders/bert/pretrained.json")
     assert "model.safetensors" in about["files"]
     counts = read_json(checkout / "results/micro/mined/pool.json")
