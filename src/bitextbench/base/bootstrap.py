@@ -16,7 +16,7 @@ from bitextbench.base.items import GroupedItems, counts_whole, grouped, packed, 
 
 SAMPLES = 1000
 SEED = 12345
-Z = 1.96
+Z = 1.96  # of a normal deviation: 95% lie within
 CHUNK = 1 << 22  # weights that are drawn at a time
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]

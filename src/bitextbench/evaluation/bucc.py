@@ -115,8 +115,9 @@ def evaluate(
         rows = [np.array([places[name] for name in ids], np.int64) for ids in found]
         counts = np.stack([np.bincount(row, minlength=len(places)) for row in rows], 1)
         made = scores_of(counts, seed=seed, signature=signature)
-        for metric in made.values():
-            metric if src else metric.pop("items")
+        if not src:
+            for metric in made.values():
+                del metric["items"]
         return made
 
     return {
