@@ -158,6 +158,15 @@ def test_bucc_ids_and_parquet_out(files, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
+def test_lines_that_are_taken_for_ids_and_sentences_are_named(tmp_path, capsys):
+    (tmp_path / "S").write_text("a\tb\nc\td\n")
+    assert sentences.read(tmp_path / "S").ids == ["a", "c"]
+    assert "S: lines of id<TAB>sentence; --text-format lines takes them whole\n" in capsys.readouterr().err
+    for form in ("bucc", "lines"):
+        sentences.read(tmp_path / "S", form=form)
+    assert capsys.readouterr().err == ""
+
+
 def test_plain_lines_with_a_tab_first(tmp_path):
     (tmp_path / "S").write_text("a\tb\nno tab\n")
     with pytest.raises(InputError, match=r"S:2: line is not `id<TAB>sentence`; mend it, or say"):

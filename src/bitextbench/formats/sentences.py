@@ -127,7 +127,10 @@ def _sentences(source: Input, wanted: Wanted, form: str) -> Sentences:
         text += table[wanted.sides[0]].to_pylist()
         ids += table["id"].to_pylist() if "id" in table.column_names else []
     if source.form == "lines" and not wanted.columns:
-        if form == "bucc" or (form == "auto" and _BUCC_LINE.match(next(filter(None, text), ""))):
+        found = form == "auto" and _BUCC_LINE.match(next(filter(None, text), ""))
+        if found and not source.reading.quiet:
+            log(f"{source.name}: lines of id<TAB>sentence; --text-format lines takes them whole")
+        if found or form == "bucc":
             ids, text = _bucc(source, text)
     elif form == "bucc":
         raise InputError("has no lines of `id<TAB>sentence`", source.name, remedy="leave out --text-format bucc")
