@@ -61,7 +61,7 @@ def test_a_byte_order_mark_is_no_text(tmp_path, capsys):
 
 
 def line_by_line(data, max_bytes):
-    """What `decode_lines` does, a line at a time: the lines, and the number of the first wrong one."""
+    """What `decode_lines` does, a line at a time."""
     data = data.removeprefix(lines.BOM)
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
         text = line.removesuffix(b"\r")
@@ -86,18 +86,22 @@ def test_blocks_of_any_size_give_the_same_lines(parts, size):
     data = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK", size)
-        texts, wrong = gathered(lines.decode_lines(io.BytesIO(data), "text", lines.Limits(20)))
-    expected = list(line_by_line(data, 20))
-    assert wrong == [number for number in expected if isinstance(number, int)]
-    assert texts == expected[: len(texts)]
-    assert wrong or len(texts) == len(expected)
+        texts, wrong = gathered([line] for line in lines.decode_lines(io.BytesIO(data), "text", lines.Limits(20)))
+        arrays, same = gathered(
+            block.to_pylist() for block in lines.decode_arrays(io.BytesIO(data), "text", lines.Limits(20))
+        )
+    assert [*texts, *wrong] == list(line_by_line(data, 20))
+    assert same == wrong
+    assert arrays == texts[: len(arrays)]
+    assert wrong or len(arrays) == len(texts)
 
 
-def gathered(found):
-    """The lines, and the number of the line that ended them by an error."""
+def gathered(blocks):
+    """The lines of blocks, and the number of the line that ended them by an error."""
     texts = []
     try:
-        texts.extend(found)
+        for block in blocks:
+            texts += block
     except InputError as error:
         return texts, [int(str(error).split(":")[1])]
     return texts, []

@@ -187,7 +187,11 @@ def test_a_first_line_without_text_decides_nothing(tmp_path, first):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("src_text", b"one\n", r"S.npy: 6 vectors for the 1 sentence of .*S; .* empty and repeated"),
+        (
+            "src_text",
+            b"one\n",
+            r"S.npy: 6 vectors for the 1 sentence of .*S; encode this text again, with a vector for each",
+        ),
         ("src_text", b"", "S: has no sentences"),
         ("src_text", b"\n \n\n\n\n\n", "S: has empty lines only"),
         ("src_text", b"one\ntwo\nthree\nfour\n", "S.npy: 6 vectors for the 4 sentences"),

@@ -71,7 +71,13 @@ def decode_arrays(stream: IO[bytes], name: str | Path, limits: Limits = LIMITS) 
             raise InputError("is UTF-16", name, line=1, remedy="convert it: iconv -f UTF-16 -t UTF-8")
         lines = _as_array(block, limits.max_bytes)
         if lines is None:
-            lines = pa.array([*_checked(block, name, number, limits, mark)], pa.string())
+            right: list[str] = []
+            try:
+                right.extend(_checked(block, name, number, limits, mark))
+            except InputError:
+                yield pa.array(right, pa.string())  # the lines before the wrong one
+                raise
+            lines = pa.array(right, pa.string())
         yield lines
         number += len(lines)
         if b"\r" in block:
