@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.bootstrap import rate
+from bitextbench.base.bootstrap import Z, rate
 from bitextbench.formats.vectors import Embeddings
 from bitextbench.scoring.similarities.confidence import calibrated, check_scored, extremes, probabilities
 
@@ -42,7 +42,7 @@ def agreement(
 def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Any]:
     """Pearson's r of two scores [n] of the same pairs, with a 95% interval by Fisher's z."""
     r = float(np.corrcoef(one, other)[0, 1])
-    z = 1.96 / np.sqrt(max(1, len(one) - 3))
+    z = Z / np.sqrt(max(1, len(one) - 3))
     interval = np.tanh(np.arctanh(r) + np.array([-z, z])).tolist()
     return {
         "metric": "Pearson's r",

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitextbench.base.bootstrap import SEED, quotient
+from bitextbench.base.bootstrap import SEED, Z, quotient
 from bitextbench.base.items import GroupedItems, worth
 from bitextbench.config import FIGURE4
 from bitextbench.report.cells import Measurement
@@ -131,7 +131,7 @@ def _of_cell(
 def alone(name: str, value: float, low: float | None, high: float | None, k: int = 0) -> Draws:
     """The draws of a cell from its interval; `name` seeds the generator, so that each cell has draws of its own."""
     normal = np.random.default_rng(list(hashlib.sha256(name.encode()).digest())).standard_normal(DRAWS)
-    below, above = (0.0 if end is None else abs(value - end) / 1.96 for end in (low, high))
+    below, above = (0.0 if end is None else abs(value - end) / Z for end in (low, high))
     return Draws(value, normal * np.where(normal < 0, below, above), k=k)
 
 

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bitextbench.base.bootstrap import Z
 from bitextbench.evaluation.significance import error_quantile, error_tail
 from bitextbench.report import predicates
 from bitextbench.report.claims import Instance, Key, Verdict
@@ -314,7 +315,7 @@ def enough(difference: float, of_items: float, of_seeds: float, n: int, k: int) 
     """
     from scipy.special import stdtrit
 
-    most = (difference / (1.96 + 0.84)) ** 2  # the variance that would do
+    most = (difference / (Z + 0.84)) ** 2  # the variance that would do
     if not most or not k:
         return ""
     more_items = 2 * of_items > most

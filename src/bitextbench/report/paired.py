@@ -5,6 +5,7 @@ Both figures are resampled alike, so that items which are hard for both make no 
 cover the test items alone. They are those of one comparison, and p is two-sided.
 """
 
+import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,9 @@ from bitextbench.base.items import unpacked
 from bitextbench.formats.metrics import checked_fields, interval_of
 from bitextbench.report.cells import Measurement
 from bitextbench.report.draws import Draws, of_table
-from bitextbench.report.evidence import ALPHA, Estimate
+from bitextbench.report.evidence import ALPHA, estimate
 
+DIFFERENCE = ast.parse("one - other", mode="eval").body
 FIELDS = {"value": (int, float), "interval": list, "n": int, "signature": str, "items": dict}
 GIVE = "give what `evaluate ... -o` wrote for both; `evaluate bucc` needs --src-text and --tgt-text, too"
 AGAIN = "measure both on the same texts with the same gold"
@@ -95,12 +97,11 @@ def draws(measured: dict[str, Measurement]) -> dict[str, Draws]:
 
 
 def difference(one: Measurement, other: Measurement, *drawn: Draws) -> Difference:
-    first, second = drawn
-    apart = first.value - second.value
-    number = Estimate(apart, float((first.items - second.items).var()), 0.0, 1.0, max(first.worth, second.worth))
+    number = estimate(DIFFERENCE, dict(zip(("one", "other"), drawn, strict=True)))
+    apart = one.value - other.value
     half, p = number.reach(ALPHA), min(1.0, 2 * float(number.tail(abs(apart))))
     signatures = one.signature, other.signature
-    return Difference(one.row, one.value, other.value, apart - half, apart + half, p, first.n, signatures)
+    return Difference(one.row, one.value, other.value, apart - half, apart + half, p, one.n, signatures)
 
 
 def render(found: list[Difference], one: Path, other: Path) -> str:
